@@ -1,0 +1,122 @@
+"""The paper's preprocessing (Section 3), one function per proposition, and the way back.
+
+Prop. 3 (equal points) is what a :class:`~c2rf.votes.PatternTable` does: it is applied when a
+problem is made. :func:`fix_points` is Prop. 5, :func:`merge_trees` is Prop. 4, :func:`reduce` the
+preprocessing of Algorithm 1 with two corrections: trees are compared after the fixed patterns
+are gone, and lambda-bar is max(0, lambda - beta), with what that cuts off added back to eta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf.problem import Floats, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A smaller problem with the same optimum, and how to get back.
+
+    Parameters
+    ----------
+    original, problem : Problem
+        Before and after.
+    fixed : ndarray of int8, shape (n_patterns,)
+        +1 or -1 where the pattern's sign is the same for all weights, 0 where it is open.
+    group : ndarray of int, shape (n_columns,)
+        The column of the smaller problem that each original column went into.
+    eta_shift : int
+        What to add to an eta (or a bound) of the smaller problem.
+    """
+
+    original: Problem
+    problem: Problem
+    fixed: NDArray[np.int8]
+    group: NDArray[np.int64]
+    eta_shift: int
+
+    def lift(self, weights: Floats) -> Floats:
+        """Return weights of the original columns that give every open pattern the same score."""
+        # Each member stands as far up in its own box as the sum stands in the sum of the boxes.
+        small = self.problem
+        width = np.where(small.upper > small.lower, small.upper - small.lower, 1.0)
+        height = ((weights - small.lower) / width)[self.group]
+        low, high = self.original.lower, self.original.upper
+        return np.clip(low + height * (high - low), low, high)
+
+    def restrict(self, weights: Floats) -> Floats:
+        """Return the weights of the smaller problem that original weights amount to."""
+        sums = np.bincount(self.group, weights=weights, minlength=self.problem.n_columns)
+        return np.clip(sums, self.problem.lower, self.problem.upper)
+
+
+def fix_points(problem: Problem) -> NDArray[np.int8]:
+    """Prop. 5: patterns whose margin is met with the same sign by all weights in the box.
+
+    phi_i = l|B_i| - u|A_i| >= 1 makes pattern i positive, -l|A_i| + u|B_i| <= -1 negative.
+
+    Examples
+    --------
+    >>> from c2rf.problem import make_problem
+    >>> fix_points(make_problem([[1, 1], [1, -1], [-1, -1]], 1))
+    array([-1,  0,  1], dtype=int8)
+    """
+    fixed = np.zeros(problem.n_patterns, dtype=np.int8)
+    fixed[problem.least() >= 1] = 1
+    fixed[problem.most() <= -1] = -1
+    return fixed
+
+
+def merge_trees(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
+    """Prop. 4: columns that agree on all patterns become one, whose box is the sum of theirs.
+
+    Returns the smaller problem and, for each column, the one it went into.
+
+    Examples
+    --------
+    >>> from c2rf.problem import make_problem
+    >>> small, group = merge_trees(make_problem([[1, -1, 1], [-1, 1, -1]], 1))
+    >>> group, small.upper
+    (array([0, 1, 0]), array([200., 100.]))
+    """
+    columns = np.packbits(problem.patterns.T > 0, axis=1)
+    seen: dict[bytes, int] = {}
+    group = np.array([seen.setdefault(column.tobytes(), len(seen)) for column in columns])
+    first = np.unique(group, return_index=True)[1]
+    return (
+        Problem(
+            np.ascontiguousarray(problem.patterns[:, first]),
+            problem.counts,
+            problem.n_positive,
+            np.bincount(group, weights=problem.lower),
+            np.bincount(group, weights=problem.upper),
+        ),
+        group.astype(np.int64),
+    )
+
+
+def reduce(problem: Problem) -> Reduction:
+    """Fix what is decided, then merge the trees that are equal on the rest (Algorithm 1).
+
+    Examples
+    --------
+    >>> from c2rf.problem import make_problem
+    >>> reduction = reduce(make_problem([[1, 1, 1], [1, -1, -1], [-1, -1, -1]], 0))
+    >>> reduction.problem.patterns, reduction.eta_shift
+    (array([[ 1, -1]], dtype=int8), 1)
+    """
+    fixed = fix_points(problem)
+    open_ = fixed == 0
+    beta = int(problem.counts[fixed > 0].sum())
+    rest = Problem(
+        problem.patterns[open_],
+        problem.counts[open_],
+        max(0, problem.n_positive - beta),
+        problem.lower,
+        problem.upper,
+    )
+    small, group = merge_trees(rest)
+    return Reduction(problem, small, fixed, group, max(0, beta - problem.n_positive))
