@@ -1,0 +1,42 @@
+"""Label a population so that the labels add up to a known total.
+
+c2rf weighs the trees of a forest so that the weighted vote makes a known number of points
+positive, and proves how close any weighting could get.
+"""
+
+from __future__ import annotations
+
+from c2rf import exceptions
+from c2rf.exceptions import (
+    BackendError,
+    BackendNotInstalledError,
+    C2RFError,
+    InfeasibleError,
+    InputError,
+    InputTypeError,
+    NoSolutionError,
+    VerificationError,
+)
+from c2rf.problem import Solution
+from c2rf.solve import solve
+from c2rf.verify import verify
+from c2rf.votes import PatternTable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "BackendNotInstalledError",
+    "C2RFError",
+    "InfeasibleError",
+    "InputError",
+    "InputTypeError",
+    "NoSolutionError",
+    "PatternTable",
+    "Solution",
+    "VerificationError",
+    "__version__",
+    "exceptions",
+    "solve",
+    "verify",
+]

@@ -141,7 +141,7 @@ or a rate, a float in [0, 1]; found the count 11
     )
     if isinstance(n_positive, (bool, np.bool_)) or not isinstance(n_positive, numbers.Real):
         raise InputTypeError(f"{allowed}; found {n_positive!r} of type {type(n_positive).__name__}")
-    if isinstance(n_positive, numbers.Integral):
+    if isinstance(n_positive, (int, np.integer)):
         if not 0 <= n_positive <= n_points:
             raise InputError(f"{allowed}; found the count {n_positive}")
         return int(n_positive)

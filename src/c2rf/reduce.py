@@ -45,7 +45,9 @@ class Reduction:
         width = np.where(small.upper > small.lower, small.upper - small.lower, 1.0)
         height = ((weights - small.lower) / width)[self.group]
         low, high = self.original.lower, self.original.upper
-        return np.clip(low + height * (high - low), low, high)
+        alone = np.bincount(self.group)[self.group] == 1  # spared the rounding
+        lifted = np.where(alone, weights[self.group], low + height * (high - low))
+        return np.clip(lifted, low, high)
 
     def restrict(self, weights: Floats) -> Floats:
         """Return the weights of the smaller problem that original weights amount to."""
@@ -91,8 +93,8 @@ def merge_trees(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
             np.ascontiguousarray(problem.patterns[:, first]),
             problem.counts,
             problem.n_positive,
-            np.bincount(group, weights=problem.lower),
-            np.bincount(group, weights=problem.upper),
+            np.bincount(group, weights=problem.lower).astype(float),
+            np.bincount(group, weights=problem.upper).astype(float),
         ),
         group.astype(np.int64),
     )
@@ -120,3 +122,23 @@ def reduce(problem: Problem) -> Reduction:
     )
     small, group = merge_trees(rest)
     return Reduction(problem, small, fixed, group, max(0, beta - problem.n_positive))
+
+
+def spread(problem: Problem) -> Reduction:
+    """Undo Prop. 3: a row per point, as P1 is printed. For comparison only.
+
+    Examples
+    --------
+    >>> from c2rf.problem import make_problem
+    >>> spread(make_problem([[1, -1], [1, -1]], 1)).problem.counts
+    array([1, 1])
+    """
+    points = Problem(
+        np.repeat(problem.patterns, problem.counts, axis=0),
+        np.ones(problem.n_points, dtype=np.int64),
+        problem.n_positive,
+        problem.lower,
+        problem.upper,
+    )
+    nothing_fixed = np.zeros(problem.n_patterns, dtype=np.int8)
+    return Reduction(problem, points, nothing_fixed, np.arange(problem.n_columns), 0)

@@ -89,7 +89,7 @@ def contradicts(problem: Problem, clause: Clause, multipliers: Floats) -> bool:
 def _widest_margin(
     wished: NDArray[np.int8], problem: Problem
 ) -> tuple[Floats, float, Floats] | None:
-    """max s  s.t.  s_i r_i'alpha >= s,  l <= alpha <= u: weights, s and the rows' multipliers."""
+    """Solve max s  s.t.  s_i r_i'alpha >= s,  l <= alpha <= u: weights, s, multipliers."""
     q = problem.n_columns
     result = linprog(
         np.append(np.zeros(q), -1.0),

@@ -1,0 +1,218 @@
+"""One solve in progress: the best weights, the proven bounds, the clock, and who is told.
+
+Every means (search, bound, MILP) reports here, and nothing is believed: weights are kept only if
+their margins hold, a bound only as long as no weights refute it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from c2rf.backends import Options, Progress, RawResult, integer_bound
+from c2rf.backends import run as run_backend
+from c2rf.exceptions import BackendError
+from c2rf.formulation import MatrixModel
+from c2rf.problem import Floats, Problem, scores
+from c2rf.tolerances import MARGIN_TOLERANCE
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a listener is told: the phase, the best eta (None before any), the bound, seconds."""
+
+    phase: str
+    eta: int | None
+    bound: int
+    seconds: float
+
+
+Listener = Callable[[Event], None]
+
+
+class Run:
+    """The state that all means of solving share.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is being solved; weights and bounds are of this problem.
+    eta_shift : int
+        Added to eta and bound in what listeners are told.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        backend: str = "highs",
+        time_limit: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        eta_shift: int = 0,
+        listener: Listener | None = None,
+    ) -> None:
+        self.problem, self.backend, self.threads, self.seed = problem, backend, threads, seed
+        self.eta_shift, self.listener = eta_shift, listener
+        self.started = time.perf_counter()
+        self.deadline = None if time_limit is None else self.started + time_limit
+        self.best: Floats | None = None
+        self.eta: int | None = None
+        self.interrupted = False
+        self.stats: dict[str, Any] = {"phases": {}, "nodes": 0, "trouble": []}
+        self._bounds: dict[str, int] = {}
+        self._phase = "start"
+
+    # What is known
+
+    @property
+    def bound(self) -> int:
+        """The best bound that no weights have refuted."""
+        return max(self._bounds.values(), default=0)
+
+    @property
+    def done(self) -> bool:
+        """Whether the best weights are proven to be optimal."""
+        return self.eta is not None and self.eta <= self.bound
+
+    @property
+    def over(self) -> bool:
+        """Whether to stop: proven, out of time or interrupted."""
+        return self.done or self.interrupted or self.time_left() == 0
+
+    def offer(self, weights: Floats) -> bool:
+        """Keep weights if their margins hold and they are better; say whether they hold."""
+        feasible = with_margins(self.problem, weights)
+        if feasible is None:
+            return False
+        eta = self.problem.eta(feasible)
+        if self.eta is None or eta < self.eta:
+            self.best, self.eta = feasible, eta
+            for source in [name for name, bound in self._bounds.items() if bound > eta]:
+                self.trouble(f"bound {self._bounds.pop(source)} of {source} refuted by eta {eta}")
+            self.tell()
+        return True
+
+    def raise_bound(self, bound: int, source: str) -> None:
+        """Note a proven bound, unless the best weights show it to be wrong."""
+        if self.eta is not None and bound > self.eta:
+            self.trouble(f"bound {bound} of {source} refuted by eta {self.eta}")
+        elif bound > self._bounds.get(source, 0):
+            self._bounds[source] = bound
+            self.tell()
+
+    def trouble(self, what: str) -> None:
+        """Note that something went wrong and was dealt with."""
+        self.stats["trouble"].append(what)
+
+    # Time and telling
+
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def time_left(self) -> float | None:
+        """Seconds left, None without a limit."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a phase under its name."""
+        outer, self._phase = self._phase, name
+        start = time.perf_counter()
+        self.tell()
+        try:
+            yield
+        finally:
+            phases = self.stats["phases"]
+            phases[name] = phases.get(name, 0.0) + time.perf_counter() - start
+            self._phase = outer
+
+    def tell(self) -> None:
+        """Tell the listener where things stand."""
+        if self.listener is not None:
+            eta = None if self.eta is None else self.eta + self.eta_shift
+            self.listener(Event(self._phase, eta, self.bound + self.eta_shift, self.elapsed()))
+
+    # Solvers
+
+    def solve(self, model: MatrixModel, source: str, **options: Any) -> RawResult:
+        """Run the backend on a model whose objective is a lower bound on eta, and note it."""
+        raw = self.solve_raw(model, **options)
+        if raw.status not in ("failed", "infeasible"):
+            self.raise_bound(integer_bound(raw.bound), source)
+        return raw
+
+    def solve_raw(self, model: MatrixModel, **options: Any) -> RawResult:
+        """Run the backend within the time left; count nodes, see Ctrl-C, pass failures on."""
+        left = self.time_left()
+        limit = options.pop("time_limit", None)
+        if left is not None:
+            limit = left if limit is None else min(limit, left)
+        asked = Options(
+            time_limit=limit,
+            threads=self.threads,
+            seed=self.seed,
+            on_progress=self._on_progress,
+            **options,
+        )
+        raw = run_backend(model, self.backend, asked)
+        self.stats["nodes"] += raw.nodes
+        self.interrupted |= raw.status == "interrupted"
+        if raw.status == "failed":
+            self.trouble(f"{self.backend} failed in {self._phase}")
+        return raw
+
+    def _on_progress(self, progress: Progress) -> bool:
+        self.tell()
+        return False
+
+
+def with_margins(problem: Problem, weights: Floats, *, scale: bool = True) -> Floats | None:
+    """Return weights in the box whose margins all hold, scaled up if that helps; else None.
+
+    Scaling up within the box only widens margins.
+
+    Examples
+    --------
+    >>> from c2rf.problem import make_problem
+    >>> problem = make_problem([[1, -1]], 1)
+    >>> with_margins(problem, np.array([1.5, 1.0]))
+    array([100.        ,  66.66666667])
+    >>> with_margins(problem, np.array([1.0, 1.0])) is None
+    True
+    """
+    inside = np.clip(weights, problem.lower, problem.upper)
+    if problem.n_patterns == 0:
+        return inside
+    margin = float(np.abs(scores(problem.patterns, inside)).min())
+    # Twice the rounding of a float score, so that the exact check agrees.
+    error = 2 * (len(inside) + 1) * np.finfo(float).eps * float(np.abs(inside).sum())
+    if margin >= 1 + error:
+        return inside
+    factor = _room(problem, inside) if scale else 1.0
+    if margin * factor >= 1 - MARGIN_TOLERANCE / 2 + 2 * error * factor:
+        return np.clip(inside * factor, problem.lower, problem.upper)
+    return None
+
+
+def _room(problem: Problem, weights: Floats) -> float:
+    """Return the greatest factor that keeps the weights in the box."""
+    ends = np.where(weights > 0, problem.upper, problem.lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(weights == 0, np.inf, ends / weights)
+    return max(1.0, float(ratios.min()))
+
+
+def require(raw: RawResult, backend: str) -> RawResult:
+    """Turn a failed solve into an error."""
+    if raw.status == "failed":
+        raise BackendError(
+            f"{backend} failed; its log ends:\n{raw.log[-500:]}\nTry another backend."
+        )
+    return raw
