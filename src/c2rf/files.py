@@ -1,0 +1,208 @@
+"""Reading what users bring, writing what they get.
+
+What is wrong with a file is told as an :class:`~c2rf.exceptions.InputError` that names it. A file
+is written under a temporary name and renamed when complete, so nobody ever sees half of one.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.votes import check_votes
+
+_CHUNK_ROWS = 1 << 16
+
+
+def check_output(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, a file that could not or should not be written.
+
+    Parameters
+    ----------
+    path : Path
+        Where the output is to go.
+    force : bool
+        Whether an existing file may be overwritten.
+    inputs : sequence of Path
+        Files that are read; none of them may be the output, not even by force.
+
+    Examples
+    --------
+    >>> check_output(Path("no-such-folder/out.csv"))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: no-such-folder/out.csv cannot be written: there is no folder \
+no-such-folder
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written: it is not a regular file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: no permission to write to {path.parent}")
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{path} is an input; choose another name for the output")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already; choose another name or overwrite it with --force")
+
+
+@contextmanager
+def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary name to write to; what is there at the end becomes ``path``.
+
+    The temporary name ends like ``path``, for writers that look at the ending. If the block
+    fails, ``path`` is untouched and the temporary file is gone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "out.txt"
+    >>> with atomic_output(target) as temporary:
+    ...     _ = temporary.write_text("all of it")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    'all of it'
+    """
+    check_output(path, force=force)
+    temporary = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
+    try:
+        yield temporary
+        check_output(path, force=force)  # it may have appeared meanwhile
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what can go wrong in reading ``path`` into an error that names it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+    except pd.errors.EmptyDataError as error:
+        raise InputError(f"{path} is empty or has a header but no rows") from error
+    except pd.errors.ParserError as error:
+        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise InputError(f"{path} is not a table of comma-separated values: {reason}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    r"""Read a CSV file with a header; every cell stays the text it is.
+
+    Text, because what is written back must be what was read: 007 is not 7.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("id,age\n007,41\n008,\n")
+    >>> read_table(path).to_dict("list")
+    {'id': ['007', '008'], 'age': ['41', '']}
+    """
+    with reading(path):
+        # header=None: with a header, pandas renames equal columns and may take one as an index.
+        cells = pd.read_csv(path, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
+    names = [str(name) for name in cells.iloc[0]]
+    _check_names(path, names)
+    if len(cells) == 1:
+        raise InputError(f"{path} has a header but no rows")
+    return cells.iloc[1:].reset_index(drop=True).set_axis(names, axis="columns")
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse headers that do not name every column once."""
+    if len(names) == 1 and (found := {";", "\t"} & set(names[0])):
+        raise InputError(f"{path}: values must be separated by commas; found {found.pop()!r}")
+    if "" in names:
+        raise InputError(
+            f"{path}: column {names.index('') + 1} has no name; name it in the first line, "
+            "or remove it if it only numbers the rows"
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{path}: column names must differ; found {twice[0]!r} more than once")
+
+
+def read_votes(path: Path) -> NDArray[np.int8]:
+    r"""Read a CSV file of votes, -1 or +1, a row per point and a column per tree.
+
+    The first line may be a header: names, or the numbers from 0 that pandas writes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+    >>> _ = path.write_text("a,b\n1,-1\n1,0\n")
+    >>> read_votes(path)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: ... found '0' in data row 2, column 2 ('b')
+    """
+    with reading(path), path.open(encoding="utf-8-sig", newline="") as file:
+        header = _take_header(file)
+        chunks = pd.read_csv(
+            file, header=None, na_filter=False, chunksize=_CHUNK_ROWS, low_memory=False
+        )
+        parts: list[NDArray[np.int8]] = []
+        for chunk in chunks:
+            try:
+                parts.append(check_votes(chunk.to_numpy()))
+            except (InputError, InputTypeError) as error:
+                raise InputError(f"{path}: {_first_bad_vote(chunk, header)}") from error
+    votes = np.concatenate(parts)
+    if header and len(header) != votes.shape[1]:
+        raise InputError(
+            f"{path}: the header names {len(header)} columns; found rows of {votes.shape[1]} votes"
+        )
+    return votes
+
+
+def _take_header(file: TextIO) -> list[str]:
+    """Return the names in the first line and stay behind it, or nothing and stay before it."""
+    for line in file:
+        if line.strip():
+            cells = [cell.strip() for cell in next(csv.reader([line]))]
+            numbered = len(cells) > 1 and cells == [str(k) for k in range(len(cells))]
+            # A line with some numbers is a row with a mistake: never drop it as a header.
+            if numbered or not any(cell == "" or _is_number(cell) for cell in cells):
+                return cells
+            break
+    file.seek(0)
+    return []
+
+
+def _is_number(text: str) -> bool:
+    """Whether Python reads the text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_bad_vote(chunk: pd.DataFrame, header: Sequence[str]) -> str:
+    """Say which cell of a chunk of the file is the first that is no vote."""
+    text = chunk.astype(str)
+    votes = text.apply(pd.to_numeric, errors="coerce").abs() == 1
+    row, column = (int(k) for k in np.argwhere(~votes.to_numpy())[0])
+    name = f" ({header[column]!r})" if column < len(header) else ""
+    return (
+        f"votes must be -1 or +1; found {text.iat[row, column]!r} "
+        f"in data row {int(chunk.index[row]) + 1}, column {column + 1}{name}"
+    )
