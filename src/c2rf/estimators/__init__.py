@@ -1,0 +1,5 @@
+"""Estimators that follow scikit-learn's conventions."""
+
+from c2rf.estimators.c2rf import C2RFClassifier
+
+__all__ = ["C2RFClassifier"]

@@ -1,0 +1,188 @@
+"""Checks of what a user gives an estimator: data, labels, the positive one."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.members import listed, takes_missing, takes_only_numbers
+
+
+def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
+    """Return X as an array of numbers, or as it is where the ensemble can read text.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Its ``estimator`` says what the ensemble can take; it keeps names and number of columns.
+    X : array-like or data frame
+        What the user gives.
+    reset : bool
+        Whether X decides on the columns (in ``fit``) or must agree with them.
+    name : str
+        What the user calls X.
+    """
+    if name != "X":
+        _check_same_columns(classifier, X, name)
+    if not reset and classifier._reads_frames:
+        checked = validate_data(classifier, X, reset=False, skip_check_array=True)
+    else:
+        checked = _numbers(classifier, X, reset, name)
+        if reset:
+            classifier._reads_frames = not isinstance(checked, np.ndarray)
+    _check_finite(classifier, checked, name)
+    return checked
+
+
+def check_labels(classifier: Any, X: Any, y: Any) -> NDArray[Any]:
+    """Return y as a 1-D array of labels of exactly two classes."""
+    y = validate_data(classifier, y=y)
+    check_consistent_length(X, y)
+    try:
+        check_classification_targets(y)
+        classes = np.unique(y)
+    except TypeError as error:
+        raise InputTypeError(
+            f"the labels in y must be of one kind, all text or all numbers: {error}"
+        ) from error
+    if len(classes) == 1:
+        raise InputError(f"y must have two classes; found one class only, {listed(classes)}")
+    if len(classes) > 2:
+        raise InputError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"found the classes {listed(classes)} (rows without a label go into X_unlabeled)"
+        )
+    return y
+
+
+def positive_index(pos_label: Any, classes: NDArray[Any], *, has_total: bool) -> int:
+    """Return which of the two classes is the positive one.
+
+    Examples
+    --------
+    >>> positive_index(None, np.array([-1, 1]), has_total=True)
+    1
+    >>> positive_index("no", np.array(["no", "yes"]), has_total=True)
+    0
+    >>> positive_index(None, np.array(["no", "yes"]), has_total=True)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: pos_label must say which class n_positive counts, because the \
+classes are not numbers; found None, the classes are 'no', 'yes'
+    """
+    known = classes.tolist()
+    if pos_label is None:
+        if has_total and not all(isinstance(label, numbers.Number) for label in known):
+            raise InputError(
+                "pos_label must say which class n_positive counts, because the classes are not "
+                f"numbers; found None, the classes are {listed(classes)}"
+            )
+        return 1
+    if pos_label not in known:
+        raise InputError(
+            f"pos_label must be one of the classes in y, {listed(classes)}; found {pos_label!r}"
+        )
+    return int(known.index(pos_label))
+
+
+@contextmanager
+def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
+    """Name the columns where a member complains of missing values."""
+    try:
+        yield
+    except ValueError as error:
+        columns = _missing_columns(classifier, X)
+        if isinstance(error, InputError) or not columns or not re.search("NaN|missing", str(error)):
+            raise
+        raise InputError(
+            f"{name} has missing values (NaN) in the columns {listed(columns)}, which the "
+            f"ensemble cannot take: {error}"
+        ) from error
+
+
+def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> Any:
+    """Return X as an array; a frame with text as it is where it may be, else name the columns."""
+    try:
+        return validate_data(classifier, X, reset=reset, ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        text = _text_columns(X)
+        if text and reset and not takes_only_numbers(classifier.estimator):
+            return validate_data(classifier, X, reset=True, skip_check_array=True)
+        if text:
+            raise InputError(
+                f"{name} must hold numbers; found text in the columns {listed(text)}: encode them, "
+                "or give a pipeline that does as the estimator"
+            ) from error
+        if name == "X":
+            raise
+        raise InputError(f"{name}: {error}") from error
+
+
+def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
+    """Refuse named columns other than those of the labeled data."""
+    known = getattr(classifier, "feature_names_in_", None)
+    found = getattr(X, "columns", None)
+    if known is None or found is None or list(known) == list(found):
+        return
+    missing = [column for column in known if column not in list(found)]
+    unknown = [column for column in found if column not in list(known)]
+    wrong = [f"missing: {listed(missing)}"] * bool(missing)
+    wrong += [f"unknown: {listed(unknown)}"] * bool(unknown)
+    raise InputError(
+        f"the columns of {name} must be those of X; "
+        + ("; ".join(wrong) or f"they must be in the same order, {listed(known)}")
+    )
+
+
+def _check_finite(classifier: Any, X: Any, name: str) -> None:
+    """Refuse infinite values, and missing ones where the ensemble cannot take them."""
+    if isinstance(X, np.ndarray):
+        with np.errstate(all="ignore"):
+            if np.isfinite(X.sum()):
+                return
+        infinite = _column_names(classifier, np.isinf(X).any(axis=0))
+        if infinite:
+            raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
+    if takes_missing(classifier.estimator):
+        return
+    missing = _missing_columns(classifier, X)
+    if missing:
+        raise InputError(
+            f"{name} has missing values (NaN) in the columns {listed(missing)}, which the ensemble "
+            "cannot take: fill or drop them, or use trees, which can"
+        )
+
+
+def _missing_columns(classifier: Any, X: Any) -> list[Any]:
+    if isinstance(X, np.ndarray):
+        return _column_names(classifier, np.isnan(X).any(axis=0))
+    return [column for column in X.columns if pd.isna(np.asarray(X[column])).any()]
+
+
+def _text_columns(X: Any) -> list[Any]:
+    """Return the columns of a data frame that cannot be read as numbers."""
+    return [column for column in getattr(X, "columns", []) if not _is_numeric(X[column])]
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _column_names(classifier: Any, chosen: Any) -> list[Any]:
+    """Return the names of the chosen columns, their numbers where they have none."""
+    names = getattr(classifier, "feature_names_in_", np.arange(len(chosen)))
+    return list(names[chosen].tolist())
