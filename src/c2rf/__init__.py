@@ -6,7 +6,8 @@ positive, and proves how close any weighting could get.
 
 from __future__ import annotations
 
-from c2rf import exceptions
+from c2rf import datasets, exceptions
+from c2rf.estimators import C2RFClassifier
 from c2rf.exceptions import (
     BackendError,
     BackendNotInstalledError,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendError",
     "BackendNotInstalledError",
+    "C2RFClassifier",
     "C2RFError",
     "InfeasibleError",
     "InputError",
@@ -36,6 +38,7 @@ __all__ = [
     "Solution",
     "VerificationError",
     "__version__",
+    "datasets",
     "exceptions",
     "solve",
     "verify",
