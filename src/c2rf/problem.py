@@ -71,13 +71,11 @@ class Problem:
     def least(self) -> Floats:
         """Return the smallest score the box allows for each pattern."""
         # min alpha'r_i = sum of l over the +1 votes - sum of u over the -1 votes
-        middle = (self.lower + self.upper) / 2
-        return scores(self.patterns, middle) - (self.upper - self.lower).sum() / 2
+        return scores(self.patterns > 0, self.lower) - scores(self.patterns < 0, self.upper)
 
     def most(self) -> Floats:
         """Return the greatest score the box allows for each pattern."""
-        middle = (self.lower + self.upper) / 2
-        return scores(self.patterns, middle) + (self.upper - self.lower).sum() / 2
+        return scores(self.patterns > 0, self.upper) - scores(self.patterns < 0, self.lower)
 
     def count(self, weights: Floats) -> int:
         """Return the number of points with a positive score."""
@@ -88,7 +86,9 @@ class Problem:
         return abs(self.count(weights) - self.n_positive)
 
 
-def scores(patterns: NDArray[np.int8], weights: Floats, chunk: int = 1 << 16) -> Floats:
+def scores(
+    patterns: NDArray[np.int8] | NDArray[np.bool_], weights: Floats, chunk: int = 1 << 16
+) -> Floats:
     """Return ``patterns @ weights`` without a float copy of all patterns.
 
     Examples

@@ -7,8 +7,10 @@ large population never have to be in one place.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,13 +56,13 @@ def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
             f"votes must have at least one row and one column; found shape {array.shape}"
         )
     if array.dtype.kind not in "iufbO":
-        raise InputTypeError(f"votes must be numbers, -1 or +1; found dtype {array.dtype}")
+        raise InputTypeError(
+            f"votes must be numbers, -1 or +1; found {array[0, 0]!s} at row 0, column 0 "
+            f"(dtype {array.dtype})"
+        )
     for start in range(0, len(array), _CHUNK_ROWS):
         chunk = array[start : start + _CHUNK_ROWS]
-        bad = ~((chunk == 1) | (chunk == -1))
-        # True == 1 in Python, but a boolean column is most likely a 0/1 coding.
-        if array.dtype.kind == "b":
-            bad[:] = True
+        bad = ~_are_votes(chunk)
         if bad.any():
             row, column = (int(k) for k in np.argwhere(bad)[0])
             raise InputError(
@@ -68,6 +70,22 @@ def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
                 f"at row {start + row}, column {column}"
             )
     return array.astype(np.int8, copy=False)
+
+
+def _are_votes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which values are -1 or +1."""
+    # True == 1 in Python, but a boolean column is most likely a 0/1 coding.
+    if values.dtype.kind == "b":
+        return np.zeros(values.shape, dtype=bool)
+    if values.dtype.kind == "O":
+        return np.array([[_is_vote(value) for value in row] for row in values], dtype=bool)
+    return (values == 1) | (values == -1)
+
+
+def _is_vote(value: object) -> bool:
+    """Say whether a value of any type is -1 or +1; missing values cannot even be compared."""
+    is_number = isinstance(value, numbers.Number) and not isinstance(value, (bool, np.bool_))
+    return is_number and value in (-1, 1)
 
 
 def pack(votes: NDArray[np.int8]) -> NDArray[np.uint64]:
