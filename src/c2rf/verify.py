@@ -66,10 +66,10 @@ def verify(
         counts = np.ones(len(rows), dtype=np.int64)
     check_box(lower, upper)
     wished = check_total(n_positive, int(counts.sum()))
-    weights = np.asarray(solution.weights, dtype=float)
+    weights, shift = _as_numbers(solution)
     _check_weights(weights, rows.shape[1], lower, upper)
-    _check_shift(float(solution.offset), check_offset(offset or (0.0, 0.0)))
-    signs = certain_signs(rows, weights, float(solution.offset))
+    _check_shift(shift, check_offset((0.0, 0.0) if offset is None else offset))
+    signs = certain_signs(rows, weights, shift)
     _check_labels(np.asarray(solution.labels), signs)
     eta = abs(int(counts[signs > 0].sum()) - wished)
     if solution.eta != eta:
@@ -85,32 +85,35 @@ def certain_signs(rows: NDArray[np.int8], weights: Floats, shift: float = 0.0) -
     >>> certain_signs(np.array([[1, -1], [-1, -1]], dtype=np.int8), np.array([3.0, 1.0]))
     array([ 1, -1], dtype=int8)
     """
-    score = scores(rows, weights) + shift
-    # A float sum of n terms is off by less than n * eps * sum |terms|.
     terms = np.append(weights, shift)
-    error = len(terms) * np.finfo(float).eps * float(np.abs(terms).sum())
-    open_ = np.flatnonzero(~(np.abs(score) >= 1 - MARGIN_TOLERANCE + error))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is left open
+        score = scores(rows, weights) + shift
+        # A float sum of n terms is off by less than n * eps * sum |terms|.
+        error = len(terms) * np.finfo(float).eps * np.abs(terms).sum()
+        open_ = np.flatnonzero(~(np.abs(score) - error >= 1 - MARGIN_TOLERANCE))
+    signs = np.where(score > 0, 1, -1).astype(np.int8)
     if len(open_):
-        _check_margins_exactly(rows, weights, shift, open_)
-    return np.where(score > 0, 1, -1).astype(np.int8)
+        signs[open_] = _exact_signs(rows, weights, shift, open_)
+    return signs
 
 
-def _check_margins_exactly(
+def _exact_signs(
     rows: NDArray[np.int8], weights: Floats, shift: float, which: NDArray[np.int64]
-) -> None:
-    """Compute the margins in question in whole numbers over one power of two."""
+) -> NDArray[np.int8]:
+    """Compute the scores in question in whole numbers over one power of two."""
     table = PatternTable.from_votes(rows[which], inverse=True)
     numerators, denominator = _common_denominator([*weights, shift])
     exact = table.patterns.astype(object) @ numerators[:-1] + numerators[-1]
     least = (1 - _TOLERANCE) * denominator
+    assert table.inverse is not None
     for pattern, value in enumerate(exact):
         if abs(value) < least:
-            assert table.inverse is not None
             point = which[int(np.argmax(table.inverse == pattern))]
             raise VerificationError(
                 f"the margin of row {point} is {float(abs(Fraction(int(value), denominator)))!r}; "
                 f"it must be at least 1 (to within {MARGIN_TOLERANCE})"
             )
+    return np.where(exact > 0, 1, -1).astype(np.int8)[table.inverse]
 
 
 def _common_denominator(values: list[float]) -> tuple[NDArray[np.object_], int]:
@@ -122,12 +125,19 @@ def _common_denominator(values: list[float]) -> tuple[NDArray[np.object_], int]:
     ), denominator
 
 
+def _as_numbers(solution: Solution) -> tuple[Floats, float]:
+    try:
+        return np.asarray(solution.weights, dtype=float), float(solution.offset)
+    except (TypeError, ValueError) as error:
+        raise VerificationError(f"weights and offset must be numbers; {error}") from error
+
+
 def _check_weights(weights: Floats, n_trees: int, lower: float, upper: float) -> None:
     if weights.shape != (n_trees,):
         raise VerificationError(
             f"there must be one weight per tree, {n_trees}; found shape {weights.shape}"
         )
-    low, high = Fraction(lower) - _TOLERANCE, Fraction(upper) + _TOLERANCE
+    low, high = Fraction(float(lower)) - _TOLERANCE, Fraction(float(upper)) + _TOLERANCE
     for tree, weight in enumerate(weights):
         if not np.isfinite(weight) or not low <= Fraction(float(weight)) <= high:
             raise VerificationError(
@@ -156,6 +166,8 @@ def _check_labels(labels: NDArray[np.int8], signs: NDArray[np.int8]) -> None:
 
 
 def _check_status(solution: Solution) -> None:
+    if not isinstance(solution.bound, (int, np.integer)):
+        raise VerificationError(f"the bound must be a whole number; found {solution.bound!r}")
     if not 0 <= solution.bound <= solution.eta:
         raise VerificationError(
             f"the bound must lie between 0 and eta = {solution.eta}; found {solution.bound}"
