@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from c2rf.backends.base import Options, Progress, RawResult, integer_bound
-from c2rf.exceptions import BackendNotInstalledError, InputError
+from c2rf.backends.base import (
+    Options,
+    Progress,
+    RawResult,
+    SizeLimitError,
+    integer_bound,
+)
+from c2rf.backends.common import cut_off, keep_start, refuse_unusable, with_cutoff
+from c2rf.exceptions import BackendError, BackendNotInstalledError, InputError
 from c2rf.formulation import MatrixModel
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "Progress",
     "RawResult",
     "check_backend",
+    "describe",
     "installed",
     "integer_bound",
     "run",
@@ -51,7 +59,7 @@ BACKENDS = {
     backend.name: backend
     for backend in (
         Backend("highs", "highspy", "pip install highspy", False, "open source, the default"),
-        Backend("scip", "pyscipopt", 'pip install "c2rf[scip]"', True, "open source"),
+        Backend("scip", "pyscipopt", 'pip install "c2rf[scip]"', True, "open source, one thread"),
         Backend(
             "gurobi",
             "gurobipy",
@@ -87,6 +95,29 @@ def check_backend(name: str) -> Backend:
     return backend
 
 
+def describe() -> list[dict[str, object]]:
+    """Return what there is to say about each solver: the rows of ``c2rf backends``.
+
+    ``version`` is None for a solver that is not installed; ``install`` says how to get it.
+
+    Examples
+    --------
+    >>> [(row["name"], row["priorities"]) for row in describe()]
+    [('highs', False), ('scip', True), ('gurobi', True)]
+    """
+    return [
+        {
+            "name": backend.name,
+            "installed": backend.is_installed,
+            "version": backend.version() if backend.is_installed else None,
+            "priorities": backend.priorities,
+            "note": backend.note,
+            "install": backend.install,
+        }
+        for backend in BACKENDS.values()
+    ]
+
+
 def run(model: MatrixModel, backend: str = "highs", options: Options | None = None) -> RawResult:
     """Solve a matrix model with the named solver.
 
@@ -99,5 +130,13 @@ def run(model: MatrixModel, backend: str = "highs", options: Options | None = No
     ('optimal', 0.0)
     """
     check_backend(backend)
-    answer: RawResult = import_module(f"c2rf.backends.{backend}").run(model, options or Options())
-    return answer
+    options = options or Options()
+    refuse_unusable(model)
+    asked = model if options.cutoff is None else cut_off(model, options.cutoff)
+    try:
+        answer: RawResult = import_module(f"c2rf.backends.{backend}").run(asked, options)
+    except SizeLimitError as error:
+        others = ", ".join(repr(name) for name in installed() if name != backend)
+        raise BackendError(f"{error}; installed backends without a limit: {others}") from error
+    answer = keep_start(asked, answer)
+    return answer if options.cutoff is None else with_cutoff(answer, options.cutoff)

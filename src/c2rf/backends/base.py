@@ -9,16 +9,24 @@ from __future__ import annotations
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Literal
+from typing import Final, Literal
 
+import numpy as np
+
+from c2rf.exceptions import BackendError
+from c2rf.formulation import MatrixModel
 from c2rf.problem import Floats
 from c2rf.tolerances import BOUND_TOLERANCE
 
 RawStatus = Literal["optimal", "infeasible", "limit", "interrupted", "stopped", "failed"]
+
+SOLVER_INFINITY: Final = 1e20
+"""Solvers without a float infinity mean infinity from here on."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +48,26 @@ class Options:
     time_limit : float or None
         Seconds.
     threads : int
-        Threads the solver may use.
+        Threads the solver may use; SCIP always uses one.
     seed : int
         Makes a run repeatable.
     node_limit : int or None
         Stop after so many branch-and-bound nodes: a limit that does not depend on the clock.
     cutoff : float or None
         Only solutions with a smaller objective are of interest; a run that finds there are none
-        answers "infeasible".
+        answers "infeasible" and the cutoff as bound. Smaller means by ``BOUND_TOLERANCE``,
+        relative above 1; with an integral objective, half a step less says more to the solver.
     target : float or None
         Stop at the first solution with an objective not greater than this.
+    gap : float
+        Distance of incumbent and bound at which the incumbent counts as optimal. For an integral
+        objective anything below 1 is a proof.
     extra : dict
-        Options of the solver under its own names; an unknown one is an error.
+        Options of the solver under its own names, which win over all others; an unknown one is
+        an error.
+    on_progress : callable or None
+        Called now and then while a model with integer columns is solved; returning True stops
+        the solver. What it raises stops the solver, too, and is then raised by the run.
     """
 
     time_limit: float | None = None
@@ -60,9 +76,9 @@ class Options:
     node_limit: int | None = None
     cutoff: float | None = None
     target: float | None = None
+    gap: float = 1e-6
     extra: dict[str, object] = field(default_factory=dict)
     on_progress: Callable[[Progress], bool | None] | None = None
-    """Called now and then; returning True stops the solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +88,14 @@ class RawResult:
     Parameters
     ----------
     status : str
-        "optimal", "infeasible", "limit" (time, nodes or target), "interrupted" (Ctrl-C),
-        "stopped" (by the progress callback) or "failed".
+        "optimal", "infeasible", "limit" (time, nodes, memory or target), "interrupted" (Ctrl-C),
+        "stopped" (by the progress callback) or "failed" (unbounded, numerical trouble).
     x : ndarray or None
         The incumbent, if there is one.
     bound : float
         Lower bound on the objective, -inf if none.
+    interrupted : bool
+        Whether Ctrl-C was pressed, even if the solver was done before it could stop.
     """
 
     status: RawStatus
@@ -86,6 +104,7 @@ class RawResult:
     nodes: int
     seconds: float
     log: str = ""
+    interrupted: bool = False
 
 
 def integer_bound(bound: float) -> int:
@@ -98,31 +117,94 @@ def integer_bound(bound: float) -> int:
     """
     if not math.isfinite(bound):
         return 0
-    return max(0, math.ceil(bound - BOUND_TOLERANCE * max(1.0, abs(bound))))
+    return max(0, math.ceil(bound - tolerance(bound)))
 
 
-class StopRequest:
-    """Set by Ctrl-C while a solver runs."""
+def tolerance(value: float) -> float:
+    """Return by how much objectives near ``value`` must differ to count as different."""
+    return BOUND_TOLERANCE * max(1.0, abs(value))
 
-    requested = False
+
+def float_bound(value: float) -> float:
+    """Return a solver's bound with its infinity made a float's.
+
+    Examples
+    --------
+    >>> float_bound(1e100), float_bound(-1e20), float_bound(3.0)
+    (inf, -inf, 3.0)
+    """
+    return math.copysign(math.inf, value) if abs(value) >= SOLVER_INFINITY else float(value)
+
+
+def infeasible_or_unbounded(model: MatrixModel) -> RawStatus:
+    """Settle what a solver's presolve leaves open: a finite box cannot be unbounded."""
+    cheapest = np.where(model.objective > 0, model.col_lower, model.col_upper)
+    bounded = np.isfinite(cheapest[model.objective != 0]).all()
+    return "infeasible" if bounded else "failed"
+
+
+class SizeLimitError(BackendError):
+    """The licence at hand does not cover a model of this size."""
+
+
+class Watch:
+    """Looks on while a solver runs: passes progress on and knows when, and why, to stop."""
+
+    def __init__(self, options: Options) -> None:
+        self.on_progress = options.on_progress
+        self.started = time.perf_counter()
+        self.interrupted = self.stopped = False
+        self.error: BaseException | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether somebody wants the solver to stop."""
+        return self.interrupted or self.stopped or self.error is not None
+
+    @property
+    def reason(self) -> RawStatus:
+        """Why a solver that stopped on request did so."""
+        return "stopped" if self.stopped else "interrupted"
+
+    def see(self, incumbent: float, bound: float, nodes: int) -> bool:
+        """Pass progress on and return whether the solver must stop."""
+        if self.on_progress is not None and not self.must_stop:
+            now = Progress(float_bound(incumbent), float_bound(bound), int(nodes), self.seconds)
+            # An error must not unwind through the solver's own frames.
+            try:
+                self.stopped = bool(self.on_progress(now))
+            except BaseException as error:
+                self.error = error
+        return self.must_stop
+
+    def listen(self) -> None:
+        """Take Ctrl-C as a request to stop; outside the main thread that is not possible."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._on_interrupt)
+
+    def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
+        self.interrupted = True
 
 
 @contextmanager
-def interruptible() -> Iterator[StopRequest]:
+def watching(options: Options) -> Iterator[Watch]:
     """Turn Ctrl-C into a request the solver's callback can see, so that the incumbent survives.
 
-    Outside the main thread signals cannot be caught and the request is never set.
+    The handler found is put back afterwards. Outside the main thread Ctrl-C stays what it was:
+    a matter of the main thread.
     """
-    request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield request
-        return
-
-    def on_interrupt(signum: int, frame: FrameType | None) -> None:
-        request.requested = True
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    watch = Watch(options)
+    before = signal.getsignal(signal.SIGINT)
+    watch.listen()
     try:
-        yield request
+        yield watch
     finally:
-        signal.signal(signal.SIGINT, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+    if watch.error is not None:
+        raise watch.error
