@@ -43,11 +43,11 @@ def covering(seed: int, n: int = 8) -> MatrixModel:
 
 
 def brute_force(model: MatrixModel) -> float:
-    """Return the smallest objective over all binaries, infinite if there is none."""
+    """Return the smallest objective over all binaries."""
     points = np.array(list(itertools.product([0.0, 1.0], repeat=model.n_cols)))
     activity = points @ model.matrix.toarray().T
     fits = ((activity >= model.row_lower) & (activity <= model.row_upper)).all(axis=1)
-    return float(min(points[fits] @ model.objective, default=INF))
+    return float(min(points[fits] @ model.objective))
 
 
 def market_split(rows: int = 5, columns: int = 40) -> tuple[MatrixModel, np.ndarray]:
