@@ -163,7 +163,7 @@ class Run:
         )
         raw = run_backend(model, self.backend, asked)
         self.stats["nodes"] += raw.nodes
-        self.interrupted |= raw.status == "interrupted"
+        self.interrupted |= raw.interrupted
         if raw.status == "failed":
             self.trouble(f"{self.backend} failed in {self._phase}")
         return raw
