@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -187,8 +189,11 @@ def make_ensemble(
         estimator = DecisionTreeClassifier(max_depth=2)
     check_classifier(estimator)
     if is_ensemble:
-        unfitted = _with_jobs(_seeded(clone(estimator), random_state), n_jobs)
-        return _taken_apart(unfitted.fit(X, y), order, feature_names)
+        unfitted = _seeded(clone(estimator), random_state)
+        # Where the ensemble does not say how many jobs it wants, it gets ours.
+        with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
+            fitted = unfitted.fit(X, y)
+        return _taken_apart(fitted, order, feature_names)
     n_drawn = _n_drawn(max_samples, len(y))
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_estimators)
     copies = Parallel(n_jobs=n_jobs, prefer="threads")(
@@ -221,13 +226,6 @@ def _seeded(model: Any, rng: np.random.RandomState) -> Any:
     for name, value in sorted(model.get_params(deep=True).items(), key=lambda item: item[0]):
         if value is None and name.split("__")[-1] == "random_state":
             model.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
-    return model
-
-
-def _with_jobs(model: Any, n_jobs: int | None) -> Any:
-    """Let the ensemble use the jobs, where it can and the user has not said how many."""
-    if n_jobs is not None and model.get_params(deep=False).get("n_jobs", n_jobs) is None:
-        model.set_params(n_jobs=n_jobs)
     return model
 
 

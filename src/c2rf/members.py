@@ -88,7 +88,8 @@ def takes_only_numbers(estimator: Any) -> bool:
 def check_classifier(estimator: Any) -> None:
     """Refuse what cannot be fitted and asked for votes."""
     name = type(estimator).__name__
-    if not hasattr(estimator, "fit") or not is_classifier(estimator):
+    is_model = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
+    if not is_model or not is_classifier(estimator):
         raise InputTypeError(
             "estimator must be None, a classifier, an ensemble of classifiers, or fitted ones in "
             f"a FrozenEstimator or a list; found {estimator!r} of type {name}"
