@@ -1,0 +1,73 @@
+"""Votes to measure on: forests on the generators' data, or on the paper's data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from c2rf.bench.data import load
+from c2rf.bench.protocol import sample_seed
+from c2rf.datasets import biased_sample
+from c2rf.ensemble import make_ensemble
+from c2rf.problem import scores
+from c2rf.votes import PatternTable
+
+GENERATED = ("made-twonorm-7400", "made-ringnorm-7400", "made-waveform-5000")
+"""What is measured on where no folder of data sets is given."""
+
+_ROWS_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What a forest and its sample are like; the defaults are the paper's."""
+
+    name: str = "paper"
+    trees: int = 20
+    depth: int = 2
+    positive_weight: float = 0.85
+    lower: float = 1.0
+    upper: float = 100.0
+
+
+def draw(data: str, regime: Regime, sample: int, folder: Path | None) -> tuple[PatternTable, int]:
+    """Return the patterns of a forest on one sample of a data set, and the known total."""
+    points = load(data, folder)
+    seed = sample_seed(0, regime.name, data, sample)
+    labeled, unlabeled = biased_sample(points.y, 0.01, regime.positive_weight, random_state=seed)
+    forest = make_ensemble(
+        DecisionTreeClassifier(max_depth=regime.depth),
+        points.X[labeled],
+        points.y[labeled],
+        n_estimators=regime.trees,
+        random_state=np.random.RandomState(seed),
+    )
+    votes = forest.votes(points.X[unlabeled])
+    return PatternTable.from_votes(votes), int((points.y[unlabeled] > 0).sum())
+
+
+def random_table(
+    n_patterns: int, n_trees: int, seed: int, agreement: float = 0.7
+) -> tuple[PatternTable, int]:
+    """Return distinct random patterns whose trees mostly agree, and a total some weights attain.
+
+    A point has a leaning; each tree follows it with its own probability around ``agreement``. The
+    total is the count of randomly drawn odd integer weights, so it can be attained.
+    """
+    rng = np.random.default_rng(seed)
+    follow = rng.uniform(agreement - 0.15, agreement + 0.15, n_trees).astype(np.float32)
+    table: PatternTable | None = None
+    while table is None or table.n_patterns < n_patterns:
+        rows = min(n_patterns, _ROWS_AT_ONCE)
+        lean = rng.choice(np.array([-1, 1], dtype=np.int8), (rows, 1))
+        votes = np.where(rng.random((rows, n_trees), dtype=np.float32) < follow, lean, -lean)
+        part = PatternTable.from_votes(votes)
+        table = part if table is None else table.merge(part)
+    keep = np.sort(rng.permutation(table.n_patterns)[:n_patterns])
+    table = PatternTable(table.words[keep], table.counts[keep], n_trees)
+    weights = rng.integers(1, 100, n_trees)
+    weights[0] += 1 - weights.sum() % 2
+    return table, int(table.counts[scores(table.patterns, weights.astype(float)) > 0].sum())
