@@ -9,8 +9,9 @@ from scipy.optimize import linprog
 from c2rf.problem import Floats, Problem, scores
 from c2rf.run import Run, with_margins
 
-# Asked of the LP a little wider than 1, so that its own tolerance does not undo it.
-_MARGIN = 1 + 1e-8
+# Asked of the LP a little wider than 1, so that its own tolerance does not undo it; where the
+# box allows no more than 1, just that.
+_MARGINS = (1 + 1e-8, 1.0)
 _ROWS_AT_ONCE = 200
 
 
@@ -22,8 +23,7 @@ def nearest_to_majority(run: Run, problem: Problem, n_trees: int, weights: Float
     """
     signs = np.where(scores(problem.patterns, weights) > 0, 1, -1)
     with run.phase("prefer"):
-        found = _closest(problem, signs[:, None] * problem.patterns, n_trees)
-    nearest = None if found is None else with_margins(problem, found, scale=False)
+        nearest = _closest_that_holds(problem, signs[:, None] * problem.patterns, n_trees)
     if nearest is None:
         nearest = weights
         run.trouble("no weights closer to the majority vote were found")
@@ -35,7 +35,19 @@ def nearest_to_majority(run: Run, problem: Problem, n_trees: int, weights: Float
     return nearest
 
 
-def _closest(problem: Problem, wished: NDArray[np.int8], n_trees: int) -> Floats | None:
+def _closest_that_holds(problem: Problem, wished: NDArray[np.int8], n_trees: int) -> Floats | None:
+    """Return the closest weights whose margins hold, None if rounding leaves none."""
+    for margin in _MARGINS:
+        found = _closest(problem, wished, n_trees, margin)
+        nearest = None if found is None else with_margins(problem, found, scale=False)
+        if nearest is not None:
+            return nearest
+    return None
+
+
+def _closest(
+    problem: Problem, wished: NDArray[np.int8], n_trees: int, least: float
+) -> Floats | None:
     """Solve the LP over [alpha | level | d], adding rows of patterns as they are violated."""
     q = problem.n_columns
     eye, one = np.eye(n_trees, q), np.ones((n_trees, 1))
@@ -53,7 +65,7 @@ def _closest(problem: Problem, wished: NDArray[np.int8], n_trees: int) -> Floats
         result = linprog(
             cost,
             A_ub=np.vstack([distance, margins]),
-            b_ub=np.concatenate([np.zeros(2 * n_trees), np.full(len(rows), -_MARGIN)]),
+            b_ub=np.concatenate([np.zeros(2 * n_trees), np.full(len(rows), -least)]),
             bounds=bounds,
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10},
