@@ -60,7 +60,7 @@ class Run:
         self.problem, self.backend, self.threads, self.seed = problem, backend, threads, seed
         self.eta_shift, self.listener = eta_shift, listener
         self.started = time.perf_counter()
-        self.deadline = None if time_limit is None else self.started + time_limit
+        self.deadline = None if time_limit is None else self.started + float(time_limit)
         self.best: Floats | None = None
         self.eta: int | None = None
         self.interrupted = False

@@ -233,4 +233,10 @@ def _seed(random_state: Any) -> int:
         return int(random_state.integers(_SEEDS))
     if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
         return int(random_state) % _SEEDS
-    return int(check_random_state(random_state).randint(_SEEDS))
+    try:
+        return int(check_random_state(random_state).randint(_SEEDS))
+    except ValueError as error:
+        raise InputError(
+            "random_state must be None, an integer >= 0, a Generator or a RandomState; "
+            f"found {random_state!r}"
+        ) from error
