@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from c2rf.ensemble import make_ensemble
 from c2rf.estimators.data import check_data, check_labels, naming_missing, positive_index
@@ -194,8 +194,9 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
         if self.offset is not None:
             check_offset(self.offset)
         has_total = _has_total(X_unlabeled, n_positive)
+        y = check_labels(self, y)
         X = check_data(self, X, reset=True)
-        y = check_labels(self, X, y)
+        check_consistent_length(X, y)
         self.classes_ = np.unique(y)
         positive = positive_index(self.pos_label, self.classes_, has_total=has_total)
         self.pos_label_ = self.classes_[positive]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import validate_data
 
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.members import listed, takes_missing, takes_only_numbers
@@ -44,17 +44,11 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
     return checked
 
 
-def check_labels(classifier: Any, X: Any, y: Any) -> NDArray[Any]:
+def check_labels(classifier: Any, y: Any) -> NDArray[Any]:
     """Return y as a 1-D array of labels of exactly two classes."""
-    y = validate_data(classifier, y=y)
-    check_consistent_length(X, y)
-    try:
-        check_classification_targets(y)
-        classes = np.unique(y)
-    except TypeError as error:
-        raise InputTypeError(
-            f"the labels in y must be of one kind, all text or all numbers: {error}"
-        ) from error
+    y = _of_one_kind(validate_data(classifier, y=y))
+    check_classification_targets(y)
+    classes = np.unique(y)
     if len(classes) == 1:
         raise InputError(f"y must have two classes; found one class only, {listed(classes)}")
     if len(classes) > 2:
@@ -110,10 +104,32 @@ def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
         ) from error
 
 
+def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are all text as they are, and numbers or bools as such."""
+    if y.dtype != object:
+        return y
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing):
+        raise InputError(
+            f"y has no label in row {missing[0]} ({len(missing)} are missing); rows without a "
+            "label go into X_unlabeled"
+        )
+    if all(isinstance(label, str) for label in y):
+        return y
+    if all(isinstance(label, numbers.Number) for label in y):
+        return np.array(y.tolist())
+    kinds = {type(label).__name__ for label in y}
+    raise InputTypeError(
+        f"the labels in y must be all text or all numbers; found {', '.join(sorted(kinds))}"
+    )
+
+
 def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> Any:
     """Return X as an array; a frame with text as it is where it may be, else name the columns."""
     try:
-        return validate_data(classifier, X, reset=reset, ensure_all_finite=False)
+        array = validate_data(classifier, X, reset=reset, ensure_all_finite=False)
+        # scikit-learn leaves the objects of some kinds of frames as they are.
+        return array.astype(float) if array.dtype == object else array
     except (TypeError, ValueError) as error:
         text = _text_columns(X)
         if text and reset and not takes_only_numbers(classifier.estimator):
