@@ -143,7 +143,12 @@ class Run:
 
     def solve(self, model: MatrixModel, source: str, **options: Any) -> RawResult:
         """Run the backend on a model whose objective is a lower bound on eta, and note it."""
-        raw = self.solve_raw(model, **options)
+
+        def on_progress(progress: Progress) -> None:
+            self.raise_bound(integer_bound(progress.bound), source)
+            self.tell()
+
+        raw = self.solve_raw(model, on_progress=on_progress, **options)
         if raw.status not in ("failed", "infeasible"):
             self.raise_bound(integer_bound(raw.bound), source)
         return raw
@@ -154,23 +159,13 @@ class Run:
         limit = options.pop("time_limit", None)
         if left is not None:
             limit = left if limit is None else min(limit, left)
-        asked = Options(
-            time_limit=limit,
-            threads=self.threads,
-            seed=self.seed,
-            on_progress=self._on_progress,
-            **options,
-        )
+        asked = Options(time_limit=limit, threads=self.threads, seed=self.seed, **options)
         raw = run_backend(model, self.backend, asked)
         self.stats["nodes"] += raw.nodes
         self.interrupted |= raw.interrupted
         if raw.status == "failed":
             self.trouble(f"{self.backend} failed in {self._phase}")
         return raw
-
-    def _on_progress(self, progress: Progress) -> bool:
-        self.tell()
-        return False
 
 
 def with_margins(problem: Problem, weights: Floats, *, scale: bool = True) -> Floats | None:
