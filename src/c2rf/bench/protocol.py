@@ -1,0 +1,163 @@
+"""How a sample is drawn and its trees are grown, and what a method is allowed to see.
+
+The seed of a sample depends on the experiment's seed, the protocol's name, the data set and the
+number of the sample, and on nothing else: every method gets the same sample and the same trees,
+in whatever order and on however many processes they run.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf.bench.data import DataSet
+from c2rf.datasets import biased_sample
+from c2rf.ensemble import make_ensemble
+from c2rf.exceptions import InputError
+from c2rf.problem import Floats
+from c2rf.votes import PatternTable
+
+Labels = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How samples are drawn and trees are grown.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    positive_weight : float
+        Weight of a positive point when labeled points are drawn; a negative one has the rest.
+    fraction : float
+        Fraction of the points that are labeled.
+    n_trees : int
+        Number of trees, of depth 2.
+    max_samples : float
+        Fraction of the labeled points that each tree is fitted to.
+
+    Examples
+    --------
+    >>> PROTOCOLS["biased"]
+    Protocol(name='biased', positive_weight=0.85, fraction=0.01, n_trees=20, max_samples=0.2)
+    """
+
+    name: str
+    positive_weight: float
+    fraction: float = 0.01
+    n_trees: int = 20
+    max_samples: float = 0.2
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (Protocol("biased", positive_weight=0.85), Protocol("simple", 0.5))
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a method may see: all but the true labels of the unlabeled points.
+
+    Parameters
+    ----------
+    X_labeled, X_unlabeled : ndarray of shape (n_points, n_features)
+        The features.
+    y_labeled : ndarray of ±1
+        The known labels.
+    votes : ndarray of ±1, shape (n_unlabeled, n_trees)
+        What the trees say about the unlabeled points.
+    n_positive : int
+        The known total lambda.
+    seed : int
+        For all that is random in a method.
+    """
+
+    X_labeled: Floats
+    y_labeled: Labels
+    X_unlabeled: Floats
+    votes: Labels
+    n_positive: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A sample, the truth about it, its number of distinct rows of votes, its trees' seconds."""
+
+    sample: Sample
+    truth: Labels
+    patterns: int
+    tree_seconds: float
+
+
+def check_protocol(name: str) -> Protocol:
+    """Return the protocol of that name, or say which there are."""
+    if name not in PROTOCOLS:
+        raise InputError(f"unknown protocol {name!r}; known are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
+
+
+def sample_seed(seed: int, protocol: str, data: str, sample: int) -> int:
+    """Return the seed of a sample: the CRC-32 of "seed/protocol/data/sample".
+
+    Examples
+    --------
+    >>> sample_seed(0, "biased", "phoneme", 3)
+    1238869350
+    """
+    return zlib.crc32(f"{seed}/{protocol}/{data}/{sample}".encode())
+
+
+def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
+    """Draw a sample of a data set and grow its trees.
+
+    Parameters
+    ----------
+    data : DataSet
+        What to draw from.
+    protocol : Protocol
+        How.
+    seed : int
+        From :func:`sample_seed`.
+
+    Returns
+    -------
+    Drawn
+
+    Examples
+    --------
+    >>> from c2rf.bench.data import load
+    >>> drawn = draw(load("made-twonorm-2000"), PROTOCOLS["biased"], seed=1)
+    >>> drawn.sample.votes.shape, bool(drawn.sample.n_positive == (drawn.truth > 0).sum())
+    ((1980, 20), True)
+    """
+    labeled, unlabeled = biased_sample(
+        data.y, protocol.fraction, protocol.positive_weight, random_state=seed
+    )
+    X, y, rest = data.X[labeled], data.y[labeled], data.X[unlabeled]
+    truth = data.y[unlabeled]
+    start = time.perf_counter()
+    votes = _votes(X, y, rest, protocol, seed)
+    seconds = time.perf_counter() - start
+    sample = Sample(X, y, rest, votes, int((truth > 0).sum()), seed)
+    return Drawn(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
+
+
+def _votes(X: Floats, y: Labels, rest: Floats, protocol: Protocol, seed: int) -> Labels:
+    if len(np.unique(y)) == 1:  # nothing to learn: every tree says the one label it has seen
+        return np.full((len(rest), protocol.n_trees), y[0], dtype=np.int8)
+    trees = make_ensemble(
+        None,
+        X,
+        y,
+        n_estimators=protocol.n_trees,
+        max_samples=protocol.max_samples,
+        random_state=np.random.RandomState(seed),
+    )
+    return trees.votes(rest)

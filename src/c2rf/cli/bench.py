@@ -1,0 +1,155 @@
+"""``c2rf bench``: the paper's experiment, and the report on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from c2rf.cli import options, screen
+
+if TYPE_CHECKING:
+    from c2rf.bench.runner import Plan
+    from c2rf.bench.watch import Screen
+
+FAILED = 1
+INTERRUPTED = 130
+
+bench = typer.Typer(
+    help="Run the paper's experiment, and report on it.", no_args_is_help=True, add_completion=False
+)
+Records = Annotated[
+    Path, typer.Option(metavar="FILE.jsonl", help="The records, a line of JSON each.")
+]
+
+
+@bench.command()
+def run(
+    protocol: Annotated[
+        str, typer.Option(metavar="NAMES", help="biased, simple, or both with a comma.")
+    ] = "biased",
+    data: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Data sets, with commas: PMLB's names, or made-twonorm-500 for 500 generated "
+            "points; all for the paper's 13.",
+        ),
+    ] = "all",
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda.",
+        ),
+    ] = "rf,auto,top-lambda",
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
+    fraction: Annotated[
+        float, typer.Option(help="Fraction of the points that are labeled.")
+    ] = 0.01,
+    trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
+    backend: options.Backend = "highs",
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Cap of each solve, building its model included; paper: 7200."
+        ),
+    ] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Methods to run at the same time.")] = 1,
+    seed: options.Seed = 0,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="PMLB_CACHE", metavar="FOLDER", help="PMLB's cache; without it, downloads."
+        ),
+    ] = None,
+    records: Records = Path("bench-records.jsonl"),
+    quiet: options.Quiet = False,
+) -> None:
+    """Run methods on samples of data sets and record each, never the same one twice.
+
+    A run that was stopped, or killed, goes on where it was when the same command is given again.
+    Exits with 1 if a data set could not be had.
+    """
+    from dataclasses import replace
+
+    from c2rf.backends import check_backend
+    from c2rf.bench.data import NAMES, check_name
+    from c2rf.bench.methods import Solver, check_method
+    from c2rf.bench.protocol import check_protocol
+    from c2rf.bench.runner import Plan
+
+    _check_numbers(fraction, time_limit)
+    protocols = [
+        replace(check_protocol(name), fraction=fraction, n_trees=trees) for name in _names(protocol)
+    ]
+    chosen = list(NAMES) if data == "all" else _names(data)
+    wished = _names(methods)
+    for name in chosen:
+        check_name(name)
+    for name in wished:
+        check_method(name)
+    check_backend(backend)
+    solver = Solver(backend, time_limit)
+    _run(Plan(protocols, chosen, wished, samples, seed, solver, jobs, data_dir), records, quiet)
+
+
+def _run(plan: Plan, records: Path, quiet: bool) -> None:
+    """Run a plan and say how it ended."""
+    from c2rf.bench.records import RecordFile
+    from c2rf.bench.runner import run as run_plan
+    from c2rf.bench.watch import Screen
+
+    with RecordFile(records) as file, Screen(plan.jobs, quiet) as watcher:
+        if file.torn:
+            rows = [("torn line", f"an unfinished last line was moved to {records}.torn")]
+            screen.say(rows, quiet=quiet)
+        try:
+            run_plan(plan, file, watcher)
+        except KeyboardInterrupt:
+            typer.echo("stopped; the same command goes on from here", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    screen.say(_summary(watcher, records), quiet=quiet)
+    if watcher.skipped:
+        raise typer.Exit(FAILED)
+
+
+def _summary(watcher: Screen, records: Path) -> list[tuple[str, str]]:
+    """Return what to say about a run."""
+    made = ", ".join(f"{n} {status}" for status, n in sorted(watcher.statuses.items()))
+    rows = [
+        ("records", str(records)),
+        ("there", f"{watcher.there} of {watcher.total} before"),
+        ("made", made or "none"),
+    ]
+    if watcher.others:
+        rows.append(("elsewhere", f"{screen.count(watcher.others, 'record')} by another process"))
+    for reason, n in watcher.skipped.items():
+        rows.append(("skipped", f"{screen.count(n, 'record')}: {reason}"))
+    return rows
+
+
+def _names(text: str) -> list[str]:
+    """Return the names in a list with commas or blanks, each once.
+
+    Examples
+    --------
+    >>> _names("rf, auto,rf")
+    ['rf', 'auto']
+    """
+    from c2rf.exceptions import InputError
+
+    names = list(dict.fromkeys(text.replace(",", " ").split()))
+    if not names:
+        raise InputError(f"at least one name must be given; found {text!r}")
+    return names
+
+
+def _check_numbers(fraction: float, time_limit: float) -> None:
+    from c2rf.exceptions import InputError
+
+    if not 0 < fraction < 1:
+        raise InputError(f"--fraction must be above 0 and below 1; found {fraction}")
+    if not 0 < time_limit < float("inf"):
+        raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")

@@ -1,0 +1,390 @@
+"""The run: samples, methods, records that survive everything."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2rf.bench import data, published
+from c2rf.bench.methods import METHODS, Answer, Method, Solver
+from c2rf.bench.protocol import PROTOCOLS, Sample, draw, sample_seed
+from c2rf.bench.records import Key, Record, RecordFile, read_records
+from c2rf.bench.runner import Plan, Task, make_record, run
+from c2rf.bench.watch import Screen
+from c2rf.bench.work import Outcome, Work, label
+from c2rf.cli import main
+from c2rf.exceptions import InputError
+
+QUICK = ["rf", "auto", "top-lambda", "p-c2rf"]
+SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
+ARGUMENTS = [
+    *("bench", "run", "--data", "made-twonorm-150,made-waveform-150", "--fraction", "0.1"),
+    *("--trees", "6", "--samples", "2", "--methods", ",".join(QUICK)),
+]
+
+
+@pytest.fixture(scope="module")
+def small() -> data.DataSet:
+    return data.load("made-waveform-300")
+
+
+@pytest.fixture(scope="module")
+def record(small: data.DataSet) -> Record:
+    drawn = draw(small, SMALL, seed=1)
+    key = Key(SMALL, small.name, 0, 1, "rf", None, None)
+    return make_record(Task(key, drawn, small), label("rf", drawn.sample, Solver()))
+
+
+def timeless(path: Path) -> list[dict[str, object]]:
+    """Records without their times, in the order of their keys."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["seconds"]
+    return sorted(lines, key=lambda line: (line["data"], line["sample"], line["method"]))
+
+
+# Data
+
+
+def test_rescaled_columns_end_at_plus_and_minus_100() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (50, 4)) * [1, 90, 110, 1e6] + [5, 1e4, -300, 7]
+    scaled, n_rescaled = data.rescale(X)
+    assert n_rescaled == 2
+    np.testing.assert_allclose(scaled.max(axis=0), -scaled.min(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(scaled.max(axis=0)[2:], 100)
+    np.testing.assert_allclose(np.ptp(scaled, axis=0)[:2], np.ptp(X, axis=0)[:2])
+    order = np.argsort(X, axis=0)
+    assert (np.diff(np.take_along_axis(scaled, order, axis=0), axis=0) >= 0).all()
+
+
+def test_a_cached_data_set_is_read_and_checked_against_table_1(tmp_path: Path) -> None:
+    folder = tmp_path / "phoneme"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(5349, 5)))
+    frame["target"] = rng.integers(0, 3, 5349)
+    frame = pd.concat([frame, frame[:100]])  # duplicates, which do not count
+    frame.to_csv(folder / "phoneme.tsv.gz", sep="\t", index=False)
+    read = data.load("phoneme", tmp_path)
+    assert read.X.shape == (5349, 5)
+    assert (read.y > 0).sum() == (frame["target"][:5349] == 1).sum()
+    frame[:200].to_csv(folder / "phoneme.tsv.gz", sep="\t", index=False)
+    with pytest.raises(data.UnavailableError, match=r"N = 200 .* Table 1 .* N = 5349, p = 5"):
+        data.load("phoneme", tmp_path)
+    (folder / "phoneme.tsv.gz").write_bytes(b"broken")
+    with pytest.raises(data.UnavailableError, match="phoneme cannot be read"):
+        data.load("phoneme", tmp_path)
+
+
+def test_the_data_of_the_paper() -> None:
+    folder = os.environ.get("PMLB_CACHE")
+    if not folder:
+        pytest.skip("no folder with PMLB's data (PMLB_CACHE)")
+    for name in ("phoneme", "coil2000"):  # one plain, one with many duplicates
+        assert data.load(name, Path(folder)).name == name
+
+
+def test_the_paper_s_tables_are_whole() -> None:
+    ids = published.data_sets().index
+    assert list(ids) == list(range(1, 14))
+    assert published.run_times().index.equals(ids)
+    assert int(published.run_times().isna().sum().sum()) == 14
+    for protocol in PROTOCOLS:
+        assert published.quality(protocol).shape == (13, 4)
+        assert published.quality(protocol).notna().all(axis=None)
+
+
+# Samples and methods
+
+
+def test_samples_are_those_of_the_protocol() -> None:
+    y = np.repeat(np.array([1, -1], dtype=np.int8), [3000, 7000])
+    X = np.random.default_rng(0).normal(size=(10000, 3)) + y[:, None]
+    shares = {}
+    for name, protocol in PROTOCOLS.items():
+        drawn = draw(data.DataSet("any", X, y, 0), protocol, sample_seed(0, name, "any", 0))
+        sample = drawn.sample
+        assert len(sample.y_labeled) == 100
+        assert sample.votes.shape == (9900, 20)
+        assert sample.n_positive == (drawn.truth > 0).sum()
+        assert sample.n_positive + (sample.y_labeled > 0).sum() == 3000
+        shares[name] = (sample.y_labeled > 0).mean()
+    # Weights 0.85 and 0.15 make 0.3 of the points 0.71 of the sample.
+    assert abs(shares["biased"] - 0.71) < 0.15
+    assert abs(shares["simple"] - 0.30) < 0.15
+
+
+def test_a_sample_depends_on_its_seed_only(small: data.DataSet) -> None:
+    one, same, other = (draw(small, SMALL, seed).sample for seed in (1, 1, 2))
+    assert np.array_equal(one.votes, same.votes)
+    assert not np.array_equal(one.X_labeled, other.X_labeled)
+    seeds = {sample_seed(s, p, d, k) for s in (0, 1) for p in "ab" for d in "cd" for k in (0, 1)}
+    assert len(seeds) == 16
+
+
+def test_a_sample_of_one_class_has_trees_that_say_so() -> None:
+    y = np.full(300, -1, dtype=np.int8)
+    y[:2] = 1
+    protocol = replace(PROTOCOLS["biased"], positive_weight=0.0)
+    X = np.arange(300.0)[:, None]
+    sample = draw(data.DataSet("any", X, y, 0), protocol, seed=0).sample
+    assert (sample.votes == -1).all()
+    assert sample.n_positive == 2
+
+
+def toy(votes: list[list[int]], n_positive: int) -> Sample:
+    cast = np.array(votes, dtype=np.int8)
+    nothing = np.empty((0, 1))
+    return Sample(nothing, np.empty(0, np.int8), np.zeros((len(cast), 1)), cast, n_positive, 0)
+
+
+def test_a_tie_of_the_majority_is_negative() -> None:
+    answer = label("rf", toy([[1, -1], [1, 1], [-1, -1]], 1), Solver()).answer
+    assert answer.labels.tolist() == [-1, 1, -1]
+
+
+def test_top_lambda_takes_those_with_most_votes() -> None:
+    votes = [[1, 1, -1], [-1, -1, -1], [1, 1, 1], [1, -1, -1], [1, 1, -1]]
+    for n_positive in range(6):
+        labels = label("top-lambda", toy(votes, n_positive), Solver()).answer.labels
+        chosen = np.array(votes).sum(axis=1)[labels > 0]
+        assert sorted(chosen, reverse=True) == [3, 1, 1, -1, -3][:n_positive]
+
+
+def test_top_lambda_does_not_know_the_order_of_the_data() -> None:
+    labels = label("top-lambda", toy([[1]] * 1000, 500), Solver()).answer.labels
+    assert 200 < (labels[:500] > 0).sum() < 300
+
+
+def test_all_solving_methods_agree() -> None:
+    sample = draw(data.load("made-waveform-120"), SMALL, seed=3).sample
+    solving = [name for name, method in METHODS.items() if method.solves]
+    answers = [label(name, sample, Solver()).answer for name in solving]
+    assert {answer.status for answer in answers} == {"optimal"}
+    assert len({abs((a.labels > 0).sum() - sample.n_positive) for a in answers}) == 1
+
+
+# Processes
+
+
+def test_a_method_that_dies_or_fails_or_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(work: Work) -> Outcome:
+        while (result := work.outcome()) is None:
+            time.sleep(0.01)
+        return result
+
+    sample = toy([[1, -1]], 1)
+    unknown = outcome(Work("no-such-method", sample, Solver()))
+    assert unknown.answer.status == "failed"
+    assert "no-such-method" in unknown.answer.message
+    late = outcome(Work("rf", sample, Solver(time_limit=0.0), grace=0.0))
+    assert late.answer.status == "none"
+    assert "ended by force" in late.answer.message
+    work = Work("rf", sample, Solver())
+    os.kill(work._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+    dead = outcome(work)
+    assert dead.answer.status in ("failed", "computed")  # it may have been quicker
+    assert multiprocessing.active_children() == []
+
+
+# Records
+
+
+def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.DataSet) -> None:
+    assert Record.from_line(record.to_line()) == record
+    drawn = draw(small, SMALL, seed=1)
+    right = Outcome(Answer(drawn.truth, "computed"), 0.5)
+    perfect = make_record(Task(record.key, drawn, small), right)
+    assert (perfect.accuracy, perfect.mcc, perfect.eta) == (1.0, pytest.approx(1.0), 0)
+    nothing = Outcome(Answer(None, "none", message="no time"), 0.5)
+    assert make_record(Task(record.key, drawn, small), nothing).accuracy is None
+
+
+def test_solved_means_proven_within_the_limit(record: Record) -> None:
+    late = {"trees": 0.0, "solve": 61.0, "total": 61.0}
+    assert record.solved
+    assert not replace(record, status="feasible").solved
+    assert not replace(record, status="optimal", time_limit=60.0, seconds=late).solved
+    assert replace(record, status="optimal", time_limit=62.0, seconds=late).solved
+
+
+def test_a_torn_last_line_is_set_aside_and_nothing_is_lost(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    second = replace(record, sample=1)
+    path.write_text(record.to_line() + second.to_line()[:100])
+    assert read_records(path) == ([record], second.to_line()[:100])
+    with RecordFile(path) as file:
+        assert file.torn
+        assert record.key in file
+        assert second.key not in file
+        assert file.claim(second.key)
+        file.append(second)
+    assert read_records(path) == ([record, second], "")
+    assert (tmp_path / "records.jsonl.torn").read_text() == second.to_line()[:100] + "\n"
+
+
+def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(record.to_line().rstrip())
+    with RecordFile(path) as file:
+        assert record.key in file
+        file.append(replace(record, sample=1))
+    assert len(read_records(path)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"format": 0}\n', "line 2: this is a record of format 0"),
+        ("{}\n", "line 2: this is a record of format None"),
+        ("no json\n", "line 2 is not a record"),
+        ("[1]\n", "line 2 is not a record"),
+        ('{"format": 1, "data": "ring"}\n', "line 2 is not a record"),
+    ],
+)
+def test_other_lines_are_refused_and_left_alone(
+    tmp_path: Path, record: Record, line: str, message: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(record.to_line() + line)
+    for read in (lambda: read_records(path), lambda: RecordFile(path).__enter__()):
+        with pytest.raises(InputError, match=f"{message}.*nothing was changed"):
+            read()
+    assert path.read_text() == record.to_line() + line
+
+
+def _claim(path: Path, record: Record, answer: multiprocessing.SimpleQueue) -> None:
+    with RecordFile(path) as file:
+        answer.put(file.claim(record.key))
+        file.append(record)
+
+
+def test_two_processes_never_write_the_same_record(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    context = multiprocessing.get_context("forkserver")
+    answer = context.SimpleQueue()
+    with RecordFile(path) as file:
+        assert file.claim(record.key)
+        other = context.Process(target=_claim, args=(path, record, answer))
+        other.start()
+        assert answer.get() is False  # it is ours
+        other.join()
+        file.append(record)  # the other, rudely, has written it: not a second time
+        assert not file.claim(record.key)
+    other.close()
+    assert read_records(path) == ([record], "")
+
+
+# The whole run
+
+
+def test_killed_and_started_again_is_as_if_never_killed(tmp_path: Path) -> None:
+    straight, killed = tmp_path / "straight.jsonl", tmp_path / "killed.jsonl"
+    assert main([*ARGUMENTS, "--records", str(straight), "--quiet", "--jobs", "2"]) == 0
+    command = [sys.executable, "-m", "c2rf", *ARGUMENTS, "--records", str(killed), "--jobs", "2"]
+    runner = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert runner.stderr is not None
+    for line in runner.stderr:
+        if "6 of 16" in line:
+            break
+    runner.send_signal(signal.SIGKILL)
+    runner.stderr.close()
+    runner.wait()
+    there = read_records(killed)[0]
+    assert 6 <= len(there) < 16
+    assert main([*ARGUMENTS, "--records", str(killed), "--quiet"]) == 0
+    assert read_records(killed)[0][: len(there)] == there
+    assert timeless(killed) == timeless(straight)
+    assert len(timeless(straight)) == 16
+    assert {line["status"] for line in timeless(straight)} == {"optimal", "computed"}
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "records.jsonl"
+    once = ["bench", "run", "--data", "made-ringnorm-200", "--samples", "1", "--methods", "rf"]
+    assert main([*once, "--records", str(path)]) == 0
+    before = path.read_bytes()
+    assert main([*once, "--records", str(path)]) == 0
+    assert path.read_bytes() == before
+    assert "1 of 1 before" in capsys.readouterr().out
+
+
+def test_a_data_set_that_cannot_be_had_is_told_and_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "ring").mkdir()
+    (tmp_path / "ring" / "ring.tsv.gz").write_bytes(b"not a table")
+    path = tmp_path / "records.jsonl"
+    arguments = ["--data", "ring,made-twonorm-200", "--methods", "rf", "--samples", "1"]
+    where = ["--data-dir", str(tmp_path), "--records", str(path)]
+    assert main(["bench", "run", *arguments, *where]) == 1
+    said = capsys.readouterr()
+    assert "data set ring cannot be read" in said.err
+    assert "data set ring cannot be read" in said.out
+    assert [record.data for record in read_records(path)[0]] == ["made-twonorm-200"]
+
+
+def test_an_interrupted_answer_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = Outcome(Answer(None, "feasible", stats={"interrupted": True}), 1.0)
+    monkeypatch.setattr(Work, "outcome", lambda self: half)
+    plan = Plan([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
+    with (
+        RecordFile(tmp_path / "records.jsonl") as file,
+        Screen(quiet=True) as screen,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run(plan, file, screen)
+    assert read_records(tmp_path / "records.jsonl") == ([], "")
+
+
+def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None:
+    keys = [record.key._replace(sample=k) for k in range(4)]
+    with Screen(jobs=2, quiet=True) as screen:
+        screen.planned(keys, 3)
+        assert screen.seconds_left() is None
+        screen.started(keys[0])
+        screen.finished(replace(record, seconds={"total": 10.0}))
+        screen.started(keys[1])
+        screen.elsewhere(keys[2])
+        assert screen.seconds_left() == 2 * 10 / 2
+        table = screen.table()
+    assert table.row_count == 1
+    assert table.title == "4 of 7, about 10 s left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "iris"], "unknown data set 'iris'; known are phoneme"),
+        (["--methods", "rf,svm"], "unknown method 'svm'; known are rf"),
+        (["--methods", ","], "at least one name"),
+        (["--protocol", "fair"], "unknown protocol 'fair'; known are biased, simple"),
+        (["--backend", "cplex"], "unknown backend 'cplex'"),
+        (["--fraction", "1"], "--fraction must be above 0 and below 1; found 1"),
+        (["--time-limit", "-5"], "--time-limit must be"),
+        (["--records", "no-such-folder/records.jsonl"], "cannot be written: No such file"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(["bench", "run", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_every_method_has_a_title() -> None:
+    assert all(isinstance(method, Method) and method.title for method in METHODS.values())
