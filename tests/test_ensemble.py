@@ -213,15 +213,6 @@ def test_trees_compare_in_single_precision_as_scikit_learn_does():
     np.testing.assert_array_equal(votes[:2, 0], 2 * tree.predict(large) - 1)
 
 
-def test_members_fitted_to_names_get_names():
-    names = np.array([f"x{k}" for k in range(20)], dtype=object)
-    model = LogisticRegression().fit(pd.DataFrame(X, columns=names), CODES)
-    votes = vote([model], feature_names=names)
-    np.testing.assert_array_equal(
-        votes[:, 0], 2 * model.predict(pd.DataFrame(X_NEW, columns=names)) - 1
-    )
-
-
 @pytest.mark.parametrize(
     ("estimator", "expected"),
     [

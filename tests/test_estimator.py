@@ -198,7 +198,15 @@ class TestData:
     def test_text_only_among_the_unlabeled_is_named(self):
         text = FRAME_UNLABELED.assign(x3="low", x5="high")
         with pytest.raises(InputError, match=r"X_unlabeled must hold numbers; .* 'x3', 'x5'"):
-            classifier(TO_SCALE).fit(FRAME, Y, text, KNOWN)
+            classifier().fit(FRAME, Y, text, KNOWN)
+
+    def test_columns_of_numbers_keep_their_names_for_pipelines(self):
+        choose = make_column_transformer(("passthrough", ["x4", "x2"]))
+        model = classifier(make_pipeline(choose, GaussianNB()), n_estimators=5)
+        model.fit(FRAME, Y, FRAME_UNLABELED, KNOWN)
+        direct = classifier(GaussianNB(), n_estimators=5)
+        direct.fit(X[:, [4, 2]], Y, X_UNLABELED[:, [4, 2]], KNOWN)
+        np.testing.assert_array_equal(model.transduction_, direct.transduction_)
 
     def test_trees_take_missing_values(self):
         holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
@@ -206,10 +214,11 @@ class TestData:
         assert set(model.predict(holes)) == {0, 1}
 
     def test_members_fitted_to_names(self):
-        frame = pd.DataFrame(X, columns=NAMES)
-        members = [FrozenEstimator(GaussianNB().fit(frame.iloc[k::3], Y[k::3])) for k in range(3)]
-        model = classifier(members).fit(frame, Y, pd.DataFrame(X_UNLABELED, columns=NAMES), KNOWN)
-        assert len(model.transduction_) == len(X_UNLABELED)
+        members = [FrozenEstimator(GaussianNB().fit(FRAME[k::3], Y[k::3])) for k in range(3)]
+        members.append(DecisionTreeClassifier(max_depth=2).fit(FRAME, Y))
+        model = classifier(members).fit(FRAME, Y, FRAME_UNLABELED, KNOWN)
+        expected = np.column_stack([2 * m.predict(FRAME_UNLABELED) - 1 for m in members])
+        np.testing.assert_array_equal(model.votes(FRAME_UNLABELED), expected)
 
 
 class TestReproducibility:
@@ -315,6 +324,11 @@ class TestComposition:
             classifier(),
             (X, Y, np.where(np.arange(20) == 4, np.inf, X_UNLABELED), 5),
             r"X_unlabeled has infinite values \(inf\) in the columns 4",
+        ),
+        (
+            classifier(GaussianNB()),
+            (FRAME, Y, FRAME_UNLABELED.assign(x4=-np.inf), 5),
+            "X_unlabeled has infinite values .* columns 'x4'",
         ),
         (classifier(lower=0.0), (X, Y), "0 < lower <= upper < infinity"),
         (classifier(upper=np.inf), (X, Y), "0 < lower <= upper < infinity"),

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -54,8 +53,6 @@ class Ensemble:
         The predictions that stand for the votes -1 and +1.
     columns : list of ndarray, or None
         The columns each member sees; None where all see all.
-    feature_names : ndarray of str, or None
-        Names of the columns of X, for members that were fitted to named columns.
 
     Examples
     --------
@@ -69,7 +66,6 @@ class Ensemble:
     members: list[Any]
     labels: NDArray[Any]
     columns: list[NDArray[np.intp]] | None = None
-    feature_names: NDArray[np.object_] | None = None
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[np.int8]:
         """Return the votes of all members, a row per point.
@@ -90,7 +86,7 @@ class Ensemble:
         with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
             for rows in _row_chunks(*X.shape):
                 chunk = _safe_indexing(X, rows)
-                if only_trees:
+                if only_trees and isinstance(chunk, np.ndarray):
                     chunk = _float32(chunk)
                 columns = parallel(
                     delayed(self._member_votes)(k, chunk) for k in range(len(self.members))
@@ -102,13 +98,11 @@ class Ensemble:
         member = self.members[k]
         if self.columns is not None:
             X = X[:, self.columns[k]]
-        if type(member) in TREES:
+        if type(member) in TREES and isinstance(X, np.ndarray):
             # As member.predict does, but with a label per node instead of one per point.
             tree = member.tree_
             said = member.classes_.take(tree.value[:, 0, :].argmax(axis=1))
             return self._signs(said, k)[tree.apply(_float32(X))]
-        if self.feature_names is not None and hasattr(member, "feature_names_in_"):
-            X = pd.DataFrame(X, columns=self.feature_names)
         return self._signs(np.asarray(member.predict(X)), k)
 
     def _signs(self, said: NDArray[Any], k: int) -> NDArray[np.int8]:
@@ -152,7 +146,7 @@ def make_ensemble(
     max_samples : float or int
         The part (float) or number (int) of points each copy is fitted to.
     feature_names : ndarray of str, or None
-        Names of the columns of X.
+        Names of the columns of X; members fitted to other names are refused.
     n_jobs : int or None
         Number of threads. The result does not depend on it.
     random_state : RandomState
@@ -181,10 +175,10 @@ def make_ensemble(
     if is_list:
         members = [unfrozen(member) for member in given]
         check_list(members, classes, X.shape[1], feature_names)
-        return Ensemble(members, classes[order], feature_names=feature_names)
+        return Ensemble(members, classes[order])
     if given is not estimator:
         check_frozen(given, classes, X.shape[1], feature_names)
-        return _taken_apart(given, order, feature_names)
+        return _taken_apart(given, order)
     if estimator is None:
         estimator = DecisionTreeClassifier(max_depth=2)
     check_classifier(estimator)
@@ -193,22 +187,20 @@ def make_ensemble(
         # Where the ensemble does not say how many jobs it wants, it gets ours.
         with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
             fitted = unfitted.fit(X, y)
-        return _taken_apart(fitted, order, feature_names)
+        return _taken_apart(fitted, order)
     n_drawn = _n_drawn(max_samples, len(y))
     seeds = random_state.randint(np.iinfo(np.int32).max, size=n_estimators)
     copies = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_fit_copy)(estimator, X, y, n_drawn, seed) for seed in seeds
     )
-    return Ensemble(copies, classes[order], feature_names=feature_names)
+    return Ensemble(copies, classes[order])
 
 
-def _taken_apart(
-    fitted: Any, order: list[int], feature_names: NDArray[np.object_] | None
-) -> Ensemble:
+def _taken_apart(fitted: Any, order: list[int]) -> Ensemble:
     """Read the members off a fitted ensemble."""
     labels = np.arange(2) if isinstance(fitted, CODED) else fitted.classes_
     columns = getattr(fitted, "estimators_features_", None)
-    return Ensemble(list(fitted.estimators_), labels[order], columns, feature_names)
+    return Ensemble(list(fitted.estimators_), labels[order], columns)
 
 
 def _fit_copy(template: Any, X: Any, y: NDArray[Any], n_drawn: int, seed: int) -> Any:

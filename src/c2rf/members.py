@@ -74,15 +74,21 @@ def takes_missing(estimator: Any) -> bool:
 
 
 def takes_only_numbers(estimator: Any) -> bool:
-    """Say whether the ensemble makes numbers of its data before anything else.
+    """Say whether data frames become arrays of numbers before any member sees them.
+
+    Other ensembles get a frame as it is, for pipelines that know its columns by name.
 
     Examples
     --------
     >>> takes_only_numbers(RandomForestClassifier()), takes_only_numbers(Pipeline([]))
     (True, False)
     """
-    numeric = (*TREES, *FORESTS, BaggingClassifier, AdaBoostClassifier)
-    return estimator is None or isinstance(unfrozen(estimator), numeric)
+    model = unfrozen(estimator)
+    if isinstance(model, (list, tuple)):
+        return all(takes_only_numbers(member) for member in model)
+    return model is None or isinstance(
+        model, (*TREES, *FORESTS, BaggingClassifier, AdaBoostClassifier)
+    )
 
 
 def check_classifier(estimator: Any) -> None:

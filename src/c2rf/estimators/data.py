@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from c2rf.members import listed, takes_missing, takes_only_numbers
 
 
 def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
-    """Return X as an array of numbers, or as it is where the ensemble can read text.
+    """Return X as an array of numbers, or a frame as it is where the ensemble may read it.
 
     Parameters
     ----------
@@ -34,12 +34,10 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
     """
     if name != "X":
         _check_same_columns(classifier, X, name)
-    if not reset and classifier._reads_frames:
-        checked = validate_data(classifier, X, reset=False, skip_check_array=True)
+    if hasattr(X, "columns") and not takes_only_numbers(classifier.estimator):
+        checked = validate_data(classifier, X, reset=reset, skip_check_array=True)
     else:
         checked = _numbers(classifier, X, reset, name)
-        if reset:
-            classifier._reads_frames = not isinstance(checked, np.ndarray)
     _check_finite(classifier, checked, name)
     return checked
 
@@ -95,7 +93,7 @@ def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        columns = _missing_columns(classifier, X)
+        columns = _columns_with(pd.isna, classifier, X)
         if isinstance(error, InputError) or not columns or not re.search("NaN|missing", str(error)):
             raise
         raise InputError(
@@ -124,16 +122,14 @@ def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> Any:
-    """Return X as an array; a frame with text as it is where it may be, else name the columns."""
+def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> NDArray[Any]:
+    """Return X as an array, or name the columns that hold something else."""
     try:
         array = validate_data(classifier, X, reset=reset, ensure_all_finite=False)
         # scikit-learn leaves the objects of some kinds of frames as they are.
         return array.astype(float) if array.dtype == object else array
     except (TypeError, ValueError) as error:
-        text = _text_columns(X)
-        if text and reset and not takes_only_numbers(classifier.estimator):
-            return validate_data(classifier, X, reset=True, skip_check_array=True)
+        text = [column for column in getattr(X, "columns", []) if not _is_numeric(X[column])]
         if text:
             raise InputError(
                 f"{name} must hold numbers; found text in the columns {listed(text)}: encode them, "
@@ -162,16 +158,13 @@ def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
 
 def _check_finite(classifier: Any, X: Any, name: str) -> None:
     """Refuse infinite values, and missing ones where the ensemble cannot take them."""
-    if isinstance(X, np.ndarray):
-        with np.errstate(all="ignore"):
-            if np.isfinite(X.sum()):
-                return
-        infinite = _column_names(classifier, np.isinf(X).any(axis=0))
-        if infinite:
-            raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
-    if takes_missing(classifier.estimator):
-        return
-    missing = _missing_columns(classifier, X)
+    with np.errstate(all="ignore"):
+        if isinstance(X, np.ndarray) and np.isfinite(X.sum()):
+            return
+    infinite = _columns_with(_is_infinite, classifier, X)
+    if infinite:
+        raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
+    missing = [] if takes_missing(classifier.estimator) else _columns_with(pd.isna, classifier, X)
     if missing:
         raise InputError(
             f"{name} has missing values (NaN) in the columns {listed(missing)}, which the ensemble "
@@ -179,15 +172,16 @@ def _check_finite(classifier: Any, X: Any, name: str) -> None:
         )
 
 
-def _missing_columns(classifier: Any, X: Any) -> list[Any]:
+def _columns_with(test: Callable[[Any], Any], classifier: Any, X: Any) -> list[Any]:
+    """Return the names (without names, the numbers) of the columns where the test says yes."""
     if isinstance(X, np.ndarray):
-        return _column_names(classifier, np.isnan(X).any(axis=0))
-    return [column for column in X.columns if pd.isna(np.asarray(X[column])).any()]
+        names = getattr(classifier, "feature_names_in_", range(X.shape[1]))
+        return [name for name, column in zip(names, X.T, strict=True) if np.any(test(column))]
+    return [name for name in X.columns if np.any(test(np.asarray(X[name])))]
 
 
-def _text_columns(X: Any) -> list[Any]:
-    """Return the columns of a data frame that cannot be read as numbers."""
-    return [column for column in getattr(X, "columns", []) if not _is_numeric(X[column])]
+def _is_infinite(column: NDArray[Any]) -> Any:
+    return np.isinf(column) if column.dtype.kind == "f" else False
 
 
 def _is_numeric(column: Any) -> bool:
@@ -196,9 +190,3 @@ def _is_numeric(column: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _column_names(classifier: Any, chosen: Any) -> list[Any]:
-    """Return the names of the chosen columns, their numbers where they have none."""
-    names = getattr(classifier, "feature_names_in_", np.arange(len(chosen)))
-    return list(names[chosen].tolist())
