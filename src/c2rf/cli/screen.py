@@ -1,0 +1,83 @@
+"""What the commands say when they are done, in words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from c2rf.problem import Solution
+
+
+def console(quiet: bool = False) -> Console:
+    """Return where results go."""
+    return Console(highlight=False, quiet=quiet)
+
+
+def say(rows: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
+    """Print names and what there is to say about them; the terminal breaks long lines, not we."""
+    width = max(len(name) for name, _ in rows)
+    for name, sentence in rows:
+        line = Text.assemble((f"{name:<{width}}", "dim"), "  ", sentence)
+        console(quiet).print(line, soft_wrap=True)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "tree"), count(12345, "tree")
+    ('1 tree', '12,345 trees')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def reached(n_reached: int, wished: int) -> str:
+    """Say how many positives there are and how many there should be.
+
+    Examples
+    --------
+    >>> reached(1234, 1234)
+    '1,234 positive, exactly the known total'
+    >>> reached(1240, 1234)
+    '1,240 positive, 6 more than the known total of 1,234'
+    """
+    if n_reached == wished:
+        return f"{n_reached:,} positive, exactly the known total"
+    more = "more" if n_reached > wished else "fewer"
+    apart = abs(n_reached - wished)
+    return f"{n_reached:,} positive, {apart:,} {more} than the known total of {wished:,}"
+
+
+def proof(solution: Solution) -> str:
+    """Say what is proven about all weightings of the trees."""
+    trees = f"weighting of these {count(len(solution.weights), 'tree')}"
+    if solution.eta == 0:
+        return f"this {trees} meets the total: none can do better"
+    if solution.status == "optimal":
+        return f"no {trees} comes closer than {solution.eta:,}"
+    return (
+        f"no {trees} comes closer than {solution.bound:,}; between that and {solution.eta:,} "
+        "more time may find a better one"
+    )
+
+
+def shows_progress(quiet: bool = False) -> bool:
+    """Whether somebody is there to look at progress."""
+    return not quiet and sys.stderr.isatty()
+
+
+@contextmanager
+def waiting(for_what: str, quiet: bool = False) -> Iterator[None]:
+    """Show that something is going on, if somebody looks."""
+    if shows_progress(quiet):
+        with Console(stderr=True).status(for_what):
+            yield
+    else:
+        yield
