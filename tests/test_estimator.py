@@ -294,7 +294,13 @@ class TestComposition:
             (X, LABELS["strings"][Y], X_UNLABELED, KNOWN),
             "pos_label must say .* found None, the classes are 'no', 'yes'",
         ),
-        (classifier(), (X, Y, X_UNLABELED[:, :3], 5), "X_unlabeled: .* 3 features"),
+        (classifier(), (X, Y, X_UNLABELED[:, :3], 5), "X_unlabeled .* 20 columns of X; found 3"),
+        (
+            classifier(GaussianNB()),
+            (FRAME, Y, X_UNLABELED[:, :3].tolist(), 5),
+            "X_unlabeled must have the 20 columns of X; found 3",
+        ),
+        (classifier(), (X, Y, X_UNLABELED[0], 5), "X_unlabeled: Expected 2D array"),
         (
             classifier(),
             (FRAME, Y, FRAME_UNLABELED.rename(columns={"x3": "z"}), 5),

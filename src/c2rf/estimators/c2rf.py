@@ -95,8 +95,8 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> from c2rf import C2RFClassifier
     >>> from c2rf.datasets import biased_sample, make_twonorm
-    >>> from c2rf.estimators import C2RFClassifier
     >>> X, y = make_twonorm(1000, random_state=0)
     >>> labeled, unlabeled = biased_sample(y, 0.1, positive_weight=0.7, random_state=0)
     >>> known = int(y[unlabeled].sum())  # from a census, say

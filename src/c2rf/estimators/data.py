@@ -141,10 +141,16 @@ def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> NDArray[Any]:
 
 
 def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
-    """Refuse named columns other than those of the labeled data."""
+    """Refuse columns other than those of the labeled data, by name or else by number."""
     known = getattr(classifier, "feature_names_in_", None)
     found = getattr(X, "columns", None)
-    if known is None or found is None or list(known) == list(found):
+    if known is None or found is None:
+        expected = classifier.n_features_in_
+        n_columns = np.shape(X)[1] if np.ndim(X) == 2 else expected
+        if n_columns != expected:
+            raise InputError(f"{name} must have the {expected} columns of X; found {n_columns}")
+        return
+    if list(known) == list(found):
         return
     missing = [column for column in known if column not in list(found)]
     unknown = [column for column in found if column not in list(known)]
