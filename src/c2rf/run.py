@@ -6,6 +6,7 @@ their margins hold, a bound only as long as no weights refute it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -143,9 +144,13 @@ class Run:
 
     def solve(self, model: MatrixModel, source: str, **options: Any) -> RawResult:
         """Run the backend on a model whose objective is a lower bound on eta, and note it."""
+        # Beyond a cutoff the solver's bound is of a model without all that is worse.
+        cutoff = options.get("cutoff")
+        highest = np.inf if cutoff is None else cutoff
 
         def on_progress(progress: Progress) -> None:
-            self.raise_bound(integer_bound(progress.bound), source)
+            if math.isfinite(progress.bound):
+                self.raise_bound(integer_bound(min(progress.bound, highest)), source)
             self.tell()
 
         raw = self.solve_raw(model, on_progress=on_progress, **options)
