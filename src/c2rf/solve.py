@@ -158,8 +158,11 @@ def _solve(run: Run, method: Method) -> None:
     if run.problem.n_patterns == 0:  # all signs are fixed: any weights do
         run.offer(run.problem.upper)
         run.raise_bound(run.problem.n_positive, "all patterns fixed")
-    else:
+        return
+    try:
         method.solve(run)
+    except KeyboardInterrupt:  # between two runs of a solver; within one the solver sees to it
+        run.interrupted = True
 
 
 def _best(run: Run) -> Floats:
