@@ -84,7 +84,7 @@ def installed() -> list[str]:
 
 def check_backend(name: str) -> Backend:
     """Return the backend of that name, or say which there are and how to get them."""
-    if name not in BACKENDS:
+    if not isinstance(name, str) or name not in BACKENDS:
         raise InputError(f"unknown backend {name!r}; known are {', '.join(map(repr, BACKENDS))}")
     backend = BACKENDS[name]
     if not backend.is_installed:
