@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from brute import optimum, sign_vectors
+from c2rf.backends import Options, run
+from c2rf.formulation import big_m_model
+from c2rf.problem import Problem, make_problem
+from c2rf.strengthen import Rows, pair_rows, relaxation, sign_bounds, strengthened_model
+from c2rf.structure import find_structure
+from strategies import problems
+
+
+def known(problem: Problem):
+    """Rows and bounds of the pairs of a problem."""
+    structure = find_structure(problem)
+    n = problem.n_patterns
+    return pair_rows(structure, n), sign_bounds(structure, n), len(structure.impossible)
+
+
+@given(problems(max_points=7, max_trees=4))
+@settings(deadline=None, max_examples=40)
+def test_the_full_model_has_the_optimum_and_the_relaxation_bounds_it(problem):
+    best = optimum(problem)
+    rows, bounds, impossible = known(problem)
+    full = run(strengthened_model(problem, rows, bounds))
+    if best is None or impossible:
+        assert best is None
+        assert full.status == "infeasible" or impossible
+        return
+    assert full.status == "optimal"
+    assert round(full.bound) == best
+    assert run(relaxation(problem, rows, bounds)).bound <= best + 1e-6
+
+
+@given(problems(max_points=7, max_trees=4))
+@settings(deadline=None, max_examples=40)
+def test_every_realisable_sign_vector_satisfies_the_rows(problem):
+    rows, (lower, upper), _ = known(problem)
+    for signs in sign_vectors(problem):
+        z = (np.array(signs, dtype=int) > 0).astype(float)
+        assert rows.excess(z).sum() == 0
+        assert ((lower <= z) & (z <= upper)).all()
+
+
+@given(problems(max_points=7, max_trees=4), st.integers(0, 6))
+@settings(deadline=None, max_examples=40)
+def test_a_limit_asks_whether_there_is_anything_as_good(problem, limit):
+    best = optimum(problem)
+    rows, bounds, _ = known(problem)
+    answer = run(strengthened_model(problem, rows, bounds, limit=limit))
+    assert (answer.status == "optimal") == (best is not None and best <= limit)
+
+
+def test_margin_rows_are_tighter_than_the_papers():
+    rng = np.random.default_rng(1)
+    problem = make_problem(rng.choice([-1, 1], size=(30, 5)), 10)
+    rows, bounds, _ = known(problem)
+
+    def root(model):
+        relaxed = type(model)(**{**vars(model), "integrality": np.zeros(model.n_cols, dtype=bool)})
+        return run(relaxed).bound
+
+    assert root(strengthened_model(problem, rows, bounds)) >= root(big_m_model(problem)) - 1e-9
+
+
+def test_a_start_is_a_solution_of_the_model():
+    rng = np.random.default_rng(2)
+    problem = make_problem(rng.choice([-1, 1], size=(30, 5)), 12)
+    rows, bounds, _ = known(problem)
+    weights = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    model = strengthened_model(problem, rows, bounds, start=weights)
+    assert model.start is not None
+    value = model.matrix @ model.start
+    assert (value >= model.row_lower - 1e-9).all()
+    assert (value <= model.row_upper + 1e-9).all()
+    assert model.objective @ model.start == problem.eta(weights)
+    assert run(model, options=Options()).bound <= problem.eta(weights)
+
+
+def test_rows_stack_take_and_measure():
+    one = Rows(sparse.csr_array([[1.0, 1.0]]), np.array([1.0]), np.array([np.inf]))
+    both = Rows.stack([one, one], 2)
+    assert both.excess(np.array([0.25, 0.25])) == pytest.approx([0.5, 0.5])
+    assert Rows.stack([], 3).matrix.shape == (0, 3)
+    assert both.take(np.array([1])).lower == [1.0]
