@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.cli import demo, main
+from c2rf.cli import demo, main, screen
 from c2rf.cli.features import make_features
 from c2rf.datasets import biased_sample, make_twonorm
 from c2rf.exceptions import BackendError, InfeasibleError
@@ -365,8 +365,29 @@ class TestRest:
         assert 'pip install "c2rf[scip]"' in said
         assert re.search(r"highs .* \d+\.\d+\.\d+ .* no ", said)
 
-    def test_version_and_module(self):
-        done = subprocess.run(
-            [sys.executable, "-m", "c2rf", "--version"], capture_output=True, text=True, check=True
+    def test_version_and_module(self, capsys):
+        assert run("--version") == 0
+        said = capsys.readouterr().out
+        assert said == f"c2rf {c2rf.__version__}\n"
+        command = [sys.executable, "-m", "c2rf", "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (said, "")
+
+    def test_an_open_end_is_told_as_one(self):
+        labels = np.ones(9, dtype=np.int8)
+        solution = c2rf.Solution(
+            np.ones(3), 0.0, labels, eta=7, bound=2, status="feasible", runtime=1
         )
-        assert (done.stdout, done.stderr) == (f"c2rf {c2rf.__version__}\n", "")
+        said = screen.proof(solution)
+        assert "closer than 2" in said
+        assert "between that and 7" in said
+
+    @pytest.mark.parametrize("quiet", [True, False])
+    def test_progress_is_for_people_only(self, monkeypatch, capsys, quiet):
+        with screen.waiting("hold on", quiet):
+            pass
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        with screen.waiting("hold on", quiet):
+            pass
+        assert ("hold on" in capsys.readouterr().err) == (not quiet)
