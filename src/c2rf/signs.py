@@ -30,10 +30,14 @@ class Contradiction:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Weights that realise the signs, or why there are none; neither if rounding hides which."""
+    """Weights that realise the signs, or why there are none; neither if rounding hides which.
+
+    ``nearest`` are weights that come close, as far as the program got: a start for a search.
+    """
 
     weights: Floats | None = None
     contradiction: Contradiction | None = None
+    nearest: Floats | None = None
 
 
 def realise(problem: Problem, signs: NDArray[np.int8]) -> Answer:
@@ -64,15 +68,16 @@ def realise(problem: Problem, signs: NDArray[np.int8]) -> Answer:
             return Answer(weights=weights)
         missing = np.setdiff1d(np.flatnonzero(margins < 1), rows)
         if len(missing) == 0:  # the LP says one thing, the margins another: rounding
-            return Answer()
+            return Answer(nearest=weights)
         worst = missing[np.argsort(margins[missing], kind="stable")[:_ROWS_AT_ONCE]]
         rows = np.concatenate([rows, worst])
         widest = _widest_margin(wished[rows], problem)
         if widest is None:
-            return Answer()
+            return Answer(nearest=weights)
         weights, margin, multipliers = widest
         if margin < 1:
-            return _contradict(problem, signs, rows, multipliers)
+            found = _contradict(problem, signs, rows, multipliers)
+            return Answer(contradiction=found, nearest=weights)
 
 
 def contradicts(problem: Problem, clause: Clause, multipliers: Floats) -> bool:
@@ -107,12 +112,10 @@ def _widest_margin(
 
 def _contradict(
     problem: Problem, signs: NDArray[np.int8], rows: NDArray[np.int64], multipliers: Floats
-) -> Answer:
+) -> Contradiction | None:
     """Keep the rows that matter and make sure that they do prove it."""
     used = multipliers > 1e-9
     order = np.argsort(rows[used])
     clause = Clause(rows[used][order], signs[rows[used][order]].astype(np.int8))
     kept = multipliers[used][order]
-    if not contradicts(problem, clause, kept):
-        return Answer()
-    return Answer(contradiction=Contradiction(clause, kept))
+    return Contradiction(clause, kept) if contradicts(problem, clause, kept) else None
