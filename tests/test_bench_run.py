@@ -19,7 +19,8 @@ import pytest
 from c2rf.bench import data, published
 from c2rf.bench.methods import METHODS, Answer, Method, Solver
 from c2rf.bench.protocol import PROTOCOLS, Sample, draw, sample_seed
-from c2rf.bench.records import Key, Record, RecordFile, read_records
+from c2rf.bench.record_file import RecordFile
+from c2rf.bench.records import Key, Record, read_records
 from c2rf.bench.runner import Plan, Task, make_record, run
 from c2rf.bench.watch import Screen
 from c2rf.bench.work import Outcome, Work, label

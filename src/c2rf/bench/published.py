@@ -28,6 +28,18 @@ def data_sets() -> pd.DataFrame:
     return _table("datasets").astype({"rescaled": bool})
 
 
+def ids() -> dict[str, int]:
+    """Return the paper's ID of each data set by its name.
+
+    Examples
+    --------
+    >>> ids()["clean2"]
+    13
+    """
+    names = data_sets()["name"]
+    return dict(zip(names.tolist(), names.index.tolist(), strict=True))
+
+
 def run_times() -> pd.DataFrame:
     """Return Table 2: median seconds by method (NaN for "---"), by ID.
 

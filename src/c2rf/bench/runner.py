@@ -21,7 +21,8 @@ from c2rf.backends import BACKENDS
 from c2rf.bench.data import DataSet, UnavailableError, load
 from c2rf.bench.methods import METHODS, Solver
 from c2rf.bench.protocol import PROTOCOLS, Drawn, Protocol, draw, sample_seed
-from c2rf.bench.records import Key, Record, RecordFile
+from c2rf.bench.record_file import RecordFile
+from c2rf.bench.records import Key, Record
 from c2rf.bench.work import Outcome, Work
 
 LOOK_SECONDS = 0.5

@@ -66,7 +66,7 @@ class Work:
     def __init__(
         self, method: str, sample: Sample, solver: Solver, grace: float = GRACE_SECONDS
     ) -> None:
-        _processes.set_forkserver_preload([__name__])
+        _processes.set_forkserver_preload([__name__, "highspy"])
         self.connection, theirs = _processes.Pipe(duplex=False)
         self._process = _processes.Process(
             target=_work, args=(theirs, method, sample, solver), daemon=True

@@ -97,7 +97,7 @@ def run(
 
 def _run(plan: Plan, records: Path, quiet: bool) -> None:
     """Run a plan and say how it ended."""
-    from c2rf.bench.records import RecordFile
+    from c2rf.bench.record_file import RecordFile
     from c2rf.bench.runner import run as run_plan
     from c2rf.bench.watch import Screen
 
@@ -153,3 +153,27 @@ def _check_numbers(fraction: float, time_limit: float) -> None:
         raise InputError(f"--fraction must be above 0 and below 1; found {fraction}")
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
+
+
+@bench.command()
+def report(
+    records: Records = Path("bench-records.jsonl"),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the report goes; overwritten.")
+    ] = Path("bench-report"),
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the paper's tables and figures from records, with the paper's figures beside ours.
+
+    FOLDER gets report.html (one file that needs no other), report.md, and the figures as SVG and
+    PNG.
+    """
+    from c2rf.bench.records import read_records
+    from c2rf.bench.report import write_report
+
+    found, torn = read_records(records)
+    if torn:
+        typer.echo(f"c2rf: {records} ends with an unfinished line, which is left out", err=True)
+    files = write_report(found, out)
+    rows = [("records", f"{len(found)} from {records}"), ("report", str(files[0]))]
+    screen.say(rows, quiet=quiet)

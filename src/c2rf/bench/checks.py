@@ -1,0 +1,133 @@
+"""What the records show about the paper's claims, and about ourselves."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from c2rf.bench import published
+from c2rf.bench.data import NAMES
+from c2rf.bench.records import Record
+from c2rf.bench.results import Results, Runner
+
+NEAR = 8.0
+"""Points of accuracy within which medians of five samples count as near the paper's."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement, whether the records bear it out, and the figures behind it."""
+
+    statement: str
+    holds: bool
+    detail: str
+
+
+def all_checks(protocols: Sequence[Results]) -> list[Check]:
+    """Return every check that the records allow."""
+    found = [check for results in protocols for check in _of_protocol(results)]
+    return [*found, *agreement([record for results in protocols for record in results.records])]
+
+
+def agreement(records: Sequence[Record]) -> Iterator[Check]:
+    """Check that no two methods contradict each other on the same sample."""
+    by_sample: dict[tuple[object, ...], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.eta is not None and record.bound is not None:
+            by_sample[record.protocol, record.data, record.seed].append(record)
+    shared = wrong = 0
+    where = []
+    for found in by_sample.values():
+        shared += sum(record.status == "optimal" for record in found) > 1
+        for one, other in combinations(found, 2):
+            if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
+                wrong += 1
+                where.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
+    if by_sample:
+        yield Check(
+            "All methods that solve agree on eta, and no method's eta is below another's bound",
+            wrong == 0,
+            f"{shared} samples are proven by more than one method; contradictions: "
+            f"{', '.join(where) or 'none'}",
+        )
+
+
+def _of_protocol(results: Results) -> Iterator[Check]:
+    name = results.protocol.name
+    known = [data for data in results.data_sets if data in NAMES]
+    for method in ("rf", "p-c2rf", "auto"):
+        runner = results.main_runner(method)
+        if known and runner is not None:
+            yield _near_the_paper(results, runner, known)
+    for method in ("p-c2rf", "auto"):
+        runner = results.main_runner(method)
+        if known and runner is not None and name == "biased":
+            yield _not_worse_than_rf(results, runner)
+    if results.main_runner("auto") and results.main_runner("top-lambda"):
+        yield _against_top_lambda(results)
+
+
+def _near_the_paper(results: Results, runner: Runner, known: Sequence[str]) -> Check:
+    # auto solves the problem of p-C²RF, and to the end.
+    column = ("accuracy", "rf" if runner.method == "rf" else "p-c2rf")
+    paper = published.quality(results.protocol.name)[column].to_dict()
+    apart = {}
+    for data in known:
+        median = results.median(data, runner, "accuracy")
+        apart[data] = np.inf if median is None else abs(median - paper[published.ids()[data]])
+    far = [
+        f"{data} by {gap:.1f}" if np.isfinite(gap) else f"{data} (too few answers)"
+        for data, gap in apart.items()
+        if gap > NEAR
+    ]
+    return Check(
+        f"{runner.title}, {results.protocol.name}: median accuracy within {NEAR:g} points of the "
+        f"paper's on at least {_most(known)} of {len(known)} data sets",
+        len(known) - len(far) >= _most(known),
+        f"{len(known) - len(far)} of {len(known)}; apart: {', '.join(far) or 'none'}",
+    )
+
+
+def _not_worse_than_rf(results: Results, runner: Runner) -> Check:
+    gains = {
+        data: 100 * float(np.median(gain))
+        for data, gain in results.differences(runner, "accuracy").items()
+        if data in NAMES
+    }
+    good = [data for data, gain in gains.items() if gain > -0.5]
+    worse = [f"{data} by {-gain:.1f}" for data, gain in gains.items() if gain <= -0.5]
+    return Check(
+        f"{runner.title}, biased: the median gain in accuracy over RF is positive or within half "
+        f"a point of zero on at least {_most(gains)} of {len(gains)} data sets",
+        len(good) >= _most(gains),
+        f"{len(good)} of {len(gains)}; worse: {', '.join(worse) or 'none'}",
+    )
+
+
+def _against_top_lambda(results: Results) -> Check:
+    """Compare with the simplest thing a user could do with the same votes and the total."""
+    weighted, plain = results.main_runner("auto"), results.main_runner("top-lambda")
+    medians = {}
+    for data in results.data_sets:
+        ours, simple = (results.median(data, run, "accuracy") for run in (weighted, plain))
+        if ours is not None and simple is not None:
+            medians[data] = (ours, simple)
+    ahead = [data for data, (ours, simple) in medians.items() if ours > simple]
+    means = np.mean(list(medians.values()), axis=0) if medians else (np.nan, np.nan)
+    return Check(
+        f"{results.protocol.name}: weights found by auto label better than taking the lambda "
+        "points with most votes on most data sets",
+        2 * len(ahead) > len(medians),
+        f"better on {len(ahead)} of {len(medians)} ({', '.join(ahead) or 'none'}); mean of the "
+        f"median accuracies {means[0]:.1f} against {means[1]:.1f}",
+    )
+
+
+def _most(data_sets: Sized) -> int:
+    """Return 11 of 13, or as large a share of fewer."""
+    return math.ceil(len(data_sets) * 11 / 13)
