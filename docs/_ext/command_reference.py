@@ -1,0 +1,57 @@
+"""The directive ``command``: what ``c2rf NAME --help`` says, as part of a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+from c2rf.cli import app as command_line
+
+
+class Command(Directive):
+    """Usage, description, arguments and options of one command, named by its words."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        command: Any = typer.main.get_command(command_line)
+        for word in self.arguments[0].split():
+            command = command.commands[word]
+        context = typer.Context(command, info_name=f"c2rf {self.arguments[0]}")
+        usage = command.get_usage(context).removeprefix("Usage: ")
+        paragraphs = [" ".join(part.split()) for part in command.help.split("\n\n")]
+        return [
+            nodes.literal_block(usage, usage, language="text"),
+            *(nodes.paragraph(text=text) for text in paragraphs),
+            *_parameters(command, context),
+        ]
+
+
+def _parameters(command: Any, context: typer.Context) -> list[nodes.Node]:
+    """List what a command takes; ``--help`` explains itself."""
+    records = [
+        parameter.get_help_record(context)
+        for parameter in command.get_params(context)
+        if parameter.name != "help"
+    ]
+    entries = [_entry(*record) for record in records if record is not None]
+    return [nodes.definition_list("", *entries)] if entries else []
+
+
+def _entry(name: str, help_text: str) -> nodes.definition_list_item:
+    return nodes.definition_list_item(
+        "",
+        nodes.term("", "", nodes.literal(text=name)),
+        nodes.definition("", nodes.paragraph(text=help_text)),
+    )
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive."""
+    app.add_directive("command", Command)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
