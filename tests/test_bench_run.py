@@ -363,6 +363,9 @@ def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None
         screen.elsewhere(keys[2])
         assert screen.seconds_left() == 2 * 10 / 2
         table = screen.table()
+        capped = record.key._replace(method="auto", time_limit=60.0)
+        screen.planned([capped], 0)
+        assert screen.seconds_left() == (2 * 10 + 60) / 2
     assert table.row_count == 1
     assert table.title == "4 of 7, about 10 s left"
 

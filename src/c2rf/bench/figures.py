@@ -58,22 +58,25 @@ class Picture:
 def figure_1(results: Results) -> Picture:
     """Draw Figure 1: for every time, the share of samples solved by then."""
     with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        ours, paper = figure.subplots(1, 2, sharey=True)
+        figure = Figure(figsize=(9, 4), layout="constrained")
+        ours, paper = figure.subplots(1, 2, sharex=True, sharey=True)
         n_problems = len({(r.data, r.seed) for r in results.records})
         for runner in results.runners:
-            times = [r.seconds["total"] for r in results.records if _is(r, runner) and r.solved]
-            _ecdf(ours, times, n_problems, runner)
+            run = [r for r in results.records if _is(r, runner)]
+            until = max((r.time_limit for r in run if r.time_limit is not None), default=None)
+            times = [r.seconds["total"] for r in run if r.solved]
+            _ecdf(ours, times, n_problems, runner, until)
         table = published.run_times()
         for method in table.columns:
-            _ecdf(paper, table[method].dropna().tolist(), len(table), Runner(method))
+            limit = None if method == "rf" else published.TIME_LIMIT
+            _ecdf(paper, table[method].dropna().tolist(), len(table), Runner(method), limit)
         ours.set(title="Ours: all samples", ylabel="share solved", ylim=(0, 1.03))
         paper.set(title="The paper: medians of its Table 2")
         for method, share in (("c2rf", 0.58), ("p-c2rf", 0.94)):
             paper.plot(published.TIME_LIMIT, share, "D", color=_COLORS[method], clip_on=False)
         for axes in (ours, paper):
             axes.set(xscale="log", xlabel="seconds")
-            axes.legend(fontsize=7, loc="lower right")
+            axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
         images = _images(figure)
     shares = "; ".join(_solved_share(results, runner, n_problems) for runner in results.runners)
     note = (
@@ -143,10 +146,15 @@ def _is(record: Record, runner: Runner) -> bool:
     return (record.method, record.backend) == (runner.method, runner.backend)
 
 
-def _ecdf(axes: Axes, times: Sequence[float], n_problems: int, runner: Runner) -> None:
-    """Draw gamma(s) = |{p : t_p <= s}| / |P|."""
+def _ecdf(
+    axes: Axes, times: Sequence[float], n_problems: int, runner: Runner, until: float | None
+) -> None:
+    """Draw gamma(s) = |{p : t_p <= s}| / |P|, up to the time limit if there is one."""
     steps = np.sort(times)
     heights = np.arange(1, len(steps) + 1) / n_problems
+    if until is not None:
+        steps = np.append(steps, max([until, *times]))
+        heights = np.append(heights, len(times) / n_problems)
     axes.step(
         steps,
         heights,

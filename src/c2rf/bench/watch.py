@@ -36,6 +36,7 @@ class Screen:
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._working: dict[Key, float] = {}
         self._open: Counter[str] = Counter()
+        self._caps: dict[str, float | None] = {}
         self._done: Counter[str] = Counter()
         self._seconds: Counter[str] = Counter()
 
@@ -53,6 +54,7 @@ class Screen:
         """Note which records have to be made and how many are there."""
         self.total, self.there = len(missing) + there, there
         self._open.update(key.method for key in missing)
+        self._caps.update((key.method, key.time_limit) for key in missing)
         self._say(f"{self.total} records wanted, {there} there already")
 
     def started(self, key: Key) -> None:
@@ -102,15 +104,18 @@ class Screen:
         return table
 
     def seconds_left(self) -> float | None:
-        """Return a guess of the time left: methods go on taking what they took on average."""
+        """Return a guess of the time left: methods go on taking what they took on average.
+
+        One that was not seen yet takes all the time it may.
+        """
         n_done = self._done.total()
         if n_done == 0:
             return None
-        overall = self._seconds.total() / n_done
-        expected = sum(
-            n * (self._seconds[name] / self._done[name] if self._done[name] else overall)
-            for name, n in self._open.items()
-        )
+        expected = 0.0
+        for name, n in self._open.items():
+            unseen = self._caps[name] or self._seconds.total() / n_done
+            seen = self._done[name]
+            expected += n * (self._seconds[name] / seen if seen else unseen)
         return expected / self._jobs
 
     def _progress(self) -> str:
