@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/smoke"))
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "records.jsonl").unlink(missing_ok=True)  # else there would be nothing left to run
     for wrong in (found := smoke(folder)):
         print(f"wrong: {wrong}", file=sys.stderr)
     return bool(found)
