@@ -16,12 +16,12 @@ _FINEST = 2048
 
 @dataclass(frozen=True, eq=False)
 class OddLattice:
-    """Weights ``scale * k`` in the box, k integer with an odd sum; a scale >= 1 keeps margins.
+    """Weights ``scale * k`` in the box with integer k of odd sum; a scale >= 1 keeps margins.
 
     Parameters
     ----------
     scale : float
-        Distance of neighbouring values of a weight.
+        Distance of neighbouring values of a weight, at least one.
     lower, upper : ndarray of int64
         Bounds of k.
     """
@@ -33,37 +33,44 @@ class OddLattice:
     @classmethod
     def of(cls, problem: Problem) -> OddLattice | None:
         """Return the lattice in the problem's box, None where the box holds no point of it."""
-        # More than a few thousand values per column cost time and bring nothing.
-        widths = (problem.upper - problem.lower)[problem.upper > problem.lower]
-        scale = max(1.0, float(widths.min() // _FINEST)) if len(widths) else 1.0
-        for step in {scale, 1.0}:
-            # A weight beyond the sum of all others decides every score alone.
-            lower, upper = np.ceil(problem.lower / step), np.floor(problem.upper / step)
-            enough = np.abs(np.stack([lower, upper])).max(axis=0).sum() + 1
+        widths = problem.upper - problem.lower
+        # More than some thousand values per column cost time and bring nothing.
+        finest = float(widths[widths > 0].min(initial=1.0)) // _FINEST
+        for scale in (max(1.0, finest), 1.0):
+            lower, upper = np.ceil(problem.lower / scale), np.floor(problem.upper / scale)
+            # A weight above all others together decides every score; more changes nothing.
+            reach = np.maximum(np.abs(lower), np.abs(upper))
+            enough = reach.sum() - reach + 1
             lattice = cls(
-                step,
-                np.maximum(lower, -enough).astype(np.int64),
-                np.minimum(upper, enough).astype(np.int64),
+                scale,
+                np.minimum(np.maximum(lower, -enough), upper).astype(np.int64),
+                np.maximum(np.minimum(upper, enough), lower).astype(np.int64),
             )
-            if lattice._holds_a_point():
+            if lattice._has_points():
                 return lattice
         return None
 
-    def _holds_a_point(self) -> bool:
+    def _has_points(self) -> bool:
         """Say whether some integer point of the box has an odd sum."""
-        room = self.upper - self.lower
-        return bool((room >= 0).all() and (room.any() or self.lower.sum() % 2))
+        widths = self.upper - self.lower
+        return bool((widths >= 0).all() and (widths.any() or self.lower.sum() % 2))
 
     def near(self, weights: Floats) -> Ints:
-        """Return lattice points near weights, a row each."""
-        points = np.rint(np.atleast_2d(weights) / self.scale).astype(np.int64)
-        points = np.clip(points, self.lower, self.upper)
-        even = np.flatnonzero(points.sum(axis=1) % 2 == 0)
-        column = int(np.argmax(self.upper - self.lower))
-        down = points[even, column] > self.lower[column]
-        points[even, column] += np.where(down, -1, 1)
+        """Return lattice points near weights, row by row.
+
+        Examples
+        --------
+        >>> OddLattice(1.0, np.array([1, 1]), np.array([5, 9])).near(np.array([[3.2, 7.1]]))
+        array([[3, 6]])
+        """
+        points = np.clip(np.rint(weights / self.scale).astype(np.int64), self.lower, self.upper)
+        even = points.sum(axis=1) % 2 == 0
+        # One unit matters least where the box is widest.
+        widest = int(np.argmax(self.upper - self.lower))
+        downward = points[:, widest] > self.lower[widest]
+        points[:, widest] += even * np.where(downward, -1, 1)
         return points
 
     def weights(self, point: Ints) -> Floats:
-        """Return the weights of a lattice point."""
+        """Return the weights that a lattice point stands for."""
         return point * np.float64(self.scale)

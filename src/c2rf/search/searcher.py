@@ -10,10 +10,12 @@ from c2rf.lattice import odd_lattice_point
 from c2rf.problem import Floats, Problem
 from c2rf.run import with_margins
 from c2rf.search.lattice import OddLattice
-from c2rf.search.walkers import Walkers
+from c2rf.search.lines import LineWalk
+from c2rf.search.tempering import Tempering
 
-_SCORES_AT_ONCE = 20_000
-_MOST_WALKERS = 32
+_FIRST_EPOCH = 2000
+_GROWTH = 1.5
+_REAL_SHARE = 8
 
 
 class Searcher:
@@ -55,17 +57,23 @@ class Searcher:
         self._plan = self._search()
 
     def offer(self, weights: Floats) -> bool:
-        """Take weights found elsewhere: a candidate if all margins are met, and a start."""
-        self._starts.append(weights)
+        """Take weights found elsewhere as a start; keep them if they are the best so far.
+
+        Returns
+        -------
+        bool
+            Whether they meet all margins.
+        """
+        self._starts.append(np.clip(weights, self.problem.lower, self.problem.upper))
         return self._keep(weights)
 
     def run(self, work: int, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Search on for about ``work`` units, a unit being about one multiply-add.
+        """Search on until the target is reached or ``work`` is done.
 
         Parameters
         ----------
         work : int
-            How much to do; 10**9 is of the order of a second.
+            How much to do; a unit is one multiply-add, 10**9 is of the order of a second.
         should_stop : callable
             Asked often; the search pauses when it says so.
 
@@ -74,20 +82,20 @@ class Searcher:
         bool
             Whether the target is reached.
         """
-        spent = 0
-        while not self._done and spent < work and not should_stop():
+        done = 0
+        while not self._reached and done < work and not should_stop():
             step = next(self._plan, None)
             if step is None:
                 break
-            spent += step
-        return self._done
+            done += step
+        return self._reached
 
     @property
-    def _done(self) -> bool:
+    def _reached(self) -> bool:
         return self.eta is not None and self.eta <= self.target
 
     def _keep(self, weights: Floats) -> bool:
-        """Remember weights if all margins are met and they are better than any before."""
+        """Keep weights that meet all margins if they are the best so far; say if they meet them."""
         feasible = with_margins(self.problem, weights)
         if feasible is None:
             return False
@@ -97,37 +105,53 @@ class Searcher:
         return True
 
     def _search(self) -> Iterator[int]:
-        """Do all there is to do, and say after each step how much work it was."""
+        """Do all there is to do, telling after each step how much work it was."""
         problem = self.problem
-        size = problem.patterns.size + problem.n_columns
-        for weights in (problem.lower, problem.upper, odd_lattice_point(problem)):
+        for weights in (odd_lattice_point(problem), problem.lower, problem.upper):
             if weights is not None:
                 self._keep(weights)
-                yield size
+                yield problem.patterns.size
+        if problem.n_patterns == 0 or (problem.lower == problem.upper).all():
+            return
         lattice = OddLattice.of(problem)
-        if lattice is not None and problem.n_patterns and problem.n_columns:
-            yield from self._walk(lattice)
-
-    def _walk(self, lattice: OddLattice) -> Iterator[int]:
-        problem, q = self.problem, self.problem.n_columns
-        n_walkers = int(np.clip(_SCORES_AT_ONCE // problem.n_patterns, 1, _MOST_WALKERS))
-        walkers = Walkers(problem, lattice, n_walkers, self._rng)
-        cost = 20_000 + 16 * n_walkers * problem.n_patterns
-        for column in range(q):
-            dictator = problem.lower.copy()
-            dictator[column] = problem.upper[column]
-            self._keep(lattice.weights(lattice.near(dictator)[0]))
-            yield problem.patterns.size
+        tempering = None if lattice is None else Tempering(problem, lattice, self._rng)
+        if tempering is not None:
+            for _ in tempering.survey():
+                yield self._note(tempering)
+        length = _FIRST_EPOCH
         while True:
-            starts = self._rng.uniform(problem.lower, problem.upper, (n_walkers, q))
-            offered = self._starts[:n_walkers]
-            del self._starts[:n_walkers]
-            if offered:
-                starts[: len(offered)] = offered
-            walkers.place(lattice.near(starts))
-            yield n_walkers * problem.patterns.size
-            for heat in np.geomspace(0.004 * problem.n_points + 1, 1.0, 1500):
-                walkers.step(float(heat))
-                if walkers.best is not None and (self.eta is None or walkers.eta < self.eta):
-                    self._keep(lattice.weights(walkers.best))
-                yield cost
+            if tempering is not None:
+                yield from self._temper(tempering, length)
+            yield from self._walk_lines(length)
+            length = int(_GROWTH * length)
+
+    def _temper(self, tempering: Tempering, n_steps: int) -> Iterator[int]:
+        """Walk on the odd lattice."""
+        tempering.restart()
+        for _ in range(n_steps):
+            while self._starts:
+                tempering.insert(self._starts.pop())
+            tempering.step()
+            yield self._note(tempering)
+
+    def _note(self, tempering: Tempering) -> int:
+        """Keep what the walkers found if it is the best so far; return the work of their step."""
+        walkers = tempering.walkers
+        if walkers.best is not None and (self.eta is None or walkers.eta < self.eta):
+            self._keep(walkers.lattice.weights(walkers.best))
+        return tempering.work_per_step
+
+    def _walk_lines(self, n_steps: int) -> Iterator[int]:
+        """Walk over real weights, from the best ones known or else from random ones."""
+        problem = self.problem
+        hottest = max(1.0, 0.004 * problem.n_points)
+        if self.best is not None:
+            start, n_steps, hottest = self.best, n_steps // _REAL_SHARE, 1.0
+        else:
+            start = self._rng.uniform(problem.lower, problem.upper)
+        walk = LineWalk(problem, start, self._rng)
+        for heat in np.geomspace(hottest, 1.0, n_steps):
+            walk.step(float(heat))
+            if walk.distance < (np.inf if self.eta is None else self.eta):
+                self._keep(walk.weights)
+            yield 100_000 + 3 * problem.patterns.size

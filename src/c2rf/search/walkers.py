@@ -1,12 +1,13 @@
-"""Walkers on the odd lattice that move along whole lines at once.
+"""Walkers on the odd lattice that see whole lines at once.
 
-On the odd lattice every score is odd, so every margin is met and only the count has to be looked
-at. The steps that stay on the lattice are e_j + e_k, e_j - e_k and 2 e_j. Along a line of such
-steps every score changes by -2, 0 or 2 at a time: the counts of all points of the line come from
-one histogram.
+On the odd lattice every score is odd, so every margin is met and only the count matters. The
+steps that stay on it are e_j + e_k, e_j - e_k and 2 e_j. Along a line of such steps every score
+changes by -2, 0 or 2 at a time, so one histogram gives the counts at all points of the line.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,115 +16,134 @@ from c2rf.problem import Floats, Problem
 from c2rf.search.lattice import Ints, OddLattice
 
 
-class Walkers:
-    """Walkers on the odd lattice that move along whole lines at once.
+class Lines(NamedTuple):
+    """For each walker the line of steps e_first + sign * e_second, and what is on it."""
 
-    A step takes a random line through each walker, reads off the count at all of its points
-    and draws one with probability proportional to exp(-distance to the wished count / heat).
+    first: Ints
+    second: Ints
+    sign: Ints
+    slopes: NDArray[np.int8]
+    """Half the change of each pattern's score per step: -1, 0 or 1."""
+    back: Ints
+    """Number of steps that the box allows backwards."""
+    positives: Floats
+    """Count after -back, -back + 1, ... steps, a row for each walker."""
+    distance: Floats
+    """Distance of these counts from the wished one, infinite outside of the box."""
+
+
+class Walkers:
+    """Some points of the odd lattice, their scores, and the best point any of them has seen.
+
+    Parameters
+    ----------
+    problem : Problem
+        Patterns, counts and the wished number of positives.
+    lattice : OddLattice
+        Where to walk.
     """
 
-    def __init__(
-        self, problem: Problem, lattice: OddLattice, n_walkers: int, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, problem: Problem, lattice: OddLattice) -> None:
         self.lattice = lattice
-        self.rng = rng
-        self.wished = problem.n_positive
-        self.counts = problem.counts.astype(np.float64)
-        self.votes = np.ascontiguousarray(problem.patterns.T)
-        self.n_walkers = n_walkers
-        self.length = 1 + int((lattice.upper - lattice.lower).max())
         self.best: Ints | None = None
         self.eta = np.inf
+        self._wished = problem.n_positive
+        self._counts = problem.counts.astype(np.float64)
+        self._votes = np.ascontiguousarray(problem.patterns.T)
+        self._longest = 1 + int((lattice.upper - lattice.lower).max())
+        self._log = np.log1p(np.arange(self._longest))
 
     def place(self, points: Ints) -> None:
-        """Put the walkers on lattice points, a row each."""
+        """Put a walker on each of these points."""
         self.points = points.copy()
-        self.scores = np.stack([_integer_scores(self.votes, point) for point in points])
-        self.positives = np.array([self.counts[row > 0].sum() for row in self.scores])
-        distance = np.abs(self.positives - self.wished)
-        self._note(distance, self.points)
+        self._everyone = np.arange(len(points))
+        self._scores = np.zeros((len(points), len(self._counts)), dtype=np.int32)
+        for weights, votes in zip(points.T.astype(np.int32), self._votes, strict=True):
+            self._scores += weights[:, None] * votes
+        self.positives = (self._scores > 0) @ self._counts
+        self._note(np.abs(self.positives - self._wished), points)
 
-    def step(self, heat: float) -> None:
-        """Move every walker along a random line."""
-        rng, walker = self.rng, np.arange(self.n_walkers)
-        first, second, sign = self._draw_lines()
-        # The score of pattern i changes by 2 * slope_i per step, slope in {-1, 0, 1}.
-        slopes = (self.votes[first] + sign.astype(np.int8)[:, None] * self.votes[second]) >> 1
+    @property
+    def distance(self) -> Floats:
+        """How far the count of each walker is from the wished one."""
+        return np.abs(self.positives - self._wished)
+
+    def look(self, first: Ints, second: Ints, sign: Ints) -> Lines:
+        """Read off the counts along a line through each walker, and remember the best point."""
+        slopes = (self._votes[first] + sign.astype(np.int8)[:, None] * self._votes[second]) >> 1
         back, ahead = self._room(first, second, sign)
-        positives = self._read_lines(slopes, back, ahead)
-        distance = np.abs(positives - self.wished)
-        distance[np.arange(self.length + 1) > (back + ahead)[:, None]] = np.inf
-        self._note_lines(distance, first, second, sign, back)
-        # argmin of distance - heat * Gumbel noise is a draw from the Boltzmann distribution.
-        drawn = (distance + heat * np.log(rng.standard_exponential(distance.shape))).argmin(axis=1)
-        self.positives = positives[walker, drawn]
-        steps = drawn - back
-        self.points[walker, first] += steps
-        self.points[walker, second] += sign * steps
-        self.scores += (2 * steps)[:, None] * slopes
+        positives = self._count(slopes, back, ahead)
+        distance = np.abs(positives - self._wished)
+        distance[np.arange(distance.shape[1]) > (back + ahead)[:, None]] = np.inf
+        lines = Lines(first, second, sign, slopes, back, positives, distance)
+        if distance.min() < self.eta:
+            nearest = distance.argmin(axis=1)
+            self._note(distance[self._everyone, nearest], self._points_on(lines, nearest - back))
+        return lines
 
-    def _draw_lines(self) -> tuple[Ints, Ints, Ints]:
-        """Draw two columns j, k and a sign for each walker: the steps are e_j ± e_k."""
-        q, n = self.votes.shape[0], self.n_walkers
-        first, second = self.rng.integers(q, size=(2, n))
-        sign = np.where((first == second) | (self.rng.random(n) < 0.5), 1, -1)
-        return first, second, sign
+    def move(self, lines: Lines, heat: Floats, thrift: Floats, rng: np.random.Generator) -> None:
+        """Draw a new point on each line and go there.
+
+        A point is drawn with probability proportional to exp(-distance / heat) times
+        prod_j (1 + point_j - lower_j) ** -thrift: thrifty walkers like few heavy columns.
+        """
+        # The smallest  energy - heat * Gumbel noise  is a draw from exp(-energy / heat).
+        noise = np.log(rng.standard_exponential(lines.distance.shape))
+        noise += thrift[:, None] * self._log_above_lower(lines)
+        drawn = (lines.distance + heat[:, None] * noise).argmin(axis=1)
+        steps = drawn - lines.back
+        self.points = self._points_on(lines, steps)
+        self.positives = lines.positives[self._everyone, drawn]
+        self._scores += (2 * steps).astype(np.int32)[:, None] * lines.slopes
 
     def _room(self, first: Ints, second: Ints, sign: Ints) -> tuple[Ints, Ints]:
-        """Return how many steps the box allows back and ahead."""
-        walker, lattice = np.arange(self.n_walkers), self.lattice
-        below = self.points - lattice.lower
-        above = lattice.upper - self.points
-        back, ahead = below[walker, first], above[walker, first]
-        other_back, other_ahead = below[walker, second], above[walker, second]
-        up = sign > 0
-        other_back, other_ahead = (
-            np.where(up, other_back, other_ahead),
-            np.where(up, other_ahead, other_back),
+        """Return how many steps the box allows backwards and ahead."""
+        below = self.points - self.lattice.lower
+        above = self.lattice.upper - self.points
+        who = self._everyone
+        other_below = np.where(sign > 0, below[who, second], above[who, second])
+        other_above = np.where(sign > 0, above[who, second], below[who, second])
+        stride = np.where(first == second, 2, 1)
+        return (
+            np.minimum(below[who, first], other_below) // stride,
+            np.minimum(above[who, first], other_above) // stride,
         )
-        # e_j + e_j = 2 e_j takes two units at a time.
-        twice = np.where(first == second, 2, 1)
-        return np.minimum(back, other_back) // twice, np.minimum(ahead, other_ahead) // twice
 
-    def _read_lines(self, slopes: NDArray[np.int8], back: Ints, ahead: Ints) -> Floats:
-        """Return the number of positives after -back, ..., ahead steps, a row for each walker."""
-        n, width = self.n_walkers, self.length + 1
-        # score + 2 * slope * s has changed its sign from s = (1 - slope * score) / 2 on.
-        flip = slopes * self.scores
-        np.subtract(1, flip, out=flip)
-        flip >>= 1
-        flip += back[:, None]
-        np.maximum(flip, 0, out=flip)
-        np.minimum(flip, (back + ahead + 1)[:, None], out=flip)
-        flip += (width * np.arange(n))[:, None]
-        gains = np.bincount(flip.ravel(), (slopes * self.counts).ravel(), n * width)
+    def _count(self, slopes: NDArray[np.int8], back: Ints, ahead: Ints) -> Floats:
+        """Return the counts after -back, ..., ahead steps (beyond: anything), row by row."""
+        n, width = len(back), self._longest + 1
+        # The sign of  score + 2 * slope * s  changes at  s = (1 - slope * score) / 2.
+        change = slopes * self._scores
+        np.subtract(1, change, out=change)
+        change >>= 1
+        change += back.astype(np.int32)[:, None]
+        np.maximum(change, 0, out=change)
+        np.minimum(change, (back + ahead + 1).astype(np.int32)[:, None], out=change)
+        change += (width * np.arange(n, dtype=np.int32))[:, None]
+        gains = np.bincount(change.ravel(), (slopes * self._counts).ravel(), n * width)
         positives = gains.reshape(n, width).cumsum(axis=1)
-        here = positives[np.arange(n), back]
-        positives += (self.positives - here)[:, None]
+        positives += (self.positives - positives[self._everyone, back])[:, None]
         return positives
 
-    def _note_lines(
-        self, distance: Floats, first: Ints, second: Ints, sign: Ints, back: Ints
-    ) -> None:
-        """Remember the best point of all lines if it is better than any before."""
-        walker, place = np.unravel_index(int(distance.argmin()), distance.shape)
-        if distance[walker, place] < self.eta:
-            steps = place - back[walker]
-            point = self.points[walker].copy()
-            point[first[walker]] += steps
-            point[second[walker]] += sign[walker] * steps
-            self._note(distance[walker, place : place + 1], point[None, :])
+    def _points_on(self, lines: Lines, steps: Ints) -> Ints:
+        """Return the points so many steps along the lines."""
+        points = self.points.copy()
+        points[self._everyone, lines.first] += steps
+        points[self._everyone, lines.second] += lines.sign * steps
+        return points
+
+    def _log_above_lower(self, lines: Lines) -> Floats:
+        """Return log prod (1 + point - lower) over the columns that change along the lines."""
+        height = self.points - self.lattice.lower
+        steps = np.arange(lines.positives.shape[1]) - lines.back[:, None]
+        alone = (lines.first == lines.second)[:, None]
+        one = height[self._everyone, lines.first][:, None] + np.where(alone, 2, 1) * steps
+        two = height[self._everyone, lines.second][:, None] + lines.sign[:, None] * steps
+        logs = self._log.take(one, mode="clip")
+        return logs + np.where(alone, 0.0, self._log.take(two, mode="clip"))
 
     def _note(self, distance: Floats, points: Ints) -> None:
-        """Remember the best of some points if it is better than any before."""
-        i = int(distance.argmin())
-        if distance[i] < self.eta:
-            self.eta, self.best = float(distance[i]), points[i].copy()
-
-
-def _integer_scores(votes: NDArray[np.int8], point: Ints) -> Ints:
-    """Return the scores of a lattice point; votes has a row per column."""
-    scores = np.zeros(votes.shape[1], dtype=np.int64)
-    for column, value in zip(votes, point, strict=True):
-        scores += value * column
-    return scores
+        """Remember the best of these points if it is better than any before."""
+        nearest = int(distance.argmin())
+        if distance[nearest] < self.eta:
+            self.eta, self.best = float(distance[nearest]), points[nearest].copy()
