@@ -7,6 +7,8 @@ weights miss it by less than ``bound``. When the two meet, the optimum is proven
 watches both on an instance that is hard for the mixed-integer program of the paper.
 """
 
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -21,9 +23,9 @@ from c2rf.datasets import biased_sample, make_twonorm
 # positives. No weights meet the total, and that is what makes it hard: it is not enough to find
 # good weights, one has to show that there are no better ones.
 
-X, y = make_twonorm(7400, random_state=0)
-labeled, unlabeled = biased_sample(y, random_state=0)
-forest = c2rf.C2RFClassifier(random_state=0).fit(X[labeled], y[labeled])
+X, y = make_twonorm(7400, random_state=2)
+labeled, unlabeled = biased_sample(y, random_state=2)
+forest = c2rf.C2RFClassifier(random_state=2).fit(X[labeled], y[labeled])
 votes = forest.votes(X[unlabeled])
 n_positive = int(y[unlabeled].sum())
 
@@ -31,55 +33,52 @@ n_positive = int(y[unlabeled].sum())
 # Watching
 # --------
 #
-# ``progress`` takes a function that is called with every event.
+# ``progress`` takes a function that is called with every event. Before any weights are known, all
+# that can be said is that no more points than there are can be wrong.
 
+METHODS = {"p-c2rf": "the big-M model (p-c2rf)", "auto": "the default method (auto)"}
 TIME_LIMIT = 12
+WORST = max(n_positive, len(votes) - n_positive)
 
 
 def watch(method):
-    """Return the solution and what was known when: seconds, eta, bound."""
+    """Return the solution, and what was known when: seconds, eta and bound."""
     seen = []
     solution = c2rf.solve(
-        votes,
-        n_positive,
-        method=method,
-        time_limit=TIME_LIMIT,
-        random_state=0,
-        progress=seen.append,
+        votes, n_positive, method=method, time_limit=TIME_LIMIT, progress=seen.append
     )
-    known = [(e.seconds, np.nan if e.eta is None else e.eta, e.bound) for e in seen]
-    known.append((solution.runtime, solution.eta, solution.bound))
-    return solution, np.array(known, dtype=float).T
+    known = [(event.seconds, event.eta, event.bound) for event in [*seen, _last(solution)]]
+    return solution, np.array([(t, WORST if e is None else e, b) for t, e, b in known]).T
 
 
-METHODS = {"p-c2rf": "the paper's Algorithm 1", "auto": "the default method"}
+def _last(solution):
+    """Return how it ended, as one more event."""
+    return SimpleNamespace(seconds=solution.runtime, eta=solution.eta, bound=solution.bound)
+
+
 results = {method: watch(method) for method in METHODS}
 for method, (solution, _) in results.items():
-    print(f"{method:>7}: eta {solution.eta}, bound {solution.bound}, {solution.status}")
+    print(f"{method:>6}: eta {solution.eta}, bound {solution.bound}, {solution.status}")
 
 # %%
 # The picture
 # -----------
 #
-# The shaded area is what is not known yet.
+# The shaded area is what is not known yet; it closes where the optimum is proven.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
 for axes, (method, title) in zip(panels, METHODS.items(), strict=True):
     solution, (seconds, eta, bound) = results[method]
-    worst = max(n_positive, len(votes) - n_positive)
-    axes.fill_between(
-        seconds,
-        bound,
-        np.where(np.isnan(eta), worst, eta),
-        step="post",
-        color="0.88",
-        label="not known yet",
+    axes.fill_between(seconds, bound, eta, step="post", color="0.9", label="not known yet")
+    axes.step(seconds, eta, where="post", color="tab:blue", linewidth=2, label="best eta")
+    axes.step(seconds, bound, where="post", color="tab:red", linewidth=2, label="proven bound")
+    end = {"marker": "*", "markersize": 16} if solution.status == "optimal" else {"marker": "|"}
+    axes.plot(seconds[-1], eta[-1], color="black", **end)
+    axes.annotate(
+        solution.status, (seconds[-1], eta[-1]), (0, 10), textcoords="offset points", ha="center"
     )
-    axes.step(seconds, eta, where="post", color="tab:blue", marker=".", label="best eta")
-    axes.step(seconds, bound, where="post", color="tab:red", marker=".", label="proven bound")
-    if solution.status == "optimal":
-        axes.plot(solution.runtime, solution.eta, "*", color="black", markersize=13, label="proven")
-    axes.set(title=f"{title} ({method})", xlabel="seconds")
-panels[0].set(ylabel="points off the total", yscale="symlog", ylim=(0, None), xlim=(0, TIME_LIMIT))
-panels[1].legend(loc="upper right")
+    axes.set(title=title, xlabel="seconds")
+panels[0].set(ylabel="points off the total", yscale="symlog", ylim=(0, 2 * WORST))
+panels[0].set(xlim=(0, 1.1 * max(solution.runtime for solution, _ in results.values())))
+panels[0].legend(loc="center left")
 plt.show()
