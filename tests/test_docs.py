@@ -6,12 +6,13 @@ import doctest
 import re
 import shlex
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import typer
 
 import c2rf
-from c2rf.cli import main
+from c2rf.cli import app, main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -84,6 +85,22 @@ def test_code_blocks_run(
 def test_the_pages_have_code_to_run() -> None:
     kinds = [block.kind for page in PAGES for block in blocks(page)]
     assert {"python", "pycon", "console"} <= set(kinds)
+
+
+def test_the_command_page_explains_every_command() -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    explained = re.findall(r"^:::{command} (.+)$", page, re.MULTILINE)
+    assert sorted(explained) == sorted(commands(typer.main.get_command(app)))
+
+
+def commands(command: Any) -> list[str]:
+    """Return the names of all commands below one, as they are typed."""
+    groups = getattr(command, "commands", {})
+    return [
+        f"{name} {rest}".strip()
+        for name, below in groups.items()
+        for rest in commands(below) or [""]
+    ]
 
 
 def test_the_api_page_lists_every_public_name() -> None:
