@@ -91,7 +91,7 @@ def test_totals_of_other_types(bad):
     [(0, 1), (-1, 1), (2, 1), (1, np.inf), (np.nan, 1), (1, np.nan), (-np.inf, 1)],
 )
 def test_boxes_that_are_none(lower, upper):
-    with pytest.raises(InputError, match="0 < lower <= upper < infinity; found"):
+    with pytest.raises(InputError, match=r"0 < lower <= upper < 1e\+100; found"):
         c2rf.solve(VOTES, 1, lower, upper)
 
 

@@ -29,7 +29,7 @@ def hopeless_patterns(problem: Problem) -> np.ndarray:
 
 def raise_infeasible(run: Run) -> NoReturn:
     """Raise the error that names a small set of patterns with no common alpha."""
-    guilty = run.problem.patterns[_guilty(run)]
+    guilty = run.votes[_guilty(run)]
     shown = "; ".join("".join("+" if vote > 0 else "-" for vote in row) for row in guilty[:5])
     more = f" and {len(guilty) - 5} more" if len(guilty) > 5 else ""
     what = (
@@ -38,8 +38,8 @@ def raise_infeasible(run: Run) -> NoReturn:
         else f"no weights in the box give these patterns margins of 1 together: {shown}{more}"
     )
     raise InfeasibleError(
-        f"{what} (equal trees are merged). Widen the box [lower, upper]: if it holds two "
-        "consecutive integers, there always are weights"
+        f"{what}. Widen the box [lower, upper]: if it holds two consecutive integers, there "
+        "always are weights"
     )
 
 

@@ -24,15 +24,19 @@ def nearest_to_majority(run: Run, problem: Problem, n_trees: int, weights: Float
     signs = np.where(scores(problem.patterns, weights) > 0, 1, -1)
     with run.phase("prefer"):
         nearest = _closest_that_holds(problem, signs[:, None] * problem.patterns, n_trees)
+    proven = "for these labels"
     if nearest is None:
-        nearest = weights
+        proven = "no"
         run.trouble("no weights closer to the majority vote were found")
-    trees = nearest[:n_trees]
-    run.stats["prefer"] = {
-        "distance": float(np.abs(trees - np.median(trees)).sum()),
-        "proven": "no" if nearest is weights else "for these labels",
-    }
+    if nearest is None or _distance(weights[:n_trees]) < _distance(nearest[:n_trees]):
+        nearest = weights  # the LP was asked for a hair more than a margin of one
+    run.stats["prefer"] = {"distance": _distance(nearest[:n_trees]), "proven": proven}
     return nearest
+
+
+def _distance(trees: Floats) -> float:
+    """Return the L1 distance of weights to the common level that is nearest, their median."""
+    return float(np.abs(trees - np.median(trees)).sum())
 
 
 def _closest_that_holds(problem: Problem, wished: NDArray[np.int8], n_trees: int) -> Floats | None:

@@ -21,6 +21,7 @@ from c2rf.exceptions import InputError, InputTypeError
 from c2rf.votes import PatternTable
 
 Floats = NDArray[np.float64]
+_LARGEST_BOUND = 1e100
 Status = Literal["optimal", "feasible"]
 
 
@@ -151,15 +152,17 @@ or a rate, a float in [0, 1]; found the count 11
 
 
 def check_box(lower: float, upper: float) -> None:
-    """Refuse a box that is not 0 < lower <= upper < infinity."""
+    """Refuse a box that is not 0 < lower <= upper, or too far up for float scores."""
     for name, value in (("lower", lower), ("upper", upper)):
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
             raise InputTypeError(
                 f"{name} must be a number; found {value!r} of type {type(value).__name__}"
             )
-    if not (0 < lower <= upper < np.inf):
+    large = upper if isinstance(upper, int) else float(upper)  # an int may be beyond floats
+    if not 0 < lower <= upper or not large < _LARGEST_BOUND:
         raise InputError(
-            f"the box must satisfy 0 < lower <= upper < infinity; found [{lower}, {upper}]"
+            f"the box must satisfy 0 < lower <= upper < {_LARGEST_BOUND:g}; "
+            f"found [{lower}, {upper}]"
         )
 
 

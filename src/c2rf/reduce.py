@@ -24,8 +24,8 @@ class Reduction:
     ----------
     original, problem : Problem
         Before and after.
-    fixed : ndarray of int8, shape (n_patterns,)
-        +1 or -1 where the pattern's sign is the same for all weights, 0 where it is open.
+    kept : ndarray of int
+        The pattern of the original problem behind each row of the smaller one.
     group : ndarray of int, shape (n_columns,)
         The column of the smaller problem that each original column went into.
     eta_shift : int
@@ -34,7 +34,7 @@ class Reduction:
 
     original: Problem
     problem: Problem
-    fixed: NDArray[np.int8]
+    kept: NDArray[np.int64]
     group: NDArray[np.int64]
     eta_shift: int
 
@@ -111,7 +111,7 @@ def reduce(problem: Problem) -> Reduction:
     (array([[ 1, -1]], dtype=int8), 1)
     """
     fixed = fix_points(problem)
-    open_ = fixed == 0
+    open_ = np.flatnonzero(fixed == 0)
     beta = int(problem.counts[fixed > 0].sum())
     rest = Problem(
         problem.patterns[open_],
@@ -121,7 +121,7 @@ def reduce(problem: Problem) -> Reduction:
         problem.upper,
     )
     small, group = merge_trees(rest)
-    return Reduction(problem, small, fixed, group, max(0, beta - problem.n_positive))
+    return Reduction(problem, small, open_, group, max(0, beta - problem.n_positive))
 
 
 def spread(problem: Problem) -> Reduction:
@@ -133,12 +133,12 @@ def spread(problem: Problem) -> Reduction:
     >>> spread(make_problem([[1, -1], [1, -1]], 1)).problem.counts
     array([1, 1])
     """
+    kept = np.repeat(np.arange(problem.n_patterns), problem.counts)
     points = Problem(
-        np.repeat(problem.patterns, problem.counts, axis=0),
+        problem.patterns[kept],
         np.ones(problem.n_points, dtype=np.int64),
         problem.n_positive,
         problem.lower,
         problem.upper,
     )
-    nothing_fixed = np.zeros(problem.n_patterns, dtype=np.int8)
-    return Reduction(problem, points, nothing_fixed, np.arange(problem.n_columns), 0)
+    return Reduction(problem, points, kept, np.arange(problem.n_columns), 0)

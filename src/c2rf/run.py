@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from c2rf.backends import Options, Progress, RawResult, integer_bound
 from c2rf.backends import run as run_backend
-from c2rf.exceptions import BackendError
+from c2rf.exceptions import BackendError, VerificationError
 from c2rf.formulation import MatrixModel
 from c2rf.problem import Floats, Problem, scores
-from c2rf.tolerances import MARGIN_TOLERANCE
+from c2rf.verify import certain_signs
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class Event:
 
 Listener = Callable[[Event], None]
 
+# A float margin this far below one is below one.
+_PLAINLY = 1e-3
+
 
 class Run:
     """The state that all means of solving share.
@@ -45,6 +49,8 @@ class Run:
         What is being solved; weights and bounds are of this problem.
     eta_shift : int
         Added to eta and bound in what listeners are told.
+    votes : ndarray of int8 or None
+        The rows of the problem as the user knows them, before trees were merged.
     """
 
     def __init__(
@@ -57,9 +63,11 @@ class Run:
         seed: int = 0,
         eta_shift: int = 0,
         listener: Listener | None = None,
+        votes: NDArray[np.int8] | None = None,
     ) -> None:
         self.problem, self.backend, self.threads, self.seed = problem, backend, threads, seed
         self.eta_shift, self.listener = eta_shift, listener
+        self.votes = problem.patterns if votes is None else votes
         self.started = time.perf_counter()
         self.deadline = None if time_limit is None else self.started + float(time_limit)
         self.best: Floats | None = None
@@ -191,14 +199,17 @@ def with_margins(problem: Problem, weights: Floats, *, scale: bool = True) -> Fl
     if problem.n_patterns == 0:
         return inside
     margin = float(np.abs(scores(problem.patterns, inside)).min())
-    # Twice the rounding of a float score, so that the exact check agrees.
-    error = 2 * (len(inside) + 1) * np.finfo(float).eps * float(np.abs(inside).sum())
-    if margin >= 1 + error:
-        return inside
-    factor = _room(problem, inside) if scale else 1.0
-    if margin * factor >= 1 - MARGIN_TOLERANCE / 2 + 2 * error * factor:
-        return np.clip(inside * factor, problem.lower, problem.upper)
-    return None
+    if margin < 1 and scale:
+        factor = _room(problem, inside)
+        margin *= factor
+        inside = np.clip(inside * factor, problem.lower, problem.upper)
+    if not margin >= 1 - _PLAINLY:  # NaN, too
+        return None
+    try:
+        certain_signs(problem.patterns, inside)
+    except VerificationError:
+        return None
+    return inside
 
 
 def _room(problem: Problem, weights: Floats) -> float:

@@ -140,6 +140,7 @@ def solve(
             seed=_seed(random_state),
             eta_shift=reduction.eta_shift,
             listener=listener,
+            votes=table.patterns[reduction.kept],
         )
         _solve(run, chosen)
         weights = reduction.lift(_best(run))
@@ -193,7 +194,7 @@ def _sizes(table: PatternTable, reduction: Reduction) -> dict[str, Any]:
         "points": table.n_points,
         "patterns": table.n_patterns,
         "trees": table.n_trees,
-        "fixed": int((reduction.fixed != 0).sum()),
+        "fixed": table.n_patterns - len(np.unique(reduction.kept)),
         "columns": reduction.problem.n_columns,
     }
 

@@ -170,6 +170,8 @@ class PatternTable:
         """
         table: PatternTable | None = None
         for chunk in chunks:
+            if len(np.shape(chunk)) == 2 and np.shape(chunk)[0] == 0:  # an empty partition
+                continue
             part = cls.from_votes(chunk, inverse=inverse)
             table = part if table is None else table.merge(part)
         if table is None:
