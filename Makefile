@@ -24,7 +24,7 @@ bench-smoke: $(READY)
 	$(BIN)/python -m benchmarks.smoke
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .coverage c2rf-demo
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api .pytest_cache .mypy_cache .ruff_cache .coverage c2rf-demo
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
