@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from c2rf.formulation import Clause
 from c2rf.problem import Floats, Problem, scores
-from c2rf.tolerances import CERTIFICATE_SLACK
+from c2rf.structure import slack
 
 _ROWS_AT_ONCE = 200
 
@@ -88,7 +88,7 @@ def contradicts(problem: Problem, clause: Clause, multipliers: Floats) -> bool:
     """
     combined = (multipliers * clause.signs) @ problem.patterns[clause.patterns].astype(float)
     reach = np.maximum(combined * problem.lower, combined * problem.upper).sum()
-    return bool((multipliers >= 0).all() and reach < multipliers.sum() * (1 - CERTIFICATE_SLACK))
+    return bool((multipliers >= 0).all() and reach < multipliers.sum() * (1 - slack(problem)))
 
 
 def _widest_margin(
