@@ -44,8 +44,9 @@ class Tempering:
         self._thrift = np.repeat([0.0, 1.0], levels)
         self._heat = np.tile(self._ladder, 2)
         self._parity = 0
-        # About nanoseconds: a fixed part, and ten passes over all scores.
-        self.work_per_step = 100_000 + 20 * levels * problem.n_patterns
+        # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
+        longest = int((lattice.upper - lattice.lower).max()) + 1
+        self.work_per_step = 100_000 + levels * (20 * problem.n_patterns + 60 * longest)
 
     def survey(self) -> Iterator[None]:
         """Look at each column alone above the lowest point: every dictator is seen."""
