@@ -99,14 +99,10 @@ class Searcher:
         feasible = with_margins(self.problem, weights)
         if feasible is None:
             return False
-        self._keep_better(feasible)
-        return True
-
-    def _keep_better(self, feasible: Floats) -> None:
-        """Keep weights that are known to meet all margins if they are the best so far."""
         eta = self.problem.eta(feasible)
         if self.eta is None or eta < self.eta:
             self.best, self.eta = feasible, eta
+        return True
 
     def _search(self) -> Iterator[int]:
         """Do all there is to do, telling after each step how much work it was."""
@@ -142,7 +138,8 @@ class Searcher:
         """Keep what the walkers found if it is the best so far; return the work of their step."""
         walkers = tempering.walkers
         if walkers.best is not None and (self.eta is None or walkers.eta < self.eta):
-            self._keep_better(walkers.lattice.weights(walkers.best))
+            # Integers: margins and count are exact, there is nothing to check.
+            self.best, self.eta = walkers.lattice.weights(walkers.best), int(walkers.eta)
         return tempering.work_per_step
 
     def _walk_lines(self, n_steps: int) -> Iterator[int]:

@@ -112,18 +112,18 @@ class Walkers:
     def _count(self, slopes: NDArray[np.int8], back: Ints, ahead: Ints) -> Floats:
         """Return the counts after -back, ..., ahead steps (beyond: anything), row by row."""
         n, width = len(back), self._longest + 1
-        # The sign of  score + 2 * slope * s  changes at  s = (1 - slope * score) / 2.
-        change = slopes * self._scores
-        np.subtract(1, change, out=change)
-        change >>= 1
-        change += back.astype(np.int32)[:, None]
-        np.maximum(change, 0, out=change)
-        np.minimum(change, (back + ahead + 1).astype(np.int32)[:, None], out=change)
-        change += (width * np.arange(n, dtype=np.int32))[:, None]
-        gains = np.bincount(change.ravel(), (slopes * self._counts).ravel(), n * width)
+        # Only scores within reach can change their sign, 2 * slope at a time.
+        reach = (2 * np.maximum(back, ahead)).astype(np.int32)[:, None]
+        within = np.flatnonzero((np.abs(self._scores) < reach) & (slopes != 0))
+        row = within // slopes.shape[1]
+        slope = slopes.ravel()[within]
+        # The sign of  score + 2 * slope * s  is a new one from  s = (1 - slope * score) / 2  on.
+        place = back[row] + ((1 - slope * self._scores.ravel()[within]) >> 1)
+        place = np.minimum(np.maximum(place, 0), (back + ahead + 1)[row])
+        gain = slope * self._counts[within - row * slopes.shape[1]]
+        gains = np.bincount(width * row + place, gain, n * width)
         positives = gains.reshape(n, width).cumsum(axis=1)
-        positives += (self.positives - positives[self._everyone, back])[:, None]
-        return positives
+        return positives + (self.positives - positives[self._everyone, back])[:, None]
 
     def _points_on(self, lines: Lines, steps: Ints) -> Ints:
         """Return the points so many steps along the lines."""
