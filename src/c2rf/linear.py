@@ -1,0 +1,83 @@
+"""A linear program that is solved again and again, each time a little different.
+
+HiGHS keeps its basis between the solves, so a program that grew by a few rows or has other costs
+costs a few steps only. Solvers of integer programs are in :mod:`c2rf.backends`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from c2rf.problem import Floats
+
+_Highs: Any = highspy.Highs
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An optimal x and what a unit more on each row's side is worth."""
+
+    x: Floats
+    duals: Floats
+
+
+class LinearProgram:
+    """min cost'x  s.t.  row_lower <= A x <= row_upper, lower <= x <= upper, by HiGHS.
+
+    Examples
+    --------
+    >>> program = LinearProgram(np.array([1.0, 2.0]), np.zeros(2), np.ones(2))
+    >>> program.add_rows(sparse.csr_array([[1.0, 1.0]]), np.array([1.5]), np.array([np.inf]))
+    >>> program.solve().x
+    array([1. , 0.5])
+    """
+
+    def __init__(self, cost: Floats, lower: Floats, upper: Floats, *, primal: bool = False) -> None:
+        self._solver = _Highs()
+        n = len(cost)
+        # The number of threads stays as it is: it belongs to the whole process.
+        self._solver.setOptionValue("log_to_console", False)
+        self._solver.setOptionValue("simplex_strategy", 4 if primal else 1)
+        empty = np.zeros(0)
+        self._solver.addCols(
+            n, cost, lower, upper, 0, np.zeros(n, np.int32), empty.astype(np.int32), empty
+        )
+        self.n_cols = n
+
+    def add_rows(self, matrix: sparse.csr_array, lower: Floats, upper: Floats) -> None:
+        """Append rows."""
+        rows = sparse.csr_array(matrix)
+        starts, columns = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+        self._solver.addRows(
+            len(lower), lower, upper, rows.nnz, starts, columns, rows.data.astype(float)
+        )
+
+    def delete_rows(self, which: NDArray[np.int64]) -> None:
+        """Remove rows; those after them move up."""
+        self._solver.deleteRows(len(which), which.astype(np.int32))
+
+    def set_costs(self, cost: Floats) -> None:
+        """Change all costs."""
+        self._solver.changeColsCost(self.n_cols, np.arange(self.n_cols, dtype=np.int32), cost)
+
+    def set_bounds(self, columns: NDArray[np.int64], lower: Floats, upper: Floats) -> None:
+        """Change the bounds of some columns."""
+        self._solver.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+
+    def solve(self, time_limit: float | None = None) -> Optimum | None:
+        """Return an optimum, None if there is none or it was not found in so many seconds."""
+        if time_limit is not None:  # HiGHS counts the seconds of all runs together
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
+        self._solver.run()
+        # From now on the last basis is a better start than what presolve leaves.
+        self._solver.setOptionValue("presolve", "off")
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = self._solver.getSolution()
+        return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
