@@ -8,6 +8,8 @@ tolerance blurs whole margins, the solver's weights are welcome but its bound is
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from c2rf.backends import RawResult
@@ -27,11 +29,11 @@ def solve_big_m(run: Run, *, priorities: bool) -> None:
     clauses: dict[tuple[bytes, bytes], Clause] = {}
     while not run.over:
         model = big_m_model(run.problem, priorities=priorities, clauses=list(clauses.values()))
-        raw = require(_run_solver(run, model), run.backend)
+        raw = require(run_big_m(run, model, "big-M model"), run.backend)
         if raw.status == "infeasible":
             _deal_with_infeasible(run)
             break
-        clause = None if raw.x is None else _repair(run, raw.x)
+        clause = None if raw.x is None else repair(run, raw.x)
         if clause is None:
             break
         run.stats["impossible_z"] = run.stats.get("impossible_z", 0) + 1
@@ -44,13 +46,13 @@ def solve_big_m(run: Run, *, priorities: bool) -> None:
             break
 
 
-def _run_solver(run: Run, model: MatrixModel) -> RawResult:
-    """Solve the model; believe its bound only where M leaves the solver's tolerance harmless."""
+def run_big_m(run: Run, model: MatrixModel, source: str, **options: Any) -> RawResult:
+    """Solve a model with big-M; believe its bound only where M leaves the tolerance harmless."""
     size = big_m(run.problem)
     if size <= _LARGEST_M:
-        return run.solve(model, "big-M model")
+        return run.solve(model, source, **options)
     run.trouble(f"M = {size:.3g} is too great for a solver's tolerance: its bound is not used")
-    return run.solve_raw(model)
+    return run.solve_raw(model, **options)
 
 
 def _deal_with_infeasible(run: Run) -> None:
@@ -66,7 +68,7 @@ def _deal_with_infeasible(run: Run) -> None:
         raise_infeasible(run)
 
 
-def _repair(run: Run, x: np.ndarray) -> Clause | None:
+def repair(run: Run, x: np.ndarray) -> Clause | None:
     """Offer true weights from a solver's answer; return a clause if its z is impossible."""
     q = run.problem.n_columns
     run.offer(x[:q])

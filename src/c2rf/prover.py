@@ -29,7 +29,8 @@ _CUTS_PER_ROUND = 150
 _PAIRS_AT_FIRST = 60_000
 _PAIRS_PER_ROUND = 3_000
 _IDLE_ROUNDS = 4
-_LEAST_RISE = 0.05
+_LEAST_PART = 0.1
+_LEAST_RISE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ class Prover:
         self._separator = Separator(problem, seed)
         self._program = self._start_program()
         self._horizon = eta_bar(problem) + 1
-        self._value, self._idle, self._stalled = -np.inf, 0, False
+        self._value, self._idle, self.stalled = -np.inf, 0, False
         self.rounds = self.integer_programs = 0
 
     def step(self, cutoff: int | None = None, options: Options | None = None) -> ProverStep:
@@ -114,7 +115,7 @@ class Prover:
         if self._proven:
             return ProverStep(self.bound, done=True)
         chosen = options or Options(seed=self.seed)
-        return self._integer_step(chosen) if self._stalled else self._cutting_step(chosen)
+        return self._integer_step(chosen) if self.stalled else self._cutting_step(chosen)
 
     @property
     def _proven(self) -> bool:
@@ -138,16 +139,18 @@ class Prover:
         self.rounds += 1
         optimum = self._program.solve(options.time_limit)
         if optimum is None:
-            self._stalled = True
+            self.stalled = True
             return ProverStep(self.bound)
         z = np.clip(optimum.x[:-1], 0, 1)
         value = self._certify(optimum.duals)
         if self._proven:
             return ProverStep(self.bound, done=True)
-        rises = value > self._value + _LEAST_RISE * (1 + 0.001 * abs(value))
+        # Worth a round: what would close the gap in some rounds, or a good piece of it.
+        gap = self._horizon - 1 - value
+        rises = value - self._value > min(_LEAST_PART * gap, _LEAST_RISE)
         self._idle = 0 if rises else self._idle + 1
         self._value = max(self._value, value)
-        self._stalled = not self._cut(z) or self._idle >= _IDLE_ROUNDS
+        self.stalled = not self._cut(z) or self._idle >= _IDLE_ROUNDS
         return ProverStep(self.bound, _signs(z))
 
     def _certify(self, duals: Floats) -> float:
@@ -235,7 +238,7 @@ class Prover:
         if answer.weights is not None:
             self._horizon = min(self._horizon, self.problem.eta(answer.weights))
             return ProverStep(self.bound, signs, answer.weights, done=self._proven)
-        self._idle, self._stalled = 0, False
+        self._idle, self.stalled = 0, False
         cut = self._cut((signs > 0).astype(float))
         if not cut and answer.contradiction is not None:
             cut = self.forbid(answer.contradiction.clause)

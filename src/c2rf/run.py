@@ -162,7 +162,9 @@ class Run:
             self.tell()
 
         raw = self.solve_raw(model, on_progress=on_progress, **options)
-        if raw.status not in ("failed", "infeasible"):
+        if raw.status == "infeasible" and cutoff is not None:
+            self.raise_bound(integer_bound(cutoff), source)
+        elif raw.status not in ("failed", "infeasible"):
             self.raise_bound(integer_bound(raw.bound), source)
         return raw
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from c2rf.auto import solve_auto
 from c2rf.backends import BACKENDS, check_backend
 from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
 from c2rf.infeasible import hopeless_patterns, raise_infeasible
@@ -35,6 +36,8 @@ class Method:
 
 
 METHODS = {
+    # Search and bound in turns
+    "auto": Method(reduce, solve_auto),
     # Algorithm 1
     "p-c2rf": Method(reduce, lambda run: solve_big_m(run, priorities=True), priorities=True),
     # Algorithm 1 without the branching rule
@@ -44,8 +47,6 @@ METHODS = {
     # P1 as printed
     "c2rf": Method(spread, lambda run: solve_big_m(run, priorities=False)),
 }
-METHODS["auto"] = METHODS["p-c2rf"]
-
 _SEEDS = 2**31 - 1
 
 PREFERENCES = {"majority": nearest_to_majority}

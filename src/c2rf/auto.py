@@ -1,0 +1,116 @@
+"""``auto``: search for weights and prove a bound in turns, until they meet.
+
+An easy problem never pays for a hard one's machinery: each means gets little work at first, and
+only what is still open then gets more. The means, cheapest first:
+
+- the search over weights (:mod:`c2rf.search`): where the total can be met, it ends the matter;
+- linear programs over z with pairs and cuts, and an integer one when they stall
+  (:mod:`c2rf.prover`); the signs they wish for are a start for the search;
+- the model with alpha, pairs and cuts (:mod:`c2rf.strengthen`), which is exact.
+"""
+
+from __future__ import annotations
+
+from c2rf.backends import Options
+from c2rf.formulation import eta_bar
+from c2rf.infeasible import raise_infeasible
+from c2rf.milp import repair, run_big_m
+from c2rf.prover import Prover, ProverStep
+from c2rf.run import Run
+from c2rf.search import Searcher
+from c2rf.signs import realise
+from c2rf.strengthen import strengthened_model
+from c2rf.structure import find_structure
+
+# Work of the search: 10**9 is of the order of a second. It gets more before an integer program.
+_FIRST_SEARCH = 4 * 10**7
+_FIRST_SEARCH_PER_PATTERN = 4 * 10**4
+_NEXT_SEARCH = 4 * 10**7
+_LONG_SEARCH = 3 * 10**8
+# Nodes of branch and bound, first time; four times as many each time after.
+_FIRST_NODES = 500
+
+
+def solve_auto(run: Run) -> None:
+    """Solve the run's problem, to the end or to the limit."""
+    searcher = Searcher(run.problem, run.seed)
+    _search(run, searcher, _FIRST_SEARCH + _FIRST_SEARCH_PER_PATTERN * run.problem.n_patterns)
+    if run.over:
+        return
+    with run.phase("pairs"):
+        structure = find_structure(run.problem)
+        run.stats["pairs"] = structure.n_pairs
+        if len(structure.impossible):
+            raise_infeasible(run)
+        prover = Prover(run.problem, structure, backend=run.backend, seed=run.seed)
+    nodes = _FIRST_NODES
+    while not run.over:
+        settled = False
+        if _prove(run, prover, searcher, nodes):
+            settled = _branch(run, prover, searcher, nodes)
+            nodes *= 4
+        _search(run, searcher, _LONG_SEARCH if prover.stalled else _NEXT_SEARCH)
+        if settled and not run.over:
+            run.trouble("the exact model is solved, but rounding hides what it proves")
+            break
+    run.stats["cuts"] = len(prover.cuts)
+
+
+def _search(run: Run, searcher: Searcher, work: int) -> None:
+    """Search on for a while, and keep what is found."""
+    if run.over:
+        return
+    with run.phase("search"):
+        searcher.target = run.bound
+        searcher.run(work, lambda: run.over)
+        if searcher.best is not None:
+            run.offer(searcher.best)
+
+
+def _prove(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:
+    """Raise the bound by a step, and learn from its wishes; say whether it can do no more."""
+    with run.phase("bound"):
+        limits = Options(
+            time_limit=run.time_left(), threads=run.threads, seed=run.seed, node_limit=nodes
+        )
+        step = prover.step(run.eta, limits)
+        if run.eta is None and step.bound > eta_bar(run.problem):
+            raise_infeasible(run)
+        run.raise_bound(step.bound, "cuts")
+        if not run.over:
+            _learn(run, searcher, step)
+    return step.done
+
+
+def _learn(run: Run, searcher: Searcher, step: ProverStep) -> None:
+    """Look for weights with the signs the relaxation wishes for; close ones are a start."""
+    weights = step.weights
+    if weights is None and step.signs is not None:
+        answer = realise(run.problem, step.signs)
+        weights = answer.nearest if answer.weights is None else answer.weights
+    if weights is not None:
+        run.offer(weights)
+        searcher.offer(weights)
+
+
+def _branch(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:
+    """Ask the exact model for something better than what is known; say whether that is settled.
+
+    It may be settled without a proof, where rounding hides the answer.
+    """
+    if run.over:
+        return True
+    with run.phase("model"):
+        model = strengthened_model(run.problem, prover.rows, (prover.lower, prover.upper))
+        better = None if run.eta is None else run.eta - 0.5
+        raw = run_big_m(run, model, "exact model", cutoff=better, node_limit=nodes, gap=0.99)
+        if raw.status == "infeasible" and run.eta is None:
+            raise_infeasible(run)
+        if raw.x is None:
+            return raw.status != "limit"
+        before = run.eta
+        searcher.offer(raw.x[: run.problem.n_columns])
+        impossible = repair(run, raw.x)
+        if impossible is not None:
+            return not prover.forbid(impossible)
+        return raw.status == "optimal" and run.eta == before
