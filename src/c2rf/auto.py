@@ -22,11 +22,10 @@ from c2rf.signs import realise
 from c2rf.strengthen import strengthened_model
 from c2rf.structure import find_structure
 
-# Work of the search: 10**9 is of the order of a second. It gets more before an integer program.
-_FIRST_SEARCH = 4 * 10**7
-_FIRST_SEARCH_PER_PATTERN = 4 * 10**4
-_NEXT_SEARCH = 4 * 10**7
-_LONG_SEARCH = 3 * 10**8
+# Work of the search per pattern, as what it competes with also grows with the patterns; 10**9 is
+# of the order of a second. It gets more before an integer program is tried.
+_SEARCH = 4 * 10**4
+_LONG_SEARCH = 3 * 10**5
 # Nodes of branch and bound, first time; four times as many each time after.
 _FIRST_NODES = 500
 
@@ -34,7 +33,7 @@ _FIRST_NODES = 500
 def solve_auto(run: Run) -> None:
     """Solve the run's problem, to the end or to the limit."""
     searcher = Searcher(run.problem, run.seed)
-    _search(run, searcher, _FIRST_SEARCH + _FIRST_SEARCH_PER_PATTERN * run.problem.n_patterns)
+    _search(run, searcher, _SEARCH)
     if run.over:
         return
     with run.phase("pairs"):
@@ -49,20 +48,20 @@ def solve_auto(run: Run) -> None:
         if _prove(run, prover, searcher, nodes):
             settled = _branch(run, prover, searcher, nodes)
             nodes *= 4
-        _search(run, searcher, _LONG_SEARCH if prover.stalled else _NEXT_SEARCH)
+        _search(run, searcher, _LONG_SEARCH if prover.stalled else _SEARCH)
         if settled and not run.over:
             run.trouble("the exact model is solved, but rounding hides what it proves")
             break
     run.stats["cuts"] = len(prover.cuts)
 
 
-def _search(run: Run, searcher: Searcher, work: int) -> None:
+def _search(run: Run, searcher: Searcher, work_per_pattern: int) -> None:
     """Search on for a while, and keep what is found."""
     if run.over:
         return
     with run.phase("search"):
         searcher.target = run.bound
-        searcher.run(work, lambda: run.over)
+        searcher.run(work_per_pattern * run.problem.n_patterns, lambda: run.over)
         if searcher.best is not None:
             run.offer(searcher.best)
 
