@@ -18,6 +18,7 @@ from c2rf.exceptions import (
     NoSolutionError,
     VerificationError,
 )
+from c2rf.opinion import Opinion, second_opinion
 from c2rf.problem import Solution
 from c2rf.solve import solve
 from c2rf.verify import verify
@@ -34,12 +35,14 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "NoSolutionError",
+    "Opinion",
     "PatternTable",
     "Solution",
     "VerificationError",
     "__version__",
     "datasets",
     "exceptions",
+    "second_opinion",
     "solve",
     "verify",
 ]
