@@ -129,7 +129,6 @@ def test_solvers_that_give_up_leave_what_the_search_found(monkeypatch, status):
     def gives_up(model, name, options):
         return RawResult(status, None, -np.inf, 0, 0.0, "no idea")
 
-    monkeypatch.setattr("c2rf.prover.run_backend", gives_up)
     monkeypatch.setattr("c2rf.run.run_backend", gives_up)
     votes, wished = hard()
     solution = c2rf.solve(votes, wished, time_limit=2)
@@ -142,7 +141,6 @@ def test_garbage_from_a_solver_is_never_reported(monkeypatch):
     def garbage(model, name, options):
         return RawResult("optimal", rng.normal(size=model.n_cols), 0.0, 0, 0.0)
 
-    monkeypatch.setattr("c2rf.prover.run_backend", garbage)
     monkeypatch.setattr("c2rf.run.run_backend", garbage)
     votes, wished = hard()
     solution = c2rf.solve(votes, wished, time_limit=2)
@@ -165,7 +163,6 @@ def test_trivial_problems_need_no_solver(monkeypatch, votes):
     def refuses(*_):
         raise AssertionError("no solver is needed")
 
-    monkeypatch.setattr("c2rf.prover.run_backend", refuses)
     monkeypatch.setattr("c2rf.run.run_backend", refuses)
     for wished in range(len(votes) + 1):
         expected = optimum(make_problem(votes, wished))

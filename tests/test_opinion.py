@@ -33,7 +33,7 @@ def test_a_false_bound_is_refuted_with_weights(backend):
     worse = c2rf.solve(votes, 30, time_limit=0)
     assert solution.eta < worse.eta
     claim = replace(worse, bound=worse.eta, status="optimal")
-    with pytest.raises(c2rf.VerificationError, match="the bound .* is wrong"):
+    with pytest.raises(c2rf.VerificationError, match=r"the bound .* is wrong"):
         c2rf.second_opinion(votes, 30, claim, backend=backend)
 
 

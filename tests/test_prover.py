@@ -94,10 +94,14 @@ def test_a_cutoff_settles_what_is_asked_only():
     assert prover.step(cutoff=1).done
 
 
+def at_once(model):
+    return run(model, options=Options(time_limit=0.0))
+
+
 def test_limits_keep_the_bound_valid():
     problem = hard_problem(2)
     prover = Prover(problem)
-    steps = [prover.step(options=Options(time_limit=0.0)) for _ in range(3)]
+    steps = [prover.step(solve=at_once, time_limit=0.0) for _ in range(3)]
     assert all(0 <= step.bound <= true_eta(problem) for step in steps)
     assert steps[-1].done
 

@@ -11,8 +11,11 @@ only what is still open then gets more. The means, cheapest first:
 
 from __future__ import annotations
 
-from c2rf.backends import Options
-from c2rf.formulation import eta_bar
+import math
+
+from c2rf.backends import RawResult
+from c2rf.exceptions import BackendError
+from c2rf.formulation import MatrixModel, eta_bar
 from c2rf.infeasible import raise_infeasible
 from c2rf.milp import repair, run_big_m
 from c2rf.prover import Prover, ProverStep
@@ -22,10 +25,13 @@ from c2rf.signs import realise
 from c2rf.strengthen import strengthened_model
 from c2rf.structure import find_structure
 
-# Work of the search per pattern, as what it competes with also grows with the patterns; 10**9 is
-# of the order of a second. It gets more before an integer program is tried.
+# Work of the search, in about nanoseconds, per pattern: what it competes with grows with them, too.
 _SEARCH = 4 * 10**4
-_LONG_SEARCH = 3 * 10**5
+_LONG_SEARCH = 3 * 10**5  # before an integer program
+_FIRST_SEARCH = 40  # per pair of patterns: before the pairs and the first linear program
+_LONGEST_SEARCH = 4 * 10**10
+# Part of the work of the linear programs that the search is allowed as well.
+_SHARE = 0.5
 # Nodes of branch and bound, first time; four times as many each time after.
 _FIRST_NODES = 500
 
@@ -33,7 +39,8 @@ _FIRST_NODES = 500
 def solve_auto(run: Run) -> None:
     """Solve the run's problem, to the end or to the limit."""
     searcher = Searcher(run.problem, run.seed)
-    _search(run, searcher, _SEARCH)
+    h = run.problem.n_patterns
+    _search(run, searcher, min(h * max(_SEARCH, _FIRST_SEARCH * h), _LONGEST_SEARCH))
     if run.over:
         return
     with run.phase("pairs"):
@@ -41,27 +48,28 @@ def solve_auto(run: Run) -> None:
         run.stats["pairs"] = structure.n_pairs
         if len(structure.impossible):
             raise_infeasible(run)
-        prover = Prover(run.problem, structure, backend=run.backend, seed=run.seed)
+        prover = Prover(run.problem, structure, seed=run.seed)
     nodes = _FIRST_NODES
     while not run.over:
-        settled = False
+        settled, before = False, prover.work
         if _prove(run, prover, searcher, nodes):
             settled = _branch(run, prover, searcher, nodes)
             nodes *= 4
-        _search(run, searcher, _LONG_SEARCH if prover.stalled else _SEARCH)
+        least = h * (_LONG_SEARCH if prover.stalled else _SEARCH)
+        _search(run, searcher, max(least, int(_SHARE * (prover.work - before))))
         if settled and not run.over:
-            run.trouble("the exact model is solved, but rounding hides what it proves")
+            run.trouble("all means are exhausted without a proof")
             break
     run.stats["cuts"] = len(prover.cuts)
 
 
-def _search(run: Run, searcher: Searcher, work_per_pattern: int) -> None:
+def _search(run: Run, searcher: Searcher, work: int) -> None:
     """Search on for a while, and keep what is found."""
     if run.over:
         return
     with run.phase("search"):
         searcher.target = run.bound
-        searcher.run(work_per_pattern * run.problem.n_patterns, lambda: run.over)
+        searcher.run(work, lambda: run.over)
         if searcher.best is not None:
             run.offer(searcher.best)
 
@@ -69,16 +77,22 @@ def _search(run: Run, searcher: Searcher, work_per_pattern: int) -> None:
 def _prove(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:
     """Raise the bound by a step, and learn from its wishes; say whether it can do no more."""
     with run.phase("bound"):
-        limits = Options(
-            time_limit=run.time_left(), threads=run.threads, seed=run.seed, node_limit=nodes
-        )
-        step = prover.step(run.eta, limits)
+        step = prover.step(run.eta, lambda model: _ask(run, model, nodes), run.time_left())
         if run.eta is None and step.bound > eta_bar(run.problem):
             raise_infeasible(run)
         run.raise_bound(step.bound, "cuts")
         if not run.over:
             _learn(run, searcher, step)
     return step.done
+
+
+def _ask(run: Run, model: MatrixModel, nodes: int) -> RawResult:
+    """Give a model to the solver; one that it refuses is not the end."""
+    try:
+        return run.solve_raw(model, node_limit=nodes)
+    except BackendError as error:
+        run.trouble(str(error))
+        return RawResult("failed", None, -math.inf, 0, 0.0)
 
 
 def _learn(run: Run, searcher: Searcher, step: ProverStep) -> None:
@@ -102,7 +116,11 @@ def _branch(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:
     with run.phase("model"):
         model = strengthened_model(run.problem, prover.rows, (prover.lower, prover.upper))
         better = None if run.eta is None else run.eta - 0.5
-        raw = run_big_m(run, model, "exact model", cutoff=better, node_limit=nodes, gap=0.99)
+        try:
+            raw = run_big_m(run, model, "exact model", cutoff=better, node_limit=nodes, gap=0.99)
+        except BackendError as error:
+            run.trouble(str(error))
+            return True
         if raw.status == "infeasible" and run.eta is None:
             raise_infeasible(run)
         if raw.x is None:

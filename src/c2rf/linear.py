@@ -18,6 +18,9 @@ from c2rf.problem import Floats
 
 _Highs: Any = highspy.Highs
 
+# Nanoseconds per iteration, row and column, about.
+_PER_ITERATION = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
@@ -49,6 +52,8 @@ class LinearProgram:
             n, cost, lower, upper, 0, np.zeros(n, np.int32), empty.astype(np.int32), empty
         )
         self.n_cols = n
+        self.work = 0
+        """All solves so far, about nanoseconds, but counted and not measured."""
 
     def add_rows(self, matrix: sparse.csr_array, lower: Floats, upper: Floats) -> None:
         """Append rows."""
@@ -75,6 +80,8 @@ class LinearProgram:
         if time_limit is not None:  # HiGHS counts the seconds of all runs together
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
         self._solver.run()
+        iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+        self.work += _PER_ITERATION * iterations * (self._solver.getNumRow() + self.n_cols)
         # From now on the last basis is a better start than what presolve leaves.
         self._solver.setOptionValue("presolve", "off")
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:

@@ -9,15 +9,16 @@ the reason why not is the next cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf.backends import Options, integer_bound
+from c2rf.backends import RawResult, integer_bound
 from c2rf.backends import run as run_backend
 from c2rf.clauses import AtMost, Separator, cut_rows
-from c2rf.formulation import Clause, eta_bar
+from c2rf.formulation import Clause, MatrixModel, eta_bar
 from c2rf.linear import LinearProgram
 from c2rf.problem import Floats, Problem
 from c2rf.signs import realise
@@ -64,8 +65,6 @@ class Prover:
         What the bound is for.
     structure : Structure or None
         Its pairs, found here if not given.
-    backend : str
-        The solver of the integer programs.
     seed : int
         Makes the cuts repeatable.
 
@@ -82,10 +81,9 @@ class Prover:
         problem: Problem,
         structure: Structure | None = None,
         *,
-        backend: str = "highs",
         seed: int = 0,
     ) -> None:
-        self.problem, self.backend, self.seed = problem, backend, seed
+        self.problem = problem
         self.structure = find_structure(problem) if structure is None else structure
         n = problem.n_patterns
         self.bound = 0
@@ -100,22 +98,33 @@ class Prover:
         self._value, self._idle, self.stalled = -np.inf, 0, False
         self.rounds = self.integer_programs = 0
 
-    def step(self, cutoff: int | None = None, options: Options | None = None) -> ProverStep:
+    def step(
+        self,
+        cutoff: int | None = None,
+        solve: Callable[[MatrixModel], RawResult] = run_backend,
+        time_limit: float | None = None,
+    ) -> ProverStep:
         """Do one piece of work: a linear program and cuts, or an integer program if cuts stall.
 
         Parameters
         ----------
         cutoff : int or None
             The best eta known: only whether anything is better is asked from now on.
-        options : Options or None
-            How to run the integer programs, and their limits.
+        solve : callable
+            Runs the integer programs, within whatever limits.
+        time_limit : float or None
+            Seconds a linear program may take.
         """
         if cutoff is not None:
             self._horizon = min(self._horizon, cutoff)
         if self._proven:
             return ProverStep(self.bound, done=True)
-        chosen = options or Options(seed=self.seed)
-        return self._integer_step(chosen) if self.stalled else self._cutting_step(chosen)
+        return self._integer_step(solve) if self.stalled else self._cutting_step(time_limit)
+
+    @property
+    def work(self) -> int:
+        """How much work the linear programs were, about nanoseconds."""
+        return self._program.work
 
     @property
     def _proven(self) -> bool:
@@ -134,10 +143,10 @@ class Prover:
         program.add_rows(model.matrix[order], model.row_lower[order], model.row_upper[order])
         return program
 
-    def _cutting_step(self, options: Options) -> ProverStep:
+    def _cutting_step(self, time_limit: float | None) -> ProverStep:
         """Solve the linear program and cut off its z."""
         self.rounds += 1
-        optimum = self._program.solve(options.time_limit)
+        optimum = self._program.solve(time_limit)
         if optimum is None:
             self.stalled = True
             return ProverStep(self.bound)
@@ -220,13 +229,13 @@ class Prover:
 
     # Integer programs
 
-    def _integer_step(self, options: Options) -> ProverStep:
+    def _integer_step(self, solve: Callable[[MatrixModel], RawResult]) -> ProverStep:
         """Solve the integer program over z, and ask for weights with its signs."""
         self.integer_programs += 1
         model = relaxation(
             self.problem, self.rows, (self.lower, self.upper), limit=self._horizon - 1
         )
-        raw = run_backend(model, self.backend, options)
+        raw = solve(model)
         if raw.status == "infeasible":
             self._raise(self._horizon)
         elif raw.status != "failed":
