@@ -54,7 +54,7 @@ def run(line: str) -> int:
 
 
 CLASSIFY = (
-    "classify labeled.csv unlabeled.csv --target sick --positive yes --ignore id --trees 5 "
+    "classify labeled.csv unlabeled.csv --target sick --positive yes --drop id --trees 5 "
     "--total 130 --out out.csv"
 )
 
@@ -70,6 +70,14 @@ class TestSolveAndVerify:
         )
         assert run("verify votes.csv s.json") == 0
         assert "verified" in capsys.readouterr().out
+
+    def test_another_solver_confirms_a_bound(self, votes, capsys):
+        assert run("solve votes.csv --total 4 --out s.json --quiet") == 0
+        bound = json.loads(Path("s.json").read_text())["bound"]
+        assert bound > 0
+        assert run("verify votes.csv s.json --second-opinion scip") == 0
+        assert f"nothing is closer than {bound}" in capsys.readouterr().out
+        assert run("verify votes.csv s.json --second-opinion cplex") == 2
 
     def test_the_file_is_what_the_library_finds(self, votes):
         options = "--lower 2 --upper 9 --method only-pp --seed 3"
@@ -228,7 +236,7 @@ class TestMistakes:
             ("--target sick", "--target ill", "there is no column 'ill' in the labeled file"),
             ("--positive yes", "--positive 1", "'no' or 'yes'; found '1'"),
             ("--total 130", "--total 271", "--total must be a count from 0 to 270"),
-            ("--ignore id", "--ignore ident", "'ident', is in neither file"),
+            ("--drop id", "--drop ident", "'ident', is in neither file"),
             ("labeled.csv unlabeled.csv", "absent.csv unlabeled.csv", "there is no such file"),
             ("--out out.csv", "--out unlabeled.csv --force", "is an input"),
             ("--trees 5", "--method best", "unknown method 'best'"),
@@ -265,7 +273,7 @@ class TestMistakes:
         self.refused(capsys, CLASSIFY, "has a column 'score', which the output adds")
 
     def test_no_feature_and_no_finite_number(self, people, capsys):
-        line = CLASSIFY + "".join(f" --ignore {name}" for name in ("a", "b", "c", "d", "town"))
+        line = CLASSIFY + "".join(f" --drop {name}" for name in ("a", "b", "c", "d", "town"))
         self.refused(capsys, line, "no column to learn from")
         lines = Path("unlabeled.csv").read_text().splitlines()
         lines[1] = "0000,1e999,0,0,0,Ulm"

@@ -34,7 +34,7 @@ def classify(
     ],
     total: options.Total,
     out: Annotated[Path, typer.Option(metavar="OUT.csv", help="Where the labels go.")],
-    ignore: Annotated[
+    drop: Annotated[
         list[str] | None,
         typer.Option(metavar="COL", help="A column not to learn from, like an id; repeatable."),
     ] = None,
@@ -60,7 +60,7 @@ def classify(
     check_output(out, force=force, inputs=[labeled, unlabeled])
     known, population = read_table(labeled), read_table(unlabeled)
     classes = target_values(known, target, positive)
-    names = feature_names(known, population, target, ignore or [])
+    names = feature_names(known, population, target, drop or [])
     _check_added(population)
     n_positive = check_total(wished, len(population), "--total")
     features = make_features(known, population, names)

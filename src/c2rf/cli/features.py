@@ -64,7 +64,7 @@ def _refuse_infinite(numbers: pd.DataFrame) -> None:
 
 
 def feature_names(
-    labeled: pd.DataFrame, unlabeled: pd.DataFrame, target: str, ignored: Sequence[str]
+    labeled: pd.DataFrame, unlabeled: pd.DataFrame, target: str, dropped: Sequence[str]
 ) -> list[str]:
     """Return the columns to learn from, or say how the two tables differ.
 
@@ -74,10 +74,10 @@ def feature_names(
     >>> feature_names(people, people[["age", "id"]], "sick", ["id"])
     ['age']
     """
-    for name in ignored:
+    for name in dropped:
         if name not in labeled and name not in unlabeled:
-            raise InputError(f"the column to ignore, {name!r}, is in neither file")
-    left_out = {target, *ignored}
+            raise InputError(f"the column to drop, {name!r}, is in neither file")
+    left_out = {target, *dropped}
     names = [str(name) for name in labeled if name not in left_out]
     others = [str(name) for name in unlabeled if name not in left_out]
     for only, there in (
@@ -87,7 +87,7 @@ def feature_names(
         if only:
             raise InputError(
                 f"both files must have the same columns besides the target {target!r}; only in "
-                f"the {there} one: {listed(only)}. Remove it or name it with --ignore"
+                f"the {there} one: {listed(only)}. Remove it or name it with --drop"
             )
     if not names:
         raise InputError("there is no column to learn from besides the target")

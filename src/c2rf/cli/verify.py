@@ -15,12 +15,17 @@ def verify(
     solution: Annotated[
         Path, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
     ],
+    second_opinion: Annotated[
+        str | None,
+        typer.Option(metavar="BACKEND", help="Prove the bound again with this solver."),
+    ] = None,
+    time_limit: options.TimeLimit = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Recompute in exact arithmetic what a solution claims: weights, labels, distance.
 
     Exits with 1 and says what is wrong if a claim does not hold. The lower bound is the
-    solver's proof and is not checked here.
+    solver's proof; --second-opinion asks another solver for it.
     """
     import c2rf
     from c2rf.files import read_votes
@@ -28,11 +33,27 @@ def verify(
 
     stored = StoredSolution.read(solution)
     claimed = stored.solution
-    c2rf.verify(read_votes(votes), stored.n_positive, claimed, stored.lower, stored.upper)
+    table = read_votes(votes)
+    box = stored.lower, stored.upper
+    c2rf.verify(table, stored.n_positive, claimed, *box)
     positives = int((claimed.labels > 0).sum())
     rows = [
         ("verified", f"weights, margins, labels and eta of {solution}"),
         ("labels", screen.reached(positives, stored.n_positive)),
         ("claimed", screen.proof(claimed)),
     ]
+    if second_opinion is not None:
+        opinion = c2rf.second_opinion(
+            table,
+            stored.n_positive,
+            claimed,
+            *box,
+            backend=second_opinion,
+            time_limit=time_limit,
+        )
+        who = f"{opinion.backend} {opinion.version}"
+        said = (
+            f"nothing is closer than {opinion.bound}" if opinion.confirmed else "no answer in time"
+        )
+        rows.append((who, said))
     screen.say(rows, quiet=quiet)

@@ -19,6 +19,7 @@ _SCORES_AT_ONCE = 1 << 18
 _MOST_LEVELS = 8
 _COLDEST = 1.0
 _HOTTEST = 0.004  # per point
+_THRIFT = (0.5, 1.5)
 
 
 class Tempering:
@@ -41,7 +42,7 @@ class Tempering:
         hottest = max(_COLDEST, _HOTTEST * problem.n_points)
         self._ladder = np.geomspace(_COLDEST, hottest, levels)
         self._walker_at = np.arange(2 * levels).reshape(2, levels)
-        self._thrift = np.repeat([0.0, 1.0], levels)
+        self._thrift = np.repeat(_THRIFT, levels)
         self._heat = np.tile(self._ladder, 2)
         self._parity = 0
         # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
