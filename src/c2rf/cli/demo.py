@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MARKER = ".made-by-c2rf-demo"
 TARGET, POSITIVE, NEGATIVE = "class", "yes", "no"
-SIZE, FRACTION, TREES, TIME_LIMIT = 5000, 0.02, 10, 20.0
+SIZE, FRACTION, TREES, TIME_LIMIT = 5000, 0.02, 20, 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path(
         "c2rf-demo"
     ),
-    seed: options.Seed = 3,
+    seed: options.Seed = 0,
 ) -> None:
     """Show on artificial data what a known total is worth, in seconds."""
     from c2rf import C2RFClassifier
