@@ -35,25 +35,28 @@ class OddLattice:
         """Return the lattice in the problem's box, None where the box holds no point of it."""
         widths = problem.upper - problem.lower
         # More than some thousand values per column cost time and bring nothing.
-        finest = float(widths[widths > 0].min(initial=1.0)) // _FINEST
-        for scale in (max(1.0, finest), 1.0):
-            lower, upper = np.ceil(problem.lower / scale), np.floor(problem.upper / scale)
-            # A weight above all others together decides every score; more changes nothing.
-            reach = np.maximum(np.abs(lower), np.abs(upper))
-            enough = reach.sum() - reach + 1
-            lattice = cls(
-                scale,
-                np.minimum(np.maximum(lower, -enough), upper).astype(np.int64),
-                np.maximum(np.minimum(upper, enough), lower).astype(np.int64),
-            )
-            if lattice._has_points():
-                return lattice
+        finest = float(widths[widths > 0].min(initial=np.inf)) // _FINEST
+        for scale in (finest, 1.0):
+            if 1 <= scale < np.inf:
+                lattice = cls._scaled(problem, scale)
+                if lattice is not None:
+                    return lattice
         return None
 
-    def _has_points(self) -> bool:
-        """Say whether some integer point of the box has an odd sum."""
-        widths = self.upper - self.lower
-        return bool((widths >= 0).all() and (widths.any() or self.lower.sum() % 2))
+    @classmethod
+    def _scaled(cls, problem: Problem, scale: float) -> OddLattice | None:
+        """Return the lattice of one scale, None where the box holds no point of it."""
+        lower, upper = np.ceil(problem.lower / scale), np.floor(problem.upper / scale)
+        if (lower > upper).any() or ((lower == upper).all() and lower.sum() % 2 == 0):
+            return None
+        # A weight above all others together decides every score; more changes nothing.
+        reach = np.maximum(np.abs(lower), np.abs(upper))
+        enough = reach.sum() - reach + 1
+        return cls(
+            scale,
+            np.minimum(np.maximum(lower, -enough), upper).astype(np.int64),
+            np.maximum(np.minimum(upper, enough), lower).astype(np.int64),
+        )
 
     def near(self, weights: Floats) -> Ints:
         """Return lattice points near weights, row by row.

@@ -11,11 +11,11 @@ from c2rf.problem import Floats, Problem
 from c2rf.run import with_margins
 from c2rf.search.lattice import OddLattice
 from c2rf.search.lines import LineWalk
-from c2rf.search.tempering import Tempering
+from c2rf.search.tempering import COLDEST, Tempering, heats
 
 _FIRST_EPOCH = 2000
 _GROWTH = 1.5
-_REAL_SHARE = 8
+_LINE_SHARE = 0.1
 
 
 class Searcher:
@@ -114,25 +114,40 @@ class Searcher:
         if problem.n_patterns == 0 or (problem.lower == problem.upper).all():
             return
         lattice = OddLattice.of(problem)
-        tempering = None if lattice is None else Tempering(problem, lattice, self._rng)
-        if tempering is not None:
-            for _ in tempering.survey():
-                yield self._note(tempering)
-        length = _FIRST_EPOCH
-        while True:
-            if tempering is not None:
-                yield from self._temper(tempering, length)
-            yield from self._walk_lines(length)
-            length = int(_GROWTH * length)
+        if lattice is None:
+            yield from self._search_lines()
+        else:
+            yield from self._search_lattice(Tempering(problem, lattice, self._rng))
 
-    def _temper(self, tempering: Tempering, n_steps: int) -> Iterator[int]:
-        """Walk on the odd lattice."""
-        tempering.restart()
-        for _ in range(n_steps):
-            while self._starts:
-                tempering.insert(self._starts.pop())
-            tempering.step()
+    def _search_lattice(self, tempering: Tempering) -> Iterator[int]:
+        """Walk on the odd lattice, from ever new starts; polish the best along real lines."""
+        for _ in tempering.survey():
             yield self._note(tempering)
+        length = float(_FIRST_EPOCH)
+        while True:
+            tempering.restart()
+            for _ in range(int(length)):
+                if self._starts:
+                    tempering.insert(self._starts)
+                    self._starts.clear()
+                tempering.step()
+                yield self._note(tempering)
+            assert self.best is not None
+            walk = LineWalk(self.problem, self.best, self._rng)
+            share = _LINE_SHARE * length * tempering.work_per_step
+            for _ in range(int(share / walk.work_per_step)):
+                yield self._step(walk, COLDEST)
+            length *= _GROWTH
+
+    def _search_lines(self) -> Iterator[int]:
+        """Walk along real lines, from ever new starts: offered, or anywhere in the box."""
+        length = float(_FIRST_EPOCH)
+        while True:
+            start = self._rng.uniform(self.problem.lower, self.problem.upper)
+            walk = LineWalk(self.problem, self._starts.pop() if self._starts else start, self._rng)
+            for heat in heats(self.problem, int(length))[::-1]:
+                yield self._step(walk, float(heat))
+            length *= _GROWTH
 
     def _note(self, tempering: Tempering) -> int:
         """Keep what the walkers found if it is the best so far; return the work of their step."""
@@ -142,17 +157,9 @@ class Searcher:
             self.best, self.eta = walkers.lattice.weights(walkers.best), int(walkers.eta)
         return tempering.work_per_step
 
-    def _walk_lines(self, n_steps: int) -> Iterator[int]:
-        """Walk over real weights, from the best ones known or else from random ones."""
-        problem = self.problem
-        hottest = max(1.0, 0.004 * problem.n_points)
-        if self.best is not None:
-            start, n_steps, hottest = self.best, n_steps // _REAL_SHARE, 1.0
-        else:
-            start = self._rng.uniform(problem.lower, problem.upper)
-        walk = LineWalk(problem, start, self._rng)
-        for heat in np.geomspace(hottest, 1.0, n_steps):
-            walk.step(float(heat))
-            if walk.distance < (np.inf if self.eta is None else self.eta):
-                self._keep(walk.weights)
-            yield 100_000 + 3 * problem.patterns.size
+    def _step(self, walk: LineWalk, heat: float) -> int:
+        """Take a step, keep where it leads to if that is the best so far; return its work."""
+        walk.step(heat)
+        if walk.distance < (np.inf if self.eta is None else self.eta):
+            self._keep(walk.weights)
+        return walk.work_per_step

@@ -1,8 +1,8 @@
 """Parallel tempering: walkers at different heats, good points are handed down to the cold ones.
 
-Two ladders of heats run side by side. One takes all points of the box for equal; the other is
-thrifty, i.e. at home where few columns are heavy, a small part of the box that holds many of the
-extreme counts (in the extreme, one tree decides alone).
+Two ladders of heats run side by side. The second is thriftier, i.e. at home where few columns are
+heavy: a small part of the box that holds many of the extreme counts (in the end, one tree decides
+alone), and that walkers who take all points for equal hardly ever see.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from c2rf.search.walkers import Walkers
 
 _SCORES_AT_ONCE = 1 << 18
 _MOST_LEVELS = 8
-_COLDEST = 1.0
-_HOTTEST = 0.004  # per point
+COLDEST = 1.0
+_HOTTEST_PER_POINT = 0.004
 _THRIFT = (0.5, 1.5)
+
+
+def heats(problem: Problem, n_levels: int) -> Floats:
+    """Return heats from the coldest, which knows one count from the next, to the hottest."""
+    return np.geomspace(COLDEST, max(COLDEST, _HOTTEST_PER_POINT * problem.n_points), n_levels)
 
 
 class Tempering:
@@ -39,8 +44,7 @@ class Tempering:
         self.walkers = Walkers(problem, lattice)
         self._lattice, self._rng = lattice, rng
         levels = min(_MOST_LEVELS, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
-        hottest = max(_COLDEST, _HOTTEST * problem.n_points)
-        self._ladder = np.geomspace(_COLDEST, hottest, levels)
+        self._ladder = heats(problem, levels)
         self._walker_at = np.arange(2 * levels).reshape(2, levels)
         self._thrift = np.repeat(_THRIFT, levels)
         self._heat = np.tile(self._ladder, 2)
@@ -67,10 +71,11 @@ class Tempering:
         draws[levels:] = np.expm1(draws[levels:] * np.log1p(widths)) / np.maximum(widths, 1)
         self.walkers.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
 
-    def insert(self, weights: Floats) -> None:
-        """Put the coldest walker of the even-handed ladder near some weights."""
+    def insert(self, starts: list[Floats]) -> None:
+        """Put walkers near some weights, the last ones if they are too many."""
+        chosen = self._walker_at.T.ravel()[: len(starts)]  # the coldest of both ladders first
         points = self.walkers.points.copy()
-        points[self._walker_at[0, 0]] = self._lattice.near(weights[None, :])[0]
+        points[chosen] = self._lattice.near(np.stack(starts[::-1][: len(chosen)]))
         self.walkers.place(points)
 
     def step(self) -> None:
