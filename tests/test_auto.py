@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 import c2rf
 from brute import optimum
 from c2rf.backends import RawResult, installed
+from c2rf.backends import run as honest
 from c2rf.datasets import biased_sample, make_ringnorm
 from c2rf.ensemble import make_ensemble
+from c2rf.exceptions import BackendError
 from c2rf.problem import make_problem
-from c2rf.prover import Prover
+from c2rf.prover import Prover, ProverStep
 from c2rf.structure import find_structure
 from strategies import cases
 
@@ -122,6 +124,54 @@ def hard():
     """Votes whose linear relaxation leaves a gap, so that every means gets its turn."""
     rng = np.random.default_rng(5)
     return np.where(rng.random((40, 9)) < 0.5, 1, -1), 3
+
+
+def no_cuts(self, *_):
+    """A prover that gives up at once."""
+    return ProverStep(self.bound, done=True)
+
+
+@settings(max_examples=40)
+@given(cases(max_points=9, max_trees=6))
+def test_the_exact_model_alone_is_enough(case):
+    rows, wished, lower, upper, offset = case
+    expected = optimum(make_problem(rows, wished, lower, upper, offset))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prover, "step", no_cuts)
+        assert outcome(rows, wished, lower, upper, offset=offset) == expected
+
+
+def test_an_impossible_z_of_the_exact_model_is_forbidden(monkeypatch):
+    """The first answer claims that all is well with signs that no weights have."""
+    votes, wished = [[1, 1, -1]] * 3 + [[-1, -1, 1]] * 4, 0
+    lies = []
+
+    def lying(model, name, options):
+        if lies:
+            return honest(model, name, options)
+        lies.append(model)
+        x = np.concatenate([[1.0, 1.0], np.zeros(model.n_cols - 2)])
+        return RawResult("optimal", x, 0.0, 0, 0.0)
+
+    monkeypatch.setattr(Prover, "step", no_cuts)
+    monkeypatch.setattr("c2rf.run.run_backend", lying)
+    solution = c2rf.solve(votes, wished)
+    c2rf.verify(votes, wished, solution)
+    assert lies
+    assert (solution.eta, solution.bound) == (3, 3)
+
+
+def test_a_solver_that_refuses_the_models_is_not_the_end(monkeypatch):
+    def refuses(model, name, options):
+        raise BackendError("too large for this licence")
+
+    monkeypatch.setattr("c2rf.run.run_backend", refuses)
+    monkeypatch.setattr(Prover, "step", no_cuts)
+    votes, wished = hard()
+    solution = c2rf.solve(votes, wished)
+    c2rf.verify(votes, wished, solution)
+    if solution.status == "feasible":
+        assert any("licence" in text for text in solution.stats["trouble"])
 
 
 @pytest.mark.parametrize("status", ["failed", "limit"])

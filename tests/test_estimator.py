@@ -336,8 +336,8 @@ class TestComposition:
             (FRAME, Y, FRAME_UNLABELED.assign(x4=-np.inf), 5),
             "X_unlabeled has infinite values .* columns 'x4'",
         ),
-        (classifier(lower=0.0), (X, Y), "0 < lower <= upper < infinity"),
-        (classifier(upper=np.inf), (X, Y), "0 < lower <= upper < infinity"),
+        (classifier(lower=0.0), (X, Y), r"0 < lower <= upper < 1e\+100"),
+        (classifier(upper=np.inf), (X, Y), r"0 < lower <= upper < 1e\+100"),
         (classifier(offset=(1, 0)), (X, Y), "lo <= hi"),
     ],
 )
