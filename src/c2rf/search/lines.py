@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from c2rf.problem import Floats, Problem, scores
+from c2rf.tolerances import MARGIN_TOLERANCE
 
 _MOST_COLUMNS = 4
 _RESTLESSNESS = 0.5
+_ROUNDING = MARGIN_TOLERANCE / 100
 
 
 class Pieces(NamedTuple):
@@ -135,4 +137,6 @@ class LineWalk:
 
     def _go_to(self, weights: Floats) -> None:
         self.weights = np.clip(weights, self._problem.lower, self._problem.upper)
-        self._scores = scores(self._problem.patterns, self.weights)
+        found = scores(self._problem.patterns, self.weights)
+        # A margin met but for rounding is met, or the walk could not stay at an edge.
+        self._scores = np.where(np.abs(np.abs(found) - 1) < _ROUNDING, np.sign(found), found)
