@@ -11,7 +11,10 @@ from c2rf.problem import Floats, Problem
 
 Ints = NDArray[np.int64]
 
-_FINEST = 2048
+# More values per column than some thousand cost time and bring nothing: a box as wide as this
+# times a number gets a scale of that number, and no value is greater than _GREATEST.
+_FINEST = 1 << 11
+_GREATEST = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,11 @@ class OddLattice:
     @classmethod
     def of(cls, problem: Problem) -> OddLattice | None:
         """Return the lattice in the problem's box, None where the box holds no point of it."""
-        widths = problem.upper - problem.lower
-        # More than some thousand values per column cost time and bring nothing.
-        finest = float(widths[widths > 0].min(initial=np.inf)) // _FINEST
-        for scale in (finest, 1.0):
-            if 1 <= scale < np.inf:
-                lattice = cls._scaled(problem, scale)
-                if lattice is not None:
-                    return lattice
+        coarse = float(np.median(problem.upper - problem.lower)) // _FINEST
+        for scale in (coarse, 1.0):
+            lattice = cls._scaled(problem, scale) if scale >= 1 else None
+            if lattice is not None:
+                return lattice
         return None
 
     @classmethod
@@ -51,7 +51,7 @@ class OddLattice:
             return None
         # A weight above all others together decides every score; more changes nothing.
         reach = np.maximum(np.abs(lower), np.abs(upper))
-        enough = reach.sum() - reach + 1
+        enough = np.minimum(reach.sum() - reach + 1, _GREATEST)
         return cls(
             scale,
             np.minimum(np.maximum(lower, -enough), upper).astype(np.int64),

@@ -114,7 +114,7 @@ class Searcher:
         if problem.n_patterns == 0 or (problem.lower == problem.upper).all():
             return
         lattice = OddLattice.of(problem)
-        if lattice is None:
+        if lattice is None or (lattice.lower == lattice.upper).all():
             yield from self._search_lines()
         else:
             yield from self._search_lattice(Tempering(problem, lattice, self._rng))
@@ -141,6 +141,8 @@ class Searcher:
 
     def _search_lines(self) -> Iterator[int]:
         """Walk along real lines, from ever new starts: offered, or anywhere in the box."""
+        if self.best is not None:
+            self._starts.append(self.best)
         length = float(_FIRST_EPOCH)
         while True:
             start = self._rng.uniform(self.problem.lower, self.problem.upper)
