@@ -27,7 +27,7 @@ from c2rf.structure import find_structure
 
 # Work of the search, in about nanoseconds, per pattern: what it competes with grows with them, too.
 _SEARCH = 4 * 10**4
-_LONG_SEARCH = 3 * 10**5  # before an integer program
+_LONG_SEARCH = 3 * 10**5  # before the first integer program
 _FIRST_SEARCH = 40  # per pair of patterns: before the pairs and the first linear program
 _LONGEST_SEARCH = 4 * 10**10
 # Part of the work of the linear programs that the search is allowed as well.
@@ -55,7 +55,8 @@ def solve_auto(run: Run) -> None:
         if _prove(run, prover, searcher, nodes):
             settled = _branch(run, prover, searcher, nodes)
             nodes *= 4
-        least = h * (_LONG_SEARCH if prover.stalled else _SEARCH)
+        long = prover.stalled and prover.integer_programs == 0
+        least = h * (_LONG_SEARCH if long else _SEARCH)
         _search(run, searcher, max(least, int(_SHARE * (prover.work - before))))
         if settled and not run.over:
             run.trouble("all means are exhausted without a proof")
@@ -77,7 +78,9 @@ def _search(run: Run, searcher: Searcher, work: int) -> None:
 def _prove(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:
     """Raise the bound by a step, and learn from its wishes; say whether it can do no more."""
     with run.phase("bound"):
-        step = prover.step(run.eta, lambda model: _ask(run, model, nodes), run.time_left())
+        step = prover.step(
+            run.eta, lambda model: _ask(run, model, nodes), run.time_left(), lambda: run.over
+        )
         if run.eta is None and step.bound > eta_bar(run.problem):
             raise_infeasible(run)
         run.raise_bound(step.bound, "cuts")

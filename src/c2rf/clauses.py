@@ -13,8 +13,9 @@ the largest coalitions that the proof bears. That makes a few cuts do the work o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +24,7 @@ from c2rf.coalitions import Coalitions
 from c2rf.linear import LinearProgram
 from c2rf.problem import Floats, Problem
 from c2rf.strengthen import Rows
-from c2rf.structure import Bools, Ints
+from c2rf.structure import MAX_PATTERNS, Bools, Ints, heaviest
 
 _VIOLATION = 1e-3  # cuts that z violates by less are not worth a row
 _WORTH = 0.02  # literals of a smaller value do not violate anything
@@ -68,7 +69,7 @@ class Separator:
     Parameters
     ----------
     problem : Problem
-        What the cuts are for.
+        What the cuts are for. Of very many patterns only the heaviest are looked at.
     seed : int
         Makes the cuts repeatable.
 
@@ -81,19 +82,32 @@ class Separator:
     """
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
-        self.problem = problem
-        self.coalitions = Coalitions(problem)
+        n = problem.n_patterns
+        rows = heaviest(problem, np.arange(n), MAX_PATTERNS)
+        self.rows, self.names = rows, np.concatenate([rows, n + rows])
+        self.problem = replace(
+            problem, patterns=problem.patterns[rows], counts=problem.counts[rows]
+        )
+        self.coalitions = Coalitions(self.problem)
         self.rng = np.random.default_rng(seed)
 
-    def cuts(self, z: Floats) -> list[AtMost]:
-        """Return cuts that z violates, the most violated first."""
-        value = np.concatenate([z, 1 - z])
+    def cuts(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> list[AtMost]:
+        """Return cuts that z violates, the most violated first; fewer if told to stop."""
+        value = np.concatenate([z[self.rows], 1 - z[self.rows]])
         names = self.coalitions.smallest(value, _WORTH)
-        found = {cut: None for most in (1, 3) for cut in self._rivals(names, value, most)}
+        found: dict[AtMost, None] = {}
+        for most in (1, 3):
+            found |= dict.fromkeys(_until(should_stop, self._rivals(names, value, most)))
         if len(found) < _ENOUGH:
-            found |= dict.fromkeys(self._trades(names[value[names] > 0.5], value))
-        short = [cut for cut in found if len(cut.literals) <= _LONG]
-        return sorted(short or found, key=lambda cut: (-_depth(cut, value), cut.literals))
+            likely = names[value[names] > 0.5]
+            found |= dict.fromkeys(_until(should_stop, self._trades(likely, value)))
+        short = [cut for cut in found if len(cut.literals) <= _LONG] or list(found)
+        short.sort(key=lambda cut: (-_depth(cut, value), cut.literals))
+        return [self._renamed(cut) for cut in short]
+
+    def _renamed(self, cut: AtMost) -> AtMost:
+        """Return the cut with the names of the whole problem."""
+        return AtMost(tuple(self.names[list(cut.literals)].tolist()), cut.most)
 
     def _lifted(
         self, literals: Ints, multipliers: Floats, most: int, winners: float, value: Floats
@@ -191,6 +205,10 @@ class Separator:
             np.array([1.0, less_than_one]),
         )
         return program
+
+
+def _until(should_stop: Callable[[], bool], cuts: Iterator[AtMost]) -> Iterator[AtMost]:
+    return takewhile(lambda _: not should_stop(), cuts)
 
 
 def _depth(cut: AtMost, value: Floats) -> float:

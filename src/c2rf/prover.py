@@ -103,6 +103,7 @@ class Prover:
         cutoff: int | None = None,
         solve: Callable[[MatrixModel], RawResult] = run_backend,
         time_limit: float | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> ProverStep:
         """Do one piece of work: a linear program and cuts, or an integer program if cuts stall.
 
@@ -114,11 +115,14 @@ class Prover:
             Runs the integer programs, within whatever limits.
         time_limit : float or None
             Seconds a linear program may take.
+        should_stop : callable
+            Asked between cuts.
         """
         if cutoff is not None:
             self._horizon = min(self._horizon, cutoff)
         if self._proven:
             return ProverStep(self.bound, done=True)
+        self._should_stop = should_stop
         return self._integer_step(solve) if self.stalled else self._cutting_step(time_limit)
 
     @property
@@ -197,7 +201,7 @@ class Prover:
     def _cut(self, z: Floats) -> bool:
         """Add rows that z violates; say whether there were any."""
         late = self._add_pairs(z)
-        return self._add_cuts(self._separator.cuts(z)) or late
+        return self._add_cuts(self._separator.cuts(z, self._should_stop)) or late
 
     def _add_pairs(self, z: Floats) -> bool:
         """Add the pairs that z violates most; say whether there were any."""

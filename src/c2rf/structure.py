@@ -102,6 +102,13 @@ def slack(problem: Problem) -> float:
     return CERTIFICATE_SLACK + MARGIN_TOLERANCE * (problem.n_columns + 1) + rounding
 
 
+def heaviest(problem: Problem, rows: Ints, most: int) -> Ints:
+    """Return at most so many of these patterns, in order: those with the most points."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(rows[np.argsort(-problem.counts[rows], kind="stable")[:most]])
+
+
 def find_structure(problem: Problem, max_patterns: int = MAX_PATTERNS) -> Structure:
     """Find the signs that one and two patterns cannot have.
 
@@ -122,10 +129,7 @@ def find_structure(problem: Problem, max_patterns: int = MAX_PATTERNS) -> Struct
     least, most = problem.least(), problem.most()
     # A row that every alpha satisfies says nothing about other rows.
     rows = np.flatnonzero((least < 1) & (most > -1))
-    if len(rows) > max_patterns:
-        heaviest = np.argsort(-problem.counts[rows], kind="stable")[:max_patterns]
-        rows = np.sort(rows[heaviest])
-
+    rows = heaviest(problem, rows, max_patterns)
     literals = _Literals.of(problem, rows)
     up, group = _direct(literals, problem.upper - problem.lower, spare)
     edges, reach = _reduce(up)
