@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from c2rf.bench.data import load
-from c2rf.bench.protocol import sample_seed
-from c2rf.datasets import biased_sample
-from c2rf.ensemble import make_ensemble
+from c2rf.bench.protocol import PROTOCOLS, Protocol, sample_seed
+from c2rf.bench.protocol import draw as draw_sample
 from c2rf.problem import scores
 from c2rf.votes import PatternTable
 
@@ -23,30 +21,18 @@ _ROWS_AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class Regime:
-    """What a forest and its sample are like; the defaults are the paper's."""
+    """A protocol of samples and trees, the paper's by default, and a box of weights."""
 
-    name: str = "paper"
-    trees: int = 20
-    depth: int = 2
-    positive_weight: float = 0.85
+    protocol: Protocol = PROTOCOLS["biased"]
     lower: float = 1.0
     upper: float = 100.0
 
 
 def draw(data: str, regime: Regime, sample: int, folder: Path | None) -> tuple[PatternTable, int]:
     """Return the patterns of a forest on one sample of a data set, and the known total."""
-    points = load(data, folder)
-    seed = sample_seed(0, regime.name, data, sample)
-    labeled, unlabeled = biased_sample(points.y, 0.01, regime.positive_weight, random_state=seed)
-    forest = make_ensemble(
-        DecisionTreeClassifier(max_depth=regime.depth),
-        points.X[labeled],
-        points.y[labeled],
-        n_estimators=regime.trees,
-        random_state=np.random.RandomState(seed),
-    )
-    votes = forest.votes(points.X[unlabeled])
-    return PatternTable.from_votes(votes), int((points.y[unlabeled] > 0).sum())
+    seed = sample_seed(0, regime.protocol.name, data, sample)
+    drawn = draw_sample(load(data, folder), regime.protocol, seed).sample
+    return PatternTable.from_votes(drawn.votes), drawn.n_positive
 
 
 def random_table(

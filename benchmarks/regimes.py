@@ -6,25 +6,29 @@ usage: python -m benchmarks.regimes [--data-dir FOLDER] [--samples 1] [--only t5
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table
+from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.published import data_sets
 
-REGIMES = (
-    Regime("other seeds"),
-    Regime("simple", positive_weight=0.5),
-    Regime("t10", trees=10),
-    Regime("t30", trees=30),
-    Regime("depth 3", depth=3),
-    Regime("box 1-2", upper=2.0),
-    Regime("box 1-10", upper=10.0),
-    Regime("box 1-1000", upper=1000.0),
-    Regime("t50", trees=50),
-    Regime("t100", trees=100),
-)
+PAPER = PROTOCOLS["biased"]
+
+REGIMES = {
+    "other seeds": Regime(replace(PAPER, name="other seeds")),
+    "simple": Regime(PROTOCOLS["simple"]),
+    "t10": Regime(replace(PAPER, n_trees=10)),
+    "t30": Regime(replace(PAPER, n_trees=30)),
+    "depth 3": Regime(replace(PAPER, depth=3)),
+    "box 1-2": Regime(upper=2.0),
+    "box 1-10": Regime(upper=10.0),
+    "box 1-1000": Regime(upper=1000.0),
+    "t50": Regime(replace(PAPER, n_trees=50)),
+    "t100": Regime(replace(PAPER, n_trees=100)),
+}
 
 COLUMNS = ("regime", "data", "sample", "patterns", "eta", "bound", "status", "seconds")
 
@@ -40,8 +44,8 @@ def main() -> None:
     args = parser.parse_args()
     names = list(data_sets()["name"]) if args.data_dir else list(GENERATED)
     table = Table(args.out, "regimes", COLUMNS)
-    for regime in REGIMES:
-        if args.only not in regime.name:
+    for called, regime in REGIMES.items():
+        if args.only not in called:
             continue
         for name in names:
             for sample in range(args.samples):
@@ -51,7 +55,7 @@ def main() -> None:
                 )
                 table.add(
                     {
-                        "regime": regime.name,
+                        "regime": called,
                         "data": name,
                         "sample": sample,
                         "patterns": patterns.n_patterns,

@@ -68,11 +68,17 @@ def _search(run: Run, searcher: Searcher, work: int) -> None:
     """Search on for a while, and keep what is found."""
     if run.over:
         return
+
+    def look() -> bool:
+        found, best = searcher.eta, searcher.best
+        if best is not None and found is not None and (run.eta is None or found < run.eta):
+            run.offer(best)
+        return run.over
+
     with run.phase("search"):
         searcher.target = run.bound
-        searcher.run(work, lambda: run.over)
-        if searcher.best is not None:
-            run.offer(searcher.best)
+        searcher.run(work, look)
+        look()
 
 
 def _prove(run: Run, prover: Prover, searcher: Searcher, nodes: int) -> bool:

@@ -38,7 +38,9 @@ class Protocol:
     fraction : float
         Fraction of the points that are labeled.
     n_trees : int
-        Number of trees, of depth 2.
+        Number of trees.
+    depth : int
+        Their greatest depth.
     max_samples : float
         Fraction of the labeled points that each tree is fitted to.
     criterion : str
@@ -55,6 +57,7 @@ class Protocol:
     positive_weight: float
     fraction: float = 0.01
     n_trees: int = 20
+    depth: int = 2
     max_samples: float = 0.2
     criterion: str = "entropy"
 
@@ -158,7 +161,7 @@ def _votes(X: Floats, y: Labels, rest: Floats, protocol: Protocol, seed: int) ->
     if len(np.unique(y)) == 1:  # nothing to learn: every tree says the one label it has seen
         return np.full((len(rest), protocol.n_trees), y[0], dtype=np.int8)
     trees = make_ensemble(
-        DecisionTreeClassifier(max_depth=2, criterion=protocol.criterion),
+        DecisionTreeClassifier(max_depth=protocol.depth, criterion=protocol.criterion),
         X,
         y,
         n_estimators=protocol.n_trees,
