@@ -18,7 +18,7 @@ from c2rf.datasets import biased_sample, make_ringnorm
 from c2rf.ensemble import make_ensemble
 from c2rf.exceptions import BackendError
 from c2rf.problem import make_problem
-from c2rf.prover import Prover, ProverStep
+from c2rf.proof.prover import Prover, ProverStep
 from c2rf.structure import find_structure
 from strategies import cases
 

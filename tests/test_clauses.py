@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute import realisable, sign_vectors
-from c2rf.clauses import AtMost, Separator, cut_rows
-from c2rf.coalitions import Coalitions
 from c2rf.problem import make_problem
+from c2rf.proof.clauses import AtMost, Separator, cut_rows
+from c2rf.proof.coalitions import Coalitions
 from strategies import problems
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import c2rf.prover
+import c2rf.proof.prover
 from brute import optimum
 from c2rf.backends import Options, run
 from c2rf.formulation import eta_bar
 from c2rf.problem import Problem, make_problem
-from c2rf.prover import Prover
+from c2rf.proof.prover import Prover
 from c2rf.strengthen import pair_rows, sign_bounds, strengthened_model
 from c2rf.structure import find_structure
 from strategies import problems
@@ -82,8 +82,8 @@ def test_other_boxes_against_the_full_model(lower, upper):
 def test_pairs_that_wait_come_in_when_they_are_violated(monkeypatch):
     problem = hard_problem(0)
     best = prove(Prover(problem))
-    monkeypatch.setattr(c2rf.prover, "_PAIRS_AT_FIRST", 5)
-    monkeypatch.setattr(c2rf.prover, "_PAIRS_PER_ROUND", 20)
+    monkeypatch.setattr(c2rf.proof.prover, "_PAIRS_AT_FIRST", 5)
+    monkeypatch.setattr(c2rf.proof.prover, "_PAIRS_PER_ROUND", 20)
     assert prove(Prover(problem), at_most=best) == best
 
 

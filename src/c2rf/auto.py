@@ -5,7 +5,7 @@ only what is still open then gets more. The means, cheapest first:
 
 - the search over weights (:mod:`c2rf.search`): where the total can be met, it ends the matter;
 - linear programs over z with pairs and cuts, and an integer one when they stall
-  (:mod:`c2rf.prover`); the signs they wish for are a start for the search;
+  (:mod:`c2rf.proof.prover`); the signs they wish for are a start for the search;
 - the model with alpha, pairs and cuts (:mod:`c2rf.strengthen`), which is exact.
 """
 
@@ -18,7 +18,7 @@ from c2rf.exceptions import BackendError
 from c2rf.formulation import MatrixModel, eta_bar
 from c2rf.infeasible import raise_infeasible
 from c2rf.milp import repair, run_big_m
-from c2rf.prover import Prover, ProverStep
+from c2rf.proof.prover import Prover, ProverStep
 from c2rf.run import Run
 from c2rf.search import Searcher
 from c2rf.signs import realise

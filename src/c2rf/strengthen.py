@@ -1,7 +1,7 @@
 """The models with all that is known about z alone: no big-M, or the smallest that will do.
 
 :func:`relaxation` forgets alpha. What is left of it are the pairs of :mod:`c2rf.structure` and the
-cuts of :mod:`c2rf.clauses`; its optimum is a lower bound on eta, very often the optimum itself.
+cuts of :mod:`c2rf.proof.clauses`; its optimum is a lower bound on eta, very often eta itself.
 :func:`strengthened_model` keeps alpha, with an M of its own for every row.
 """
 

@@ -1,6 +1,6 @@
 """Cuts on z: what three and more patterns cannot do together.
 
-Two facts make cuts, with :class:`~c2rf.coalitions.Coalitions` as the judge of both:
+Two facts make cuts, with :class:`~c2rf.proof.coalitions.Coalitions` as the judge of both:
 
 - **Rivals.** If every column is in few of k coalitions, few of them win: of coalitions that share
   no column one at most, of coalitions that have every column at most twice three at most.
@@ -20,9 +20,9 @@ from itertools import takewhile
 import numpy as np
 from scipy import sparse
 
-from c2rf.coalitions import Coalitions
-from c2rf.linear import LinearProgram
 from c2rf.problem import Floats, Problem
+from c2rf.proof.coalitions import Coalitions
+from c2rf.proof.linear import LinearProgram
 from c2rf.strengthen import Rows
 from c2rf.structure import MAX_PATTERNS, Bools, Ints, heaviest
 

@@ -1,8 +1,8 @@
 """The proof side: a lower bound on eta that rises step by step and is valid at every moment.
 
 Three means, cheapest first. A linear program over z with the pairs and the cuts of
-:mod:`c2rf.clauses`, solved and cut again; its bound is recomputed from the duals, in one line of
-arithmetic. An integer program over z when the cuts stall. And an LP that looks for weights with
+:mod:`c2rf.proof.clauses`, solved and cut again; its bound is recomputed from the duals, in one line
+of arithmetic. An integer program over z when the cuts stall. And an LP that looks for weights with
 the signs that the integer program wishes for: there are such weights (then they are optimal), or
 the reason why not is the next cut.
 """
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from c2rf.backends import RawResult, integer_bound
 from c2rf.backends import run as run_backend
-from c2rf.clauses import AtMost, Separator, cut_rows
 from c2rf.formulation import Clause, MatrixModel, eta_bar
-from c2rf.linear import LinearProgram
 from c2rf.problem import Floats, Problem
+from c2rf.proof.clauses import AtMost, Separator, cut_rows
+from c2rf.proof.linear import LinearProgram
 from c2rf.signs import realise
 from c2rf.strengthen import Rows, pair_rows, relaxation, sign_bounds
 from c2rf.structure import Structure, find_structure
