@@ -53,7 +53,7 @@ def random_table(
         part = PatternTable.from_votes(votes)
         table = part if table is None else table.merge(part)
     keep = np.sort(rng.permutation(table.n_patterns)[:n_patterns])
-    table = PatternTable(table.words[keep], table.counts[keep], n_trees)
+    table = PatternTable(table.words[keep], np.ones(n_patterns, dtype=np.int64), n_trees)
     weights = rng.integers(1, 100, n_trees)
     weights[0] += 1 - weights.sum() % 2
     return table, int(table.counts[scores(table.patterns, weights.astype(float)) > 0].sum())

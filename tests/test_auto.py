@@ -219,6 +219,22 @@ def test_trivial_problems_need_no_solver(monkeypatch, votes):
         assert outcome(votes, wished) == expected
 
 
+def test_short_memory_means_fewer_pairs(monkeypatch):
+    def short(problem, most):
+        if most > 5:
+            raise MemoryError
+        return find_structure(problem, most)
+
+    monkeypatch.setattr("c2rf.auto.find_structure", short)
+    rng = np.random.default_rng(2)
+    votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
+    expected = optimum(make_problem(votes, 0))
+    assert expected > 0  # so that there is something to prove
+    solution = c2rf.solve(votes, 0)
+    assert (solution.eta, solution.bound) == (expected, expected)
+    assert any("memory is short" in text for text in solution.stats["trouble"])
+
+
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_fewer_pairs_are_valid_too(most):
     rng = np.random.default_rng(2)

@@ -23,7 +23,7 @@ from c2rf.run import Run
 from c2rf.search import Searcher
 from c2rf.signs import realise
 from c2rf.strengthen import strengthened_model
-from c2rf.structure import find_structure
+from c2rf.structure import MAX_PATTERNS, Structure, find_structure
 
 # Work of the search, in about nanoseconds, per pattern: what it competes with grows with them, too.
 _SEARCH = 4 * 10**4
@@ -44,8 +44,7 @@ def solve_auto(run: Run) -> None:
     if run.over:
         return
     with run.phase("pairs"):
-        structure = find_structure(run.problem)
-        run.stats["pairs"] = structure.n_pairs
+        structure = _find_pairs(run)
         if len(structure.impossible):
             raise_infeasible(run)
         prover = Prover(run.problem, structure, seed=run.seed)
@@ -62,6 +61,22 @@ def solve_auto(run: Run) -> None:
             run.trouble("all means are exhausted without a proof")
             break
     run.stats["cuts"] = len(prover.cuts)
+
+
+def _find_pairs(run: Run) -> Structure:
+    """Return the pairs, among fewer patterns if memory is short."""
+    most = MAX_PATTERNS
+    while True:
+        try:
+            structure = find_structure(run.problem, most)
+            break
+        except MemoryError:
+            if most == 0:
+                raise
+            most = most // 4 if most > 100 else 0
+            run.trouble(f"memory is short: pairs are looked for among {most} patterns only")
+    run.stats["pairs"] = structure.n_pairs
+    return structure
 
 
 def _search(run: Run, searcher: Searcher, work: int) -> None:
