@@ -28,7 +28,7 @@ from c2rf.problem import Floats
 _ALWAYS = {
     "misc/catchctrlc": False,  # Ctrl-C is seen by the event handler
     "limits/gap": 0.0,
-    "numerics/feastol": 1e-7,  # of rows and of integrality: big-M times tolerance stays small
+    "numerics/feastol": 1e-9,  # of rows and of integrality: big-M times tolerance stays small
 }
 
 _STATUS: dict[str, RawStatus] = {
