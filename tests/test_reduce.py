@@ -128,16 +128,17 @@ def test_lifted_weights_stay_in_the_box_and_keep_the_scores(data, problem):
     fixed = fix_points(problem)
     signs = np.sign(problem.patterns @ lifted)
     np.testing.assert_array_equal(np.delete(signs, kept), np.delete(fixed, kept))
-    np.testing.assert_allclose(reduction.restrict(lifted), weights, atol=1e-9)
+    sums = np.bincount(reduction.group, weights=lifted, minlength=len(weights))
+    np.testing.assert_allclose(sums, weights, atol=1e-9)
 
 
 @given(st.data(), problems(max_points=10))
-def test_restricted_weights_are_worth_the_same(data, problem):
+def test_summed_weights_are_worth_the_same(data, problem):
     reduction = reduce(problem)
     weights = data.draw(weights_of(problem))
-    small = reduction.restrict(weights)
-    assert (small >= reduction.problem.lower).all()
-    assert (small <= reduction.problem.upper).all()
+    small = np.bincount(reduction.group, weights=weights)
+    assert (small >= reduction.problem.lower - 1e-9).all()
+    assert (small <= reduction.problem.upper + 1e-9).all()
     kept = problem.patterns[reduction.kept] @ weights
     np.testing.assert_allclose(reduction.problem.patterns @ small, kept, atol=1e-9)
 
@@ -156,5 +157,5 @@ def test_negated_votes_are_reduced_alike(rows, wished, box):
 def test_spreading_keeps_columns_and_weights():
     reduction = spread(make_problem([[1, 1], [1, 1], [1, -1]], 1))
     weights = np.array([3.0, 1.0])
-    assert reduction.lift(weights).tolist() == reduction.restrict(weights).tolist() == [3.0, 1.0]
+    assert reduction.lift(weights).tolist() == [3.0, 1.0]
     assert (reduction.eta_shift, sorted(set(reduction.kept.tolist()))) == (0, [0, 1])

@@ -49,11 +49,6 @@ class Reduction:
         lifted = np.where(alone, weights[self.group], low + height * (high - low))
         return np.clip(lifted, low, high)
 
-    def restrict(self, weights: Floats) -> Floats:
-        """Return the weights of the smaller problem that original weights amount to."""
-        sums = np.bincount(self.group, weights=weights, minlength=self.problem.n_columns)
-        return np.clip(sums, self.problem.lower, self.problem.upper)
-
 
 def fix_points(problem: Problem) -> NDArray[np.int8]:
     """Prop. 5: patterns whose margin is met with the same sign by all weights in the box.

@@ -63,10 +63,6 @@ class LinearProgram:
             len(lower), lower, upper, rows.nnz, starts, columns, rows.data.astype(float)
         )
 
-    def delete_rows(self, which: NDArray[np.int64]) -> None:
-        """Remove rows; those after them move up."""
-        self._solver.deleteRows(len(which), which.astype(np.int32))
-
     def set_costs(self, cost: Floats) -> None:
         """Change all costs."""
         self._solver.changeColsCost(self.n_cols, np.arange(self.n_cols, dtype=np.int32), cost)
