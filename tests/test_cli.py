@@ -17,7 +17,7 @@ from c2rf.cli import demo, main, screen
 from c2rf.cli.features import make_features
 from c2rf.datasets import biased_sample, make_twonorm
 from c2rf.exceptions import BackendError, InfeasibleError
-from c2rf.files import read_table
+from c2rf.tables import read_table
 
 VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
 

@@ -14,9 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 import c2rf.files
 from c2rf.exceptions import InputError
-from c2rf.files import atomic_output, check_output, read_table, read_votes
+from c2rf.files import atomic_output, check_output, read_votes
 from c2rf.problem import Solution
 from c2rf.solution_file import FORMAT, FORMAT_VERSION, StoredSolution
+from c2rf.tables import read_table
 
 VOTES = np.array([[1, -1, 1], [-1, -1, 1], [1, 1, 1]], dtype=np.int8)
 

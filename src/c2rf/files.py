@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import os
 import secrets
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +63,7 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary name to write to; what is there at the end becomes ``path``.
 
     The temporary name ends like ``path``, for writers that look at the ending. If the block
-    fails, ``path`` is untouched and the temporary file is gone.
+    fails, ``path`` is untouched and the temporary file is gone; a disk that is full is told.
 
     Examples
     --------
@@ -74,14 +76,59 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
     >>> target.read_text()
     'all of it'
     """
-    check_output(path, force=force)
-    temporary = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
-    try:
+    with atomic_outputs([path], force=force) as (temporary,):
         yield temporary
-        check_output(path, force=force)  # it may have appeared meanwhile
-        temporary.replace(path)
+
+
+@contextmanager
+def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
+    """Yield temporary names for several files that appear together or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with atomic_outputs([folder / "a", folder / "b"]) as temporaries:
+    ...     for temporary in temporaries:
+    ...         _ = temporary.write_text("all of it")
+    >>> sorted(path.name for path in folder.iterdir())
+    ['a', 'b']
+    """
+    _check_outputs(paths, force)
+    temporaries = [path.with_name(f".{secrets.token_hex(4)}-{path.name}") for path in paths]
+    try:
+        yield temporaries
+        _check_outputs(paths, force)  # they may have appeared meanwhile
+        with _uninterrupted():
+            for temporary, path in zip(temporaries, paths, strict=True):
+                temporary.replace(path)
+    except OSError as error:
+        names = " and ".join(map(str, paths))
+        raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+
+
+def _check_outputs(paths: Sequence[Path], force: bool) -> None:
+    for path in paths:
+        check_output(path, force=force)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until a few renames are done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to the main thread
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -100,43 +147,6 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} is not a table of comma-separated values: {reason}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    r"""Read a CSV file with a header; every cell stays the text it is.
-
-    Text, because what is written back must be what was read: 007 is not 7.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("id,age\n007,41\n008,\n")
-    >>> read_table(path).to_dict("list")
-    {'id': ['007', '008'], 'age': ['41', '']}
-    """
-    with reading(path):
-        # header=None: with a header, pandas renames equal columns and may take one as an index.
-        cells = pd.read_csv(path, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
-    names = [str(name) for name in cells.iloc[0]]
-    _check_names(path, names)
-    if len(cells) == 1:
-        raise InputError(f"{path} has a header but no rows")
-    return cells.iloc[1:].reset_index(drop=True).set_axis(names, axis="columns")
-
-
-def _check_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse headers that do not name every column once."""
-    if len(names) == 1 and (found := {";", "\t"} & set(names[0])):
-        raise InputError(f"{path}: values must be separated by commas; found {found.pop()!r}")
-    if "" in names:
-        raise InputError(
-            f"{path}: column {names.index('') + 1} has no name; name it in the first line, "
-            "or remove it if it only numbers the rows"
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"{path}: column names must differ; found {twice[0]!r} more than once")
 
 
 def read_votes(path: Path) -> NDArray[np.int8]:

@@ -53,8 +53,9 @@ def classify(
     """
     from c2rf import C2RFClassifier
     from c2rf.cli.features import feature_names, make_features, target_values
-    from c2rf.files import check_output, read_table
+    from c2rf.files import check_output
     from c2rf.problem import check_total
+    from c2rf.tables import read_table
 
     wished = options.parse_total(total)
     check_output(out, force=force, inputs=[labeled, unlabeled])
