@@ -6,10 +6,8 @@ from the medians in its tables, and says so.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +19,7 @@ from c2rf.bench import published
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import SHOWN, caps
+from c2rf.page.pictures import LOOK, images
 
 # Okabe and Ito's colours: told apart by everybody.
 _COLORS = {
@@ -33,15 +32,6 @@ _COLORS = {
     "top-lambda": "#CC79A7",
 }
 _STYLES = {None: "-", "highs": "-", "scip": "--", "gurobi": ":"}
-_LOOK: dict[Any, Any] = {
-    "svg.hashsalt": "c2rf",  # the same picture is the same file
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-}
 
 
 @dataclass(frozen=True)
@@ -57,7 +47,7 @@ class Picture:
 
 def figure_1(results: Results) -> Picture:
     """Draw Figure 1: for every time, the share of samples solved by then."""
-    with mpl.rc_context(_LOOK):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(9, 4), layout="constrained")
         ours, paper = figure.subplots(1, 2, sharex=True, sharey=True)
         n_problems = len({(r.data, r.seed) for r in results.records})
@@ -77,7 +67,7 @@ def figure_1(results: Results) -> Picture:
         for axes in (ours, paper):
             axes.set(xscale="log", xlabel="seconds")
             axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
-        images = _images(figure)
+        drawn = images(figure)
     shares = "; ".join(_solved_share(results, runner, n_problems) for runner in results.runners)
     note = (
         f"Solved, that is proven, within the cap: {shares}. {caps(results).capitalize()}. A sample "
@@ -86,7 +76,7 @@ def figure_1(results: Results) -> Picture:
         f"samples that its text gives for {published.TIME_LIMIT} s: 58 % for C²RF, 94 % for "
         "p-C²RF. Solver, machine and samples differ."
     )
-    return Picture("figure1", "Figure 1. Run times, biased samples", note, *images)
+    return Picture("figure1", "Figure 1. Run times, biased samples", note, *drawn)
 
 
 def figure_gains(results: Results, number: int) -> Picture:
@@ -94,7 +84,7 @@ def figure_gains(results: Results, number: int) -> Picture:
     runners = [r for method in SHOWN[1:] if (r := results.main_runner(method)) is not None]
     name = results.protocol.name
     paper = published.quality(name)
-    with mpl.rc_context(_LOOK):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         for axes, metric in zip(figure.subplots(1, 2), ("accuracy", "mcc"), strict=True):
             gains = [results.differences(runner, metric) for runner in runners]
@@ -109,10 +99,10 @@ def figure_gains(results: Results, number: int) -> Picture:
             boxes.append(("p-C²RF, paper\nmedians", theirs.to_numpy(), ""))
             _boxes(axes, boxes)
             axes.set_title({"accuracy": "AC - AC of RF", "mcc": "MCC - MCC of RF"}[metric])
-        images = _images(figure)
+        drawn = images(figure)
     sampled = "biased" if name == "biased" else "simple random"
     title = f"Figure {number}. Gains over RF, {sampled} samples"
-    return Picture(f"figure{number}", title, _gain_note(results, runners), *images)
+    return Picture(f"figure{number}", title, _gain_note(results, runners), *drawn)
 
 
 def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
@@ -184,14 +174,3 @@ def _boxes(axes: Axes, boxes: Sequence[tuple[str, NDArray[np.float64], str]]) ->
 
 def _all(gains: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *gains.values()])
-
-
-def _images(figure: Figure) -> tuple[bytes, bytes]:
-    """Return a figure as SVG and PNG, without a date."""
-    images = []
-    for kind in ("svg", "png"):
-        file = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(file, format=kind, dpi=150, metadata=metadata)
-        images.append(file.getvalue())
-    return images[0], images[1]

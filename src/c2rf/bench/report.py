@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from c2rf import page
 from c2rf.bench.checks import Check, all_checks
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import Record
@@ -51,7 +50,10 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
         reason = error.strerror or error
         raise InputError(f"the folder {folder} cannot be made: {reason}") from error
     report = make_report(records)
-    files = {"report.html": render_html(report).encode(), "report.md": render_md(report).encode()}
+    files = {
+        "report.html": page.render("c2rf.bench", report).encode(),
+        "report.md": render_md(report).encode(),
+    }
     for picture in _pictures(report):
         files[f"{picture.name}.svg"] = picture.svg
         files[f"{picture.name}.png"] = picture.png
@@ -63,9 +65,7 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
 
 def make_report(records: Sequence[Record]) -> Report:
     """Put together what the records allow."""
-    for package in ("matplotlib", "jinja2"):
-        if find_spec(package) is None:
-            raise InputError(f'a report needs the package {package}; pip install "c2rf[bench]"')
+    page.need("bench")
     if not records:
         raise InputError("there are no records to report on; make some with c2rf bench run")
     from c2rf.bench.figures import figure_1, figure_gains
@@ -111,25 +111,6 @@ def _drawn(protocol: Protocol) -> str:
         f"positive points, {protocol.n_trees} trees of depth 2 on "
         f"{100 * protocol.max_samples:g} % of these"
     )
-
-
-def render_html(report: Report) -> str:
-    """Lay the report out as one page that needs nothing from anywhere."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("c2rf.bench"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["data_uri"] = _data_uri
-    return environment.get_template("report.html").render(report=report)
-
-
-def _data_uri(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def render_md(report: Report) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from c2rf.words import count as count
+
 if TYPE_CHECKING:
     from c2rf.problem import Solution
 
@@ -25,17 +27,6 @@ def say(rows: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
     for name, sentence in rows:
         line = Text.assemble((f"{name:<{width}}", "dim"), "  ", sentence)
         console(quiet).print(line, soft_wrap=True)
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "tree"), count(12345, "tree")
-    ('1 tree', '12,345 trees')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def reached(n_reached: int, wished: int) -> str:
