@@ -169,12 +169,55 @@ def test_top_lambda_does_not_know_the_order_of_the_data() -> None:
     assert 200 < (labels[:500] > 0).sum() < 300
 
 
-def test_all_solving_methods_agree() -> None:
+def test_all_methods_that_solve_the_paper_s_problem_agree() -> None:
     sample = draw(data.load("made-waveform-120"), SMALL, seed=3).sample
-    solving = [name for name, method in METHODS.items() if method.solves]
+    solving = [name for name, method in METHODS.items() if method.solves == "the paper's"]
     answers = [label(name, sample, Solver()).answer for name in solving]
+    assert len(answers) == 5
     assert {answer.status for answer in answers} == {"optimal"}
     assert len({abs((a.labels > 0).sum() - sample.n_positive) for a in answers}) == 1
+
+
+LEARNING = ["prior-corrected", "self-training", "extra-trees-top"]
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_a_learning_method_is_a_function_of_the_sample(method: str, small: data.DataSet) -> None:
+    drawn = draw(small, SMALL, seed=1)
+    once, again = (label(method, drawn.sample, Solver()).answer for _ in range(2))
+    assert once.labels.dtype == np.int8
+    assert np.array_equal(once.labels, again.labels)
+    assert (once.labels == drawn.truth).mean() > 0.5
+    if method == "extra-trees-top":
+        assert (once.labels > 0).sum() == drawn.sample.n_positive
+
+
+@pytest.mark.parametrize("method", [*LEARNING, "known-totals", "extra-trees-refit"])
+def test_with_one_class_there_is_nothing_to_learn(method: str) -> None:
+    sample = replace(toy([[1, -1], [1, 1], [-1, -1]], 1), y_labeled=np.ones(3, np.int8))
+    assert label(method, sample, Solver()).answer.labels.tolist() == [-1, 1, -1]
+
+
+def test_an_offset_reaches_every_total() -> None:
+    votes = [[1, 1, 1], [1, 1, -1], [1, -1, -1], [-1, -1, -1]]
+    for n_positive in range(5):
+        answer = label("c2rf-offset", toy(votes, n_positive), Solver()).answer
+        assert (answer.status, (answer.labels > 0).sum()) == ("optimal", n_positive)
+
+
+def test_a_wrong_total_is_told_and_nothing_else_changes(small: data.DataSet) -> None:
+    right, wrong = (draw(small, replace(SMALL, total_error=e), seed=1) for e in (0.0, -0.2))
+    assert np.array_equal(right.truth, wrong.truth)
+    assert np.array_equal(right.sample.votes, wrong.sample.votes)
+    assert right.sample.n_positive == (right.truth > 0).sum()
+    assert wrong.sample.n_positive == round(0.8 * right.sample.n_positive)
+    key = Key(replace(SMALL, total_error=-0.2), small.name, 0, 1, "top-lambda", None, None)
+    made = make_record(Task(key, wrong, small), label("top-lambda", wrong.sample, Solver()))
+    assert made.eta == 0  # against what was told
+    assert made.n_positive == wrong.sample.n_positive
+    perfect = make_record(Task(key, wrong, small), Outcome(Answer(wrong.truth, "computed"), 0.1))
+    assert perfect.accuracy == 1.0  # against the truth
+    assert perfect.eta == right.sample.n_positive - wrong.sample.n_positive
 
 
 # Processes
@@ -211,6 +254,15 @@ def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.Da
     assert (perfect.accuracy, perfect.mcc, perfect.eta) == (1.0, pytest.approx(1.0), 0)
     nothing = Outcome(Answer(None, "none", message="no time"), 0.5)
     assert make_record(Task(record.key, drawn, small), nothing).accuracy is None
+
+
+def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
+    fields = json.loads(record.to_line())
+    assert fields["format"] == 2
+    assert fields["protocol"].pop("total_error") == 0.0
+    old = Record.from_line(json.dumps({**fields, "format": 1}))
+    assert old == record
+    assert old.key == record.key  # not made again
 
 
 def test_solved_means_proven_within_the_limit(record: Record) -> None:
@@ -337,6 +389,36 @@ def test_a_data_set_that_cannot_be_had_is_told_and_skipped(
     assert [record.data for record in read_records(path)[0]] == ["made-twonorm-200"]
 
 
+def test_every_setting_has_records_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    many = ["--fraction", "0.1,20%", "--positive-weight", "0.5,0.85", "--total-error", "0,-20%,+5%"]
+    what = ["--data", "made-twonorm-200", "--samples", "1", "--methods", "rf", "--quiet"]
+    assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
+    records = read_records(path)[0]
+    assert len({r.key for r in records}) == len(records) == 12
+    assert {r.protocol.total_error for r in records} == {0.0, -0.2, 0.05}
+    assert {(r.n_labeled, r.protocol.fraction) for r in records} == {(20, 0.1), (40, 0.2)}
+    assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
+    assert read_records(path)[0] == records
+
+
+def test_methods_that_solve_nothing_have_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+    of_work = Work.__init__
+
+    def spied(self: Work, method: str, sample: Sample, solver: Solver) -> None:
+        given.append((method, solver.time_limit))
+        of_work(self, method, sample, solver)
+
+    monkeypatch.setattr(Work, "__init__", spied)
+    plan = Plan([SMALL], ["made-twonorm-300"], ["rf", "auto"], 1, solver=Solver(time_limit=50.0))
+    with RecordFile(tmp_path / "records.jsonl") as file, Screen(quiet=True) as screen:
+        run(plan, file, screen)
+    assert given == [("rf", None), ("auto", 50.0)]
+
+
 def test_an_interrupted_answer_is_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,7 +460,11 @@ def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None
         (["--methods", ","], "at least one name"),
         (["--protocol", "fair"], "unknown protocol 'fair'; known are biased, simple"),
         (["--backend", "cplex"], "unknown backend 'cplex'"),
-        (["--fraction", "1"], "--fraction must be above 0 and below 1; found 1"),
+        (["--fraction", "1"], "--fraction must be above 0 and below 1, as 0.05 or 5%; found '1'"),
+        (["--fraction", "5%,many"], "--fraction must be above 0 and below 1, as 0.05 or 5%"),
+        (["--positive-weight", "0.5,1"], "--positive-weight must be above 0 and below 1"),
+        (["--total-error", "-100%"], "--total-error must be above -1, as 0.05 or 5%; found"),
+        (["--total-error", "nan"], "--total-error must be above -1"),
         (["--time-limit", "-5"], "--time-limit must be"),
         (["--records", "no-such-folder/records.jsonl"], "cannot be written: No such file"),
     ],
@@ -388,6 +474,12 @@ def test_mistakes_are_told(
 ) -> None:
     assert main(["bench", "run", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_help_knows_all_methods(capsys: pytest.CaptureFixture) -> None:
+    assert main(["bench", "run", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in METHODS)
 
 
 def test_every_method_has_a_title() -> None:

@@ -11,12 +11,18 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
 
 import c2rf
+from c2rf import baselines
 from c2rf.bench.protocol import Labels, Sample
 from c2rf.exceptions import InputError
+from c2rf.problem import Floats
 
 Status = Literal["computed", "optimal", "feasible", "none", "failed"]
+
+OFFSET = (-2000.0, 2000.0)
+"""As far as the paper's 20 trees can go at a weight of 100: no cut-off is out of reach."""
 
 
 @dataclass(frozen=True)
@@ -55,41 +61,45 @@ class Answer:
 
 @dataclass(frozen=True)
 class Method:
-    """A method, the name the paper (or we) print, and whether it needs a solver."""
+    """A method and the name the paper (or we) print.
+
+    Parameters
+    ----------
+    title : str
+        The name.
+    label : callable
+        Labels a sample with the help of a solver.
+    solves : str or None
+        The problem it solves with a solver; methods that solve the same one must agree.
+    """
 
     title: str
     label: Callable[[Sample, Solver], Answer]
-    solves: bool
+    solves: str | None = None
 
 
 def majority(sample: Sample, _: Solver) -> Answer:
-    """Label by the majority vote; a tie is negative."""
-    return Answer(np.where(_surplus(sample) > 0, 1, -1).astype(np.int8), "computed")
+    """Label by the majority vote."""
+    return Answer(baselines.majority_vote(sample.votes), "computed")
 
 
-def top_lambda(sample: Sample, _: Solver) -> Answer:
-    """Make the lambda points with most votes positive.
-
-    Among points with equally many votes at the cut the seed decides: their order in the data may
-    know the classes.
-    """
-    shuffled = np.random.default_rng(sample.seed).permutation(len(sample.votes))
-    order = shuffled[np.argsort(-_surplus(sample)[shuffled], kind="stable")]
-    labels = np.full(len(order), -1, dtype=np.int8)
-    labels[order[: sample.n_positive]] = 1
+def most_votes(sample: Sample, _: Solver) -> Answer:
+    """Make the lambda points with most votes positive; among equals the seed decides."""
+    votes = sample.votes.sum(axis=1, dtype=np.int64)
+    labels = baselines.top_lambda(votes, sample.n_positive, random_state=sample.seed)
     return Answer(labels, "computed")
 
 
-def weighted(sample: Sample, solver: Solver, *, method: str) -> Answer:
+def weighted(sample: Sample, solver: Solver, **options: Any) -> Answer:
     """Weigh the trees with :func:`c2rf.solve`."""
     try:
         solution = c2rf.solve(
             sample.votes,
             sample.n_positive,
-            method=method,
             backend=solver.backend,
             time_limit=solver.time_limit,
             random_state=sample.seed,
+            **options,
         )
     except c2rf.NoSolutionError as error:
         return Answer(None, "none", message=str(error))
@@ -98,15 +108,70 @@ def weighted(sample: Sample, solver: Solver, *, method: str) -> Answer:
     return Answer(solution.labels, solution.status, solution.bound, solution.stats)
 
 
+def learned(sample: Sample, solver: Solver, *, learn: Callable[[Sample], Labels]) -> Answer:
+    """Learn from the features; where only one class is labeled there is nothing to learn."""
+    if len(np.unique(sample.y_labeled)) == 1:
+        return most_votes(sample, solver)
+    return Answer(learn(sample).astype(np.int8), "computed")
+
+
+def _top_probabilities(sample: Sample) -> Labels:
+    return baselines.top_probabilities(*_known(sample), random_state=sample.seed)
+
+
+def _prior_corrected(sample: Sample) -> Labels:
+    return baselines.prior_corrected(*_known(sample), random_state=sample.seed)
+
+
+def _self_training(sample: Sample) -> Labels:
+    return baselines.self_training(*_known(sample)[:3], random_state=sample.seed)
+
+
+def _known_totals(sample: Sample, **options: Any) -> Labels:
+    from c2rf.estimators.known_totals import KnownTotalsClassifier
+
+    X, y, X_unlabeled, n_positive = _known(sample)
+    classifier = KnownTotalsClassifier(**options, random_state=sample.seed)
+    classifier.fit(X, y, X_unlabeled=X_unlabeled, totals={1: n_positive})
+    return classifier.transduction_
+
+
+def _refitted(sample: Sample) -> Labels:
+    trees = ExtraTreesClassifier(baselines.N_TREES, random_state=sample.seed)
+    return _known_totals(sample, estimator=trees, rounds=1)
+
+
+def _known(sample: Sample) -> tuple[Floats, Labels, Floats, int]:
+    return sample.X_labeled, sample.y_labeled, sample.X_unlabeled, sample.n_positive
+
+
+def _paper(title: str, method: str) -> Method:
+    return Method(title, partial(weighted, method=method), solves="the paper's")
+
+
+def _learner(title: str, learn: Callable[[Sample], Labels]) -> Method:
+    return Method(title, partial(learned, learn=learn))
+
+
+_SHIFTED = partial(weighted, offset=OFFSET, prefer="majority")
+
 METHODS = {
-    "rf": Method("RF", majority, solves=False),
-    "c2rf": Method("C²RF", partial(weighted, method="c2rf"), solves=True),
-    "p-c2rf": Method("p-C²RF", partial(weighted, method="p-c2rf"), solves=True),
-    "only-pp": Method("only PP", partial(weighted, method="only-pp"), solves=True),
-    "only-br": Method("only BR", partial(weighted, method="only-br"), solves=True),
-    "auto": Method("auto", partial(weighted, method="auto"), solves=True),
-    "top-lambda": Method("top λ", top_lambda, solves=False),
+    "rf": Method("RF", majority),
+    "c2rf": _paper("C²RF", "c2rf"),
+    "p-c2rf": _paper("p-C²RF", "p-c2rf"),
+    "only-pp": _paper("only PP", "only-pp"),
+    "only-br": _paper("only BR", "only-br"),
+    "auto": _paper("auto", "auto"),
+    "top-lambda": Method("top λ", most_votes),
+    "c2rf-offset": Method("C²RF with offset", _SHIFTED, solves="with offset"),
+    "prior-corrected": _learner("extra trees, prior corrected", _prior_corrected),
+    "self-training": _learner("extra trees, self-training", _self_training),
+    "extra-trees-top": _learner("extra trees, top λ", _top_probabilities),
+    "extra-trees-refit": _learner("extra trees, top λ, refitted", _refitted),
+    "known-totals": _learner("known totals", _known_totals),
 }
+ON_PAPER_S_TREES = ("rf", "c2rf", "p-c2rf", "only-pp", "only-br", "auto", "top-lambda")
+"""The methods of the paper's own tables, and those that race with them."""
 
 
 def check_method(name: str) -> Method:
@@ -120,13 +185,9 @@ def check_method(name: str) -> Method:
     Traceback (most recent call last):
     ...
     c2rf.exceptions.InputError: unknown method 'svm'; known are rf, c2rf, p-c2rf, only-pp, \
-only-br, auto, top-lambda
+only-br, auto, top-lambda, c2rf-offset, prior-corrected, self-training, extra-trees-top, \
+extra-trees-refit, known-totals
     """
     if name not in METHODS:
         raise InputError(f"unknown method {name!r}; known are {', '.join(METHODS)}")
     return METHODS[name]
-
-
-def _surplus(sample: Sample) -> np.ndarray:
-    """Return for every point its votes for minus its votes against."""
-    return sample.votes.sum(axis=1, dtype=np.int64)

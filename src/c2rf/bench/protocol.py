@@ -2,14 +2,15 @@
 
 The seed of a sample depends on the experiment's seed, the protocol's name, the data set and the
 number of the sample, and on nothing else: every method gets the same sample and the same trees,
-in whatever order and on however many processes they run.
+in whatever order and on however many processes they run; and samples of the same name but another
+setting (a wrong total, say) are as alike as they can be.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ class Protocol:
     criterion : str
         What a split of a tree reduces most. Entropy is what the authors' tree package,
         DecisionTree.jl, reduces unless told otherwise.
+    total_error : float
+        How far off the total is that methods are told, as a part of the true one: with -0.2 they
+        are told four fifths of it.
 
     Examples
     --------
@@ -60,6 +64,32 @@ class Protocol:
     depth: int = 2
     max_samples: float = 0.2
     criterion: str = "entropy"
+    total_error: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The name, and what is not as in the paper.
+
+        Examples
+        --------
+        >>> Protocol("biased", 0.85).title, Protocol("biased", 0.5, total_error=0.05).title
+        ('biased', 'biased, positive_weight 0.5, total_error 0.05')
+        """
+        usual = asdict(PROTOCOLS[self.name]) if self.name in PROTOCOLS else {"name": self.name}
+        mine = asdict(self)
+        return ", ".join([self.name, *(f"{k} {v}" for k, v in mine.items() if v != usual.get(k))])
+
+    def told(self, n_positive: int, n_points: int) -> int:
+        """Return the total that methods are told where this is the true one.
+
+        Examples
+        --------
+        >>> Protocol("biased", 0.85, total_error=-0.2).told(100, 1000)
+        80
+        >>> Protocol("biased", 0.85, total_error=0.2).told(100, 110)  # never more than all
+        110
+        """
+        return min(round(n_positive * (1 + self.total_error)), n_points)
 
 
 PROTOCOLS = {
@@ -81,7 +111,7 @@ class Sample:
     votes : ndarray of ±1, shape (n_unlabeled, n_trees)
         What the trees say about the unlabeled points.
     n_positive : int
-        The known total lambda.
+        The total lambda as it is told, which may be wrong if the protocol says so.
     seed : int
         For all that is random in a method.
     """
@@ -153,7 +183,8 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
     start = time.perf_counter()
     votes = _votes(X, y, rest, protocol, seed)
     seconds = time.perf_counter() - start
-    sample = Sample(X, y, rest, votes, int((truth > 0).sum()), seed)
+    told = protocol.told(int((truth > 0).sum()), len(truth))
+    sample = Sample(X, y, rest, votes, told, seed)
     return Drawn(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
 
 

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
-FORMAT = 1
+FORMAT = 2
+"""What is written. Format 2 added ``total_error`` to the protocol."""
+READABLE = (1, FORMAT)
+"""What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
 class Key(NamedTuple):
@@ -36,7 +39,7 @@ class Record:
     n_points, n_features, n_rescaled : int
         Of the data set: points and features, and how many of these were rescaled.
     n_labeled, n_labeled_positive, n_unlabeled, n_positive : int
-        Of the sample; ``n_positive`` is the known total lambda.
+        Of the sample; ``n_positive`` is the total lambda that the method was told.
     patterns : int
         Distinct rows of votes.
     trees_merged, fixed : int or None
@@ -44,7 +47,8 @@ class Record:
     status : str
         See :class:`c2rf.bench.methods.Answer`.
     eta, bound : int or None
-        Distance from the total; proven lower bound on it.
+        Distance from the total that the method was told, right or wrong; proven lower bound on
+        it.
     accuracy, mcc : float or None
         On the unlabeled points, in [0, 1] and [-1, 1].
     nodes : int or None
@@ -110,7 +114,7 @@ class Record:
         fields = json.loads(line)
         if not isinstance(fields, dict):
             raise ValueError("not a JSON object")
-        if (found := fields.pop("format", None)) != FORMAT:
+        if (found := fields.pop("format", None)) not in READABLE:
             raise _OtherFormatError(found)
         return cls(**{**fields, "protocol": Protocol(**fields["protocol"])})
 
@@ -170,8 +174,8 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
     except _OtherFormatError as error:
         raise InputError(
             f"{path}, line {number}: this is a record of format {error.args[0]!r}, this version "
-            f"of c2rf reads and writes format {FORMAT}; nothing was changed: use another file, or "
-            "the version of c2rf that wrote it"
+            f"of c2rf reads formats {' and '.join(map(str, READABLE))}; nothing was changed: use "
+            "another file, or the version of c2rf that wrote it"
         ) from error
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from multiprocessing.connection import wait
@@ -139,7 +139,8 @@ def run(plan: Plan, records: RecordFile, watcher: Watcher) -> None:
         while True:
             for task in itertools.islice(tasks, plan.jobs - len(working)):
                 watcher.started(task.key)
-                working[Work(task.key.method, task.drawn.sample, plan.solver)] = task
+                solver = replace(plan.solver, time_limit=task.key.time_limit)
+                working[Work(task.key.method, task.drawn.sample, solver)] = task
             if not working:
                 break
             wait([work.connection for work in working], timeout=LOOK_SECONDS)

@@ -97,7 +97,7 @@ class Screen:
         now = time.monotonic()
         for key, since in self._working.items():
             cap = "" if key.time_limit is None else f" of {key.time_limit:g}"
-            at = (key.protocol.name, key.data, str(key.sample), key.method)
+            at = (key.protocol.title, key.data, str(key.sample), key.method)
             table.add_row(*at, f"{now - since:.0f}{cap}")
         done = ", ".join(f"{name} {n}" for name, n in self._done.items())
         table.caption = f"done: {done or 'nothing yet'}"
@@ -130,7 +130,7 @@ class Screen:
 
 def _line(record: Record) -> str:
     """Return a record as one line."""
-    where = f"{record.protocol.name} {record.data} {record.sample}"
+    where = f"{record.protocol.title} {record.data} {record.sample}"
     what = record.method if record.backend is None else f"{record.method}/{record.backend}"
     eta = "-" if record.eta is None else record.eta
     accuracy = "-" if record.accuracy is None else f"{100 * record.accuracy:.2f}"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +15,7 @@ import typer
 from c2rf.cli import options, screen
 
 if TYPE_CHECKING:
+    from c2rf.bench.protocol import Protocol
     from c2rf.bench.runner import Plan
     from c2rf.bench.watch import Screen
 
@@ -41,13 +47,33 @@ def run(
         str,
         typer.Option(
             metavar="NAMES",
-            help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda.",
+            help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
+            "prior-corrected, self-training, extra-trees-top, extra-trees-refit, known-totals.",
         ),
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
     fraction: Annotated[
-        float, typer.Option(help="Fraction of the points that are labeled.")
-    ] = 0.01,
+        str,
+        typer.Option(
+            metavar="NUMBERS", help="Fractions of the points that are labeled, with commas."
+        ),
+    ] = "1%",
+    positive_weight: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Weights of a positive point when labeled points are drawn, with commas; without "
+            "it the protocol's, 0.85 in biased and 0.5 in simple.",
+        ),
+    ] = "",
+    total_error: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS",
+            help="How far off the total is that methods are told, with commas: -20%,+5%. The truth "
+            "that labels are scored with stays.",
+        ),
+    ] = "0",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
     backend: options.Backend = "highs",
     time_limit: Annotated[
@@ -72,18 +98,17 @@ def run(
     A run that was stopped, or killed, goes on where it was when the same command is given again.
     Exits with 1 if a data set could not be had.
     """
-    from dataclasses import replace
-
     from c2rf.backends import check_backend
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import Solver, check_method
     from c2rf.bench.protocol import check_protocol
     from c2rf.bench.runner import Plan
+    from c2rf.exceptions import InputError
 
-    _check_numbers(fraction, time_limit)
-    protocols = [
-        replace(check_protocol(name), fraction=fraction, n_trees=trees) for name in _names(protocol)
-    ]
+    if not 0 < time_limit < float("inf"):
+        raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
+    named = [replace(check_protocol(name), n_trees=trees) for name in _names(protocol)]
+    protocols = list(_settings(named, fraction, positive_weight, total_error))
     chosen = list(NAMES) if data == "all" else _names(data)
     wished = _names(methods)
     for name in chosen:
@@ -146,13 +171,41 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _check_numbers(fraction: float, time_limit: float) -> None:
+def _settings(
+    protocols: list[Protocol], fractions: str, weights: str, errors: str
+) -> Iterator[Protocol]:
+    """Yield every protocol in every setting."""
+    labeled = _parts(fractions, "--fraction", above=0, below=1)
+    wrong = _parts(errors, "--total-error", above=-1, below=float("inf"))
+    for protocol in protocols:
+        drawn = [protocol.positive_weight]
+        if weights:
+            drawn = _parts(weights, "--positive-weight", above=0, below=1)
+        for fraction, weight, error in product(labeled, drawn, wrong):
+            yield replace(protocol, fraction=fraction, positive_weight=weight, total_error=error)
+
+
+def _parts(text: str, option: str, above: float, below: float) -> list[float]:
+    """Return the numbers in a list, each as 0.05 or as 5%.
+
+    Examples
+    --------
+    >>> _parts("-20%, 0, +0.05", "--total-error", above=-1, below=1)
+    [-0.2, 0.0, 0.05]
+    """
     from c2rf.exceptions import InputError
 
-    if not 0 < fraction < 1:
-        raise InputError(f"--fraction must be above 0 and below 1; found {fraction}")
-    if not 0 < time_limit < float("inf"):
-        raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
+    values = []
+    for word in _names(text):
+        try:  # decimal, so that 0.7% and 0.007 are the same number
+            value = float(Decimal(word.removesuffix("%")) / (100 if word.endswith("%") else 1))
+        except ArithmeticError:
+            value = float("nan")
+        if not above < value < below:
+            allowed = f"above {above:g}" + (f" and below {below:g}" if isfinite(below) else "")
+            raise InputError(f"{option} must be {allowed}, as 0.05 or 5%; found {word!r}")
+        values.append(value + 0.0)  # no -0.0
+    return list(dict.fromkeys(values))
 
 
 @bench.command()
