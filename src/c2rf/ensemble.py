@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import parallel_config
+from joblib import effective_n_jobs, parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from c2rf.exceptions import InputError
@@ -37,6 +37,8 @@ from c2rf.members import (
     listed,
     unfrozen,
 )
+from c2rf.packed import Formula, answer, as_formula, as_single, is_shallow
+from c2rf.votes import pack_columns, unpack
 
 _CHUNK_CELLS = 1 << 22
 
@@ -81,32 +83,77 @@ class Ensemble:
         -------
         ndarray of int8, shape (n_points, n_members)
         """
-        votes = np.empty((X.shape[0], len(self.members)), dtype=np.int8)
-        only_trees = all(type(member) in TREES for member in self.members)
-        with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-            for rows in _row_chunks(*X.shape):
-                chunk = _safe_indexing(X, rows)
-                if only_trees and isinstance(chunk, np.ndarray):
-                    chunk = _float32(chunk)
-                columns = parallel(
-                    delayed(self._member_votes)(k, chunk) for k in range(len(self.members))
-                )
-                np.stack(columns, axis=1, out=votes[rows])
-        return votes
+        return unpack(self.words(X, n_jobs), len(self.members))
 
-    def _member_votes(self, k: int, X: Any) -> NDArray[np.int8]:
+    def words(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint64]:
+        """Return the votes packed into words, as :func:`c2rf.votes.pack` has them.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As for :meth:`votes`.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n_points, n_words)
+        """
+        n_members = len(self.members)
+        words = np.empty((X.shape[0], -(-n_members // 64)), dtype=np.uint64)
+        formulas = self._formulas() if isinstance(X, np.ndarray) else {}
+        with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+            for rows in _row_chunks(X.shape[0], max(X.shape[1], n_members)):
+                said = self._said(_safe_indexing(X, rows), formulas, parallel)
+                words[rows] = pack_columns(said)
+        return words
+
+    def _said(
+        self, X: Any, formulas: dict[int, Formula], parallel: Parallel
+    ) -> list[NDArray[np.bool_]]:
+        """Return what each member says, true for +1."""
+        others = [k for k in range(len(self.members)) if k not in formulas]
+        if others and all(type(member) in TREES for member in self.members):
+            single = as_single(X) if isinstance(X, np.ndarray) else X
+            asked = parallel(delayed(self._ask)(k, single) for k in others)
+        else:
+            asked = parallel(delayed(self._ask)(k, X) for k in others)
+        said = dict(zip(others, asked, strict=True))
+        if formulas:
+            n_parts = effective_n_jobs(parallel.n_jobs)
+            parts = parallel(
+                delayed(answer)(list(formulas.values()), X[rows])
+                for rows in gen_even_slices(X.shape[0], min(n_parts, X.shape[0]))
+            )
+            said |= dict(zip(formulas, np.concatenate(parts, axis=1), strict=True))
+        return [said[k] for k in range(len(self.members))]
+
+    def _formulas(self) -> dict[int, Formula]:
+        """Return the members that are shallow trees, as formulas."""
+        formulas = {}
+        for k, member in enumerate(self.members):
+            if type(member) in TREES and is_shallow(member.tree_):
+                columns = None if self.columns is None else self.columns[k]
+                formula = as_formula(member.tree_, self._node_votes(k), columns)
+                if formula is not None:
+                    formulas[k] = formula
+        return formulas
+
+    def _ask(self, k: int, X: Any) -> NDArray[np.bool_]:
+        """Return what a member says, by its own means."""
         member = self.members[k]
         if self.columns is not None:
             X = X[:, self.columns[k]]
         if type(member) in TREES and isinstance(X, np.ndarray):
-            # As member.predict does, but with a label per node instead of one per point.
-            tree = member.tree_
-            said = member.classes_.take(tree.value[:, 0, :].argmax(axis=1))
-            return self._signs(said, k)[tree.apply(_float32(X))]
-        return self._signs(np.asarray(member.predict(X)), k)
+            return self._node_votes(k)[member.tree_.apply(as_single(X))]
+        return self._are_positive(np.asarray(member.predict(X)), k)
 
-    def _signs(self, said: NDArray[Any], k: int) -> NDArray[np.int8]:
-        """Turn predictions into votes, and refuse any that is neither class."""
+    def _node_votes(self, k: int) -> NDArray[np.bool_]:
+        """Return the vote of each node of a tree: as its predict, but per node, not per point."""
+        member = self.members[k]
+        said = member.classes_.take(member.tree_.value[:, 0, :].argmax(axis=1))
+        return self._are_positive(said, k)
+
+    def _are_positive(self, said: NDArray[Any], k: int) -> NDArray[np.bool_]:
+        """Say which predictions are votes of +1, and refuse any that is neither class."""
         positive = said == self.labels[1]
         strange = ~positive & (said != self.labels[0])
         if strange.any():
@@ -114,7 +161,7 @@ class Ensemble:
                 f"member {k} ({type(self.members[k]).__name__}) predicts "
                 f"{said[strange].tolist()[0]!r}; a vote must be one of {listed(self.labels)}"
             )
-        return np.where(positive, 1, -1).astype(np.int8)
+        return positive
 
 
 def make_ensemble(
@@ -235,9 +282,3 @@ def _n_drawn(max_samples: float, n_points: int) -> int:
 def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     size = max(1, _CHUNK_CELLS // max(1, n_columns))
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
-
-
-def _float32(X: Any) -> NDArray[np.float32]:
-    """Return X as trees want it; a number too large becomes infinite, on the same side."""
-    with np.errstate(over="ignore"):
-        return np.asarray(X, dtype=np.float32)

@@ -8,7 +8,7 @@ large population never have to be in one place.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from c2rf.exceptions import InputError, InputTypeError
 
 _WORD = 64
 _CHUNK_ROWS = 1 << 18
+_BLOCK_ROWS = 1 << 14
 
 
 def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
@@ -107,6 +108,27 @@ def pack(votes: NDArray[np.int8]) -> NDArray[np.uint64]:
     return words.astype(np.uint64, copy=False)
 
 
+def pack_columns(said: Sequence[NDArray[np.bool_]]) -> NDArray[np.uint64]:
+    """Pack votes that come a column per tree, true for +1, into the words of :func:`pack`.
+
+    Examples
+    --------
+    >>> pack_columns(np.array([[True], [False], [True]]))
+    array([[5]], dtype=uint64)
+    """
+    n_points = len(said[0])
+    words = np.zeros((n_points, -(-len(said) // _WORD)), dtype="<u8")
+    as_bytes = words.view(np.uint8)
+    for start in range(0, n_points, _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        for first in range(0, len(said), 8):
+            packed = said[first][rows].astype(np.uint8)
+            for bit, column in enumerate(said[first + 1 : first + 8], start=1):
+                packed |= column[rows].view(np.uint8) << np.uint8(bit)
+            as_bytes[rows, first // 8] = packed
+    return words.astype(np.uint64, copy=False)
+
+
 def unpack(words: NDArray[np.uint64], n_trees: int) -> NDArray[np.int8]:
     """Undo :func:`pack`.
 
@@ -157,7 +179,25 @@ class PatternTable:
     def from_votes(cls, votes: ArrayLike, *, inverse: bool = False) -> PatternTable:
         """Count the distinct rows of ``votes``."""
         checked = check_votes(votes)
-        return _count(pack(checked), None, checked.shape[1], inverse=inverse)
+        return cls.from_words(pack(checked), checked.shape[1], inverse=inverse)
+
+    @classmethod
+    def from_words(
+        cls, words: NDArray[np.uint64], n_trees: int, *, inverse: bool = False
+    ) -> PatternTable:
+        """Count the distinct rows of votes that are packed already.
+
+        Examples
+        --------
+        >>> PatternTable.from_words(np.array([[5], [1], [5]], dtype=np.uint64), n_trees=3).counts
+        array([1, 2])
+        """
+        if _is_dense(n_trees, len(words)):
+            return _count_dense(words, n_trees, inverse=inverse)
+        if words.shape[1] == 1 and not inverse:  # sorting is much faster than finding the order
+            values, counts = np.unique(words[:, 0], return_counts=True)
+            return cls(values[:, None], counts.astype(np.int64), n_trees)
+        return _count(words, None, n_trees, inverse=inverse)
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[ArrayLike], *, inverse: bool = False) -> PatternTable:
@@ -168,15 +208,35 @@ class PatternTable:
         >>> PatternTable.from_chunks([[[1, -1]], [[1, 1], [1, -1]]]).counts
         array([2, 1])
         """
-        table: PatternTable | None = None
-        for chunk in chunks:
-            if len(np.shape(chunk)) == 2 and np.shape(chunk)[0] == 0:  # an empty partition
-                continue
-            part = cls.from_votes(chunk, inverse=inverse)
-            table = part if table is None else table.merge(part)
-        if table is None:
+        # An empty partition is none.
+        filled = (c for c in chunks if not (len(np.shape(c)) == 2 and np.shape(c)[0] == 0))
+        return cls.merged(cls.from_votes(chunk, inverse=inverse) for chunk in filled)
+
+    @classmethod
+    def merged(cls, tables: Iterable[PatternTable]) -> PatternTable:
+        """Return the table of the points of all tables, in their order.
+
+        Tables are merged with neighbours of about their size, so that a row is moved only
+        logarithmically often however many tables there are.
+
+        Examples
+        --------
+        >>> parts = [PatternTable.from_votes([[1, -1]]), PatternTable.from_votes([[1, 1], [1, -1]])]
+        >>> PatternTable.merged(parts).counts
+        array([2, 1])
+        """
+        stack: list[PatternTable] = []
+        for table in tables:
+            stack.append(table)
+            while len(stack) > 1 and stack[-1].n_patterns >= stack[-2].n_patterns // 2:
+                last = stack.pop()
+                stack[-1] = stack[-1].merge(last)
+        if not stack:
             raise InputError("there must be at least one chunk of votes; found none")
-        return table
+        while len(stack) > 1:
+            last = stack.pop()
+            stack[-1] = stack[-1].merge(last)
+        return stack[0]
 
     def merge(self, other: PatternTable) -> PatternTable:
         """Return the table of the points of both, those of ``self`` first.
@@ -208,7 +268,19 @@ class PatternTable:
             raise InputError(
                 f"the table is of {self.n_trees} trees; found votes of {checked.shape[1]}"
             )
-        both = _count(np.concatenate([self.words, pack(checked)]), None, self.n_trees, inverse=True)
+        return self.lookup_words(pack(checked))
+
+    def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Do as :meth:`lookup` for votes that are packed already."""
+        if _is_dense(self.n_trees, len(words)):
+            place = np.full(1 << self.n_trees, -1, dtype=np.int64)
+            place[self.words[:, 0]] = np.arange(self.n_patterns)
+            return place[words[:, 0]]
+        if words.shape[1] == 1:
+            found = np.searchsorted(self.words[:, 0], words[:, 0])
+            found = np.minimum(found, self.n_patterns - 1)
+            return np.where(self.words[found, 0] == words[:, 0], found, -1)
+        both = _count(np.concatenate([self.words, words]), None, self.n_trees, inverse=True)
         assert both.inverse is not None
         index = np.full(both.n_patterns, -1, dtype=np.int64)
         index[both.inverse[: self.n_patterns]] = np.arange(self.n_patterns)
@@ -228,6 +300,20 @@ class PatternTable:
     def n_points(self) -> int:
         """Number of points counted."""
         return int(self.counts.sum())
+
+
+def _is_dense(n_trees: int, n_points: int) -> bool:
+    """Say whether a place for each possible pattern is no waste of memory."""
+    return n_trees < _WORD and 1 << n_trees <= 4 * n_points
+
+
+def _count_dense(words: NDArray[np.uint64], n_trees: int, *, inverse: bool) -> PatternTable:
+    """Count into a place for each possible pattern."""
+    values = words[:, 0].astype(np.int64)
+    counts = np.bincount(values, minlength=1 << n_trees)
+    found = np.flatnonzero(counts)
+    back = (np.cumsum(counts > 0) - 1)[values] if inverse else None
+    return PatternTable(found.astype(np.uint64)[:, None], counts[found], n_trees, back)
 
 
 def _count(
