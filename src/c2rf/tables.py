@@ -50,8 +50,8 @@ def read_table(path: Path) -> pd.DataFrame:
     return _read_text(path, "\t" if _has_tabs(path) else ",", zipped=start[:2] == _GZIP)
 
 
-def write_table(table: pd.DataFrame, path: Path, like: Path | None = None) -> None:
-    r"""Write a table in the format its name (or that of ``like``) ends in; CSV if in doubt.
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    r"""Write a table in the format that the name ends in; CSV if in doubt.
 
     Examples
     --------
@@ -61,15 +61,19 @@ def write_table(table: pd.DataFrame, path: Path, like: Path | None = None) -> No
     >>> gzip.decompress(path.read_bytes())
     b'id\tage\n007\t41\n'
     """
-    name = path if like is None else like
-    if is_parquet(name):
-        _check_pyarrow(name)
+    if is_parquet(path):
         table.to_parquet(path, index=False, engine="pyarrow")
         return
-    text = table.to_csv(index=False, sep="\t" if _has_tabs(name) else ",", lineterminator="\n")
+    text = table.to_csv(index=False, sep="\t" if _has_tabs(path) else ",", lineterminator="\n")
     content = text.encode()
     # Without a time stamp: the same table is the same file.
-    path.write_bytes(gzip.compress(content, mtime=0) if name.suffix == ".gz" else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that :func:`write_table` could not write for want of a package."""
+    if is_parquet(path):
+        _check_pyarrow(path)
 
 
 def is_parquet(path: Path) -> bool:
@@ -85,7 +89,11 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     >>> as_text(pd.Series(["7", "NA", "x"])).tolist(), as_text(pd.Series([7.0, None])).tolist()
     (['7', None, 'x'], ['7', None])
     """
-    values = [_cell(value) for value in column.array.to_numpy(dtype=object, na_value=None)]
+    values: Any
+    if isinstance(column.dtype, pd.StringDtype):  # what text files are read as
+        values = column.astype(object).where(~column.isin(MISSING), None)
+    else:
+        values = [_cell(value) for value in column.array.to_numpy(dtype=object, na_value=None)]
     return pd.Series(values, index=column.index, name=column.name, dtype=object)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from c2rf.cli import backends, bench, classify, demo, solve, verify
-from c2rf.cli.exits import FAILED, USER_MISTAKE
+from c2rf.cli import backends, bench, classify, demo, predict, solve, verify
+from c2rf.cli.exits import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
+
+SHOW_TRACEBACK = "C2RF_TRACEBACK"
+"""Variable of the environment that shows where an unexpected error is from."""
 
 app = typer.Typer(
     name="c2rf",
@@ -21,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (classify, solve, verify, demo, backends):
+for module in (classify, predict, solve, verify, demo, backends):
     app.command()(getattr(module, module.__name__.rpartition(".")[2]))
 app.add_typer(bench.bench, name="bench")
 
@@ -50,18 +54,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The exit code is 0 if all went well, 1 if what was asked for failed (a solver, a
     verification), 2 for a mistake in the input, 130 after Ctrl-C.
     """
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(None if arguments is None else list(arguments), prog_name="c2rf")
+        app(given, prog_name="c2rf", obj=given)
     except SystemExit as exit_:
-        return exit_.code if isinstance(exit_.code, int) else 0
+        return _left(exit_.code)
+    except KeyboardInterrupt:
+        return _left(INTERRUPTED)
     except (InputError, InputTypeError, BackendNotInstalledError) as error:
         return _say(error, USER_MISTAKE)
     except C2RFError as error:
         return _say(error, FAILED)
+    except MemoryError:
+        return _say("there is not enough memory for this", FAILED)
+    except Exception as error:
+        if os.environ.get(SHOW_TRACEBACK):
+            raise
+        return _say(
+            f"unexpected {type(error).__name__}: {error} (a mistake in c2rf: please report it; "
+            f"with {SHOW_TRACEBACK}=1 in the environment it says where)",
+            FAILED,
+        )
     return 0
 
 
-def _say(error: Exception, code: int) -> int:
+def _left(code: object) -> int:
+    """Return an exit code; an interruption is told."""
+    if code == INTERRUPTED:
+        return _say("stopped by Ctrl-C", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _say(error: object, code: int) -> int:
     """Print an error as one line and return the exit code."""
     print("c2rf:", " ".join(str(error).split()), file=sys.stderr)
     return code

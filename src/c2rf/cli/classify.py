@@ -2,127 +2,149 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from c2rf.cli import options, screen
-from c2rf.cli.exits import exit_if_interrupted
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from c2rf.cli.features import Features
-
-ADDED = ("label", "score")
-"""Columns that the output has on top of those of the unlabeled file."""
+DEFAULT_METHOD = "c2rf"
 
 
 def classify(
+    context: typer.Context,
     labeled: Annotated[
-        Path, typer.Argument(metavar="LABELED.csv", help="Individuals whose class is known.")
+        Path, typer.Argument(metavar="LABELED", help="Individuals whose class is known.")
     ],
-    unlabeled: Annotated[
-        Path, typer.Argument(metavar="UNLABELED.csv", help="Individuals to label.")
-    ],
-    target: Annotated[
-        str, typer.Option(metavar="COL", help="Column of LABELED.csv with the class.")
-    ],
+    unlabeled: Annotated[Path, typer.Argument(metavar="UNLABELED", help="Individuals to label.")],
+    target: Annotated[str, typer.Option(metavar="COL", help="Column of LABELED with the class.")],
     positive: Annotated[
-        str, typer.Option(metavar="VALUE", help="The value of COL that counts as positive.")
-    ],
-    total: options.Total,
-    out: Annotated[Path, typer.Option(metavar="OUT.csv", help="Where the labels go.")],
+        str | None, typer.Option(metavar="CLASS", help="The class that --total counts.")
+    ] = None,
+    total: Annotated[str | None, options.TOTAL] = None,
+    totals: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help='Totals of classes: "yes=1234,no=8766"; ranges lo..hi.'),
+    ] = None,
+    totals_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Totals as a table: class, total, and that of --group."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column of UNLABELED whose groups have the totals."),
+    ] = None,
+    totals_policy: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Totals that do not add up: strict refuses, scale fits."),
+    ] = "strict",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the labels go: .csv, .tsv, .gz or .parquet."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Where a report to read goes.")
+    ] = None,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.skops", help="Where the model goes, for c2rf predict."),
+    ] = None,
+    identifier: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="COL", help="Column that names individuals; not learned from."
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COL", help="A column not to learn from, like an id; repeatable."),
+        typer.Option(metavar="COLS", help="Columns not to learn from, a,b or repeated."),
     ] = None,
-    method: options.Method = "auto",
-    backend: options.Backend = "highs",
-    trees: Annotated[int, typer.Option(min=1, help="Number of trees.")] = 20,
-    seed: options.Seed = 0,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns of numbers that are codes, like 70173."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="known-totals or c2rf.")
+    ] = DEFAULT_METHOD,
+    trees: Annotated[int | None, typer.Option(min=1, help="c2rf: number of trees.")] = None,
+    lower: Annotated[
+        float | None, typer.Option(help="c2rf: least weight of a tree.", show_default="1")
+    ] = None,
+    upper: Annotated[
+        float | None, typer.Option(help="c2rf: greatest weight of a tree.", show_default="100")
+    ] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="LO..HI", help="c2rf: range of a free shift of the score.")
+    ] = None,
+    prefer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="c2rf: majority, for weights as equal as possible."),
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="c2rf: auto, c2rf, p-c2rf, only-pp or only-br."),
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(metavar="NAME", help="c2rf: highs, scip or gurobi.")
+    ] = None,
     time_limit: options.TimeLimit = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=0, help="known-totals: how often to learn from its labels.")
+    ] = None,
+    seed: options.Seed = 0,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Processors to use, -1 for all.")
+    ] = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all and say what would be done; write nothing.")
+    ] = False,
 ) -> None:
-    """Label individuals so that the positive ones add up to the known total.
+    """Label individuals so that the labels add up to known totals.
 
-    OUT.csv holds the rows of UNLABELED.csv in their order, with the columns "label" and "score"
-    (above 0 for positive).
+    Files are CSV, TSV (plain or .gz) or Parquet. The output holds the rows of UNLABELED in their
+    order, or with --id only that column, and the columns "label", "score" and "confidence". A
+    total is a count (1234), a rate (0.12 or 12%) or a range of either (1200..1300).
     """
-    from c2rf import C2RFClassifier
-    from c2rf.cli.features import feature_names, make_features, target_values
-    from c2rf.files import check_output
-    from c2rf.problem import check_total
-    from c2rf.tables import read_table
+    from c2rf.cli import labeling
+    from c2rf.cli.judge import rows_to_show
+    from c2rf.cli.methods import Choices, check_method, check_question
+    from c2rf.cli.question import ask
+    from c2rf.cli.totals import collect
 
-    wished = options.parse_total(total)
-    check_output(out, force=force, inputs=[labeled, unlabeled])
-    known, population = read_table(labeled), read_table(unlabeled)
-    classes = target_values(known, target, positive)
-    names = feature_names(known, population, target, drop or [])
-    _check_added(population)
-    n_positive = check_total(wished, len(population), "--total")
-    features = make_features(known, population, names)
-    classifier = C2RFClassifier(
-        n_estimators=trees,
-        method=method,
-        backend=backend,
-        time_limit=time_limit,
-        random_state=seed,
-        pos_label=positive,
+    job = labeling.Job(labeled, unlabeled, method, seed, shlex.join(["c2rf", *context.obj]))
+    outputs = labeling.Outputs(out, report, save_model)
+    choices = Choices(
+        trees, lower, upper, options.parse_offset(offset), prefer, solver, backend, time_limit,
+        rounds,
+    )  # fmt: skip
+    check_method(method, choices)
+    given = collect(positive, total, totals, totals_file, group, target)
+    inputs = [labeled, unlabeled, *([totals_file] if totals_file else [])]
+    outputs.check(force=force, inputs=inputs)
+    start = time.perf_counter()
+    question = ask(
+        labeled,
+        unlabeled,
+        target,
+        given,
+        drop=options.split_names(drop),
+        text=options.split_names(text),
+        identifier=identifier,
+        group=group,
+        policy=options.one_of("--totals-policy", totals_policy, ("strict", "scale")),
     )
-    with screen.waiting("growing and weighing trees", quiet):
-        classifier.fit(
-            features.labeled,
-            classes.to_numpy(dtype=str),
-            X_unlabeled=features.unlabeled,
-            n_positive=n_positive,
-        )
-    write_labels(out, population, classifier, features.unlabeled, force=force)
-    screen.say(_summary(features, classifier, n_positive, out), quiet=quiet)
-    exit_if_interrupted(classifier.solution_)
-
-
-def write_labels(
-    out: Path, population: pd.DataFrame, classifier: Any, X: pd.DataFrame, *, force: bool
-) -> None:
-    """Write the rows of the population with their labels and scores."""
-    from c2rf.files import atomic_output
-
-    toward_positive = 1 if classifier.classes_[1] == classifier.pos_label else -1
-    labeled = population.assign(
-        label=classifier.transduction_, score=toward_positive * classifier.decision_function(X)
-    )
-    with atomic_output(out, force=force) as temporary:
-        labeled.to_csv(temporary, index=False)
-
-
-def _check_added(population: pd.DataFrame) -> None:
-    """Refuse a table that has the columns of the output already."""
-    from c2rf.exceptions import InputError
-
-    for name in ADDED:
-        if name in population:
-            raise InputError(
-                f"the unlabeled file has a column {name!r}, which the output adds; rename it"
-            )
-
-
-def _summary(
-    features: Features, classifier: Any, n_positive: int, out: Path
-) -> list[tuple[str, str]]:
-    """Return what to say about a classification."""
-    solution = classifier.solution_
-    positives = int((classifier.transduction_ == classifier.pos_label).sum())
-    rows = [
-        ("labeled", screen.count(len(features.labeled), "individual")),
-        ("unlabeled", screen.count(len(features.unlabeled), "individual")),
-        ("labels", screen.reached(positives, n_positive)),
-        ("proof", screen.proof(solution)),
-    ]
-    if features.categories:
-        texts = ", ".join(f"{name} ({n})" for name, n in features.categories.items())
-        rows.append(("categories", f"columns that are not numbers, with how many: {texts}"))
-    return [*rows, ("output", str(out))]
+    check_question(method, question)
+    rows_to_show(question.population, identifier)
+    job.seconds["reading and checking"] = time.perf_counter() - start
+    if dry_run:
+        screen.say([*labeling.plan(question, job), *outputs.tell()], quiet=quiet)
+        return
+    with screen.waiting("learning and labeling", quiet):
+        answer = labeling.label(question, job, choices, jobs)
+    outputs.write(answer, force=force)
+    screen.say([*labeling.summary(answer), *outputs.tell()], quiet=quiet)

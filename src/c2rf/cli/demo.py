@@ -95,7 +95,7 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
     """Write what the other commands take and what they would give."""
     import pandas as pd
 
-    from c2rf.cli.classify import write_labels
+    from c2rf.cli.judge import judge_unlabeled
     from c2rf.files import atomic_output
     from c2rf.solution_file import StoredSolution
 
@@ -105,12 +105,12 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
         "labeled.csv": data.X.assign(**{TARGET: data.y}),
         "unlabeled.csv": data.X_unlabeled,
         "truth.csv": pd.DataFrame({TARGET: data.truth}),
+        "labels.csv": judge_unlabeled(classifier, data.X_unlabeled).beside(data.X_unlabeled),
         "votes.csv": pd.DataFrame(classifier.votes(data.X_unlabeled)).add_prefix("tree"),
     }
     for name, table in tables.items():
         with atomic_output(out / name, force=True) as temporary:
             table.to_csv(temporary, index=False)
-    write_labels(out / "labels.csv", data.X_unlabeled, classifier, data.X_unlabeled, force=True)
     stored = StoredSolution(
         classifier.solution_, data.n_positive, classifier.lower, classifier.upper
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,12 +19,10 @@ Votes = Annotated[
         help="Votes of -1/+1, a row per individual and a column per tree; a header is optional.",
     ),
 ]
-Total = Annotated[
-    str,
-    typer.Option(
-        metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
-    ),
-]
+TOTAL = typer.Option(
+    metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
+)
+Total = Annotated[str, TOTAL]
 Method = Annotated[
     str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
 ]
@@ -32,11 +32,13 @@ TimeLimit = Annotated[
     typer.Option(min=0, metavar="SECONDS", help="Stop then with the best weights found so far."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
+Number = int | float
 
-def parse_total(text: str) -> int | float:
+
+def parse_total(text: str, name: str = "--total") -> Number:
     """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides.
 
     Examples
@@ -50,7 +52,7 @@ def parse_total(text: str) -> int | float:
 found '1,234'
     """
     stripped = text.strip()
-    if re.fullmatch(r"[+-]?\d+", stripped):
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", stripped):
         return int(stripped)
     try:
         if stripped.endswith("%"):
@@ -58,5 +60,50 @@ found '1,234'
         return float(stripped)
     except ValueError as error:
         raise InputError(
-            f"--total must be a count like 1234 or a rate like 0.12 or 12%; found {text!r}"
+            f"{name} must be a count like 1234 or a rate like 0.12 or 12%; found {text!r}"
         ) from error
+
+
+def parse_offset(text: str | None) -> tuple[float, float] | None:
+    """Return a range from ``lo..hi``.
+
+    Examples
+    --------
+    >>> parse_offset("-1.5..2"), parse_offset(None)
+    ((-1.5, 2.0), None)
+    """
+    if text is None:
+        return None
+    lo, dots, hi = text.partition("..")
+    try:
+        ends = float(lo), float(hi)
+    except ValueError:
+        dots = ""
+    if not dots:
+        raise InputError(f"--offset must be a range like -10..10; found {text!r}")
+    return ends
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """Return the columns of an option that takes several, by commas or by being repeated.
+
+    Examples
+    --------
+    >>> split_names(["id,name", '"a, b"']), split_names(None)
+    (['id', 'name', 'a, b'], [])
+    """
+    return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
+
+
+def one_of(option: str, value: str, allowed: Sequence[str]) -> Any:
+    """Return the value of an option if it is one of those allowed."""
+    if value not in allowed:
+        raise InputError(f"{option} must be {' or '.join(allowed)}; found {value!r}")
+    return value
+
+
+def check_column(option: str, name: str | None, columns: Sequence[str]) -> None:
+    """Refuse the name of a column that is not there."""
+    if name is not None and name not in columns:
+        found = ", ".join(map(repr, columns[:10])) + ", ..." * (len(columns) > 10)
+        raise InputError(f"{option}: there is no column {name!r}; found {found}")

@@ -1,0 +1,106 @@
+"""The methods of ``c2rf classify``: from a question and options to a fitted classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from c2rf.cli.question import Question
+from c2rf.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Options of methods; None is the method's own default."""
+
+    trees: int | None = None
+    lower: float | None = None
+    upper: float | None = None
+    offset: tuple[float, float] | None = None
+    prefer: str | None = None
+    solver: str | None = None
+    backend: str | None = None
+    time_limit: float | None = None
+    rounds: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what the user chose."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to label: the options it knows, and what it does."""
+
+    options: frozenset[str]
+    fit: Callable[[Question, dict[str, Any], int, int | None], Any]
+
+
+def check_method(name: str, choices: Choices) -> Method:
+    """Return a method by its name, or say that there is none or that an option is not for it."""
+    if name not in METHODS:
+        raise InputError(f"unknown method {name!r}; known are {', '.join(METHODS)}")
+    method = METHODS[name]
+    for option in choices.given():
+        if option not in method.options:
+            able = ", ".join(other for other in METHODS if option in METHODS[other].options)
+            raise InputError(
+                f"--{option.replace('_', '-')} is not an option of the method {name}; it is one "
+                f"of {able}"
+            )
+    return method
+
+
+def check_question(name: str, question: Question) -> None:
+    """Refuse a question that a method cannot answer."""
+    if name == "c2rf":
+        _positive(question)
+
+
+_RENAMED = {"trees": "n_estimators", "solver": "method"}
+
+
+def _fit_c2rf(question: Question, chosen: dict[str, Any], seed: int, jobs: int | None) -> Any:
+    from c2rf import C2RFClassifier
+
+    positive = _positive(question)
+    classifier = C2RFClassifier(
+        n_jobs=jobs,
+        random_state=seed,
+        pos_label=positive,
+        **{_RENAMED.get(name, name): value for name, value in chosen.items()},
+    )
+    features, place = question.features, question.classes.index(positive)
+    return classifier.fit(
+        features.labeled,
+        question.sample.astype(np.str_),
+        X_unlabeled=features.unlabeled,
+        n_positive=int(question.bounds.lower[place]),
+    )
+
+
+def _positive(question: Question) -> str:
+    """Return the class whose total c2rf is to meet, or say what it cannot do."""
+    instead = "; use --method known-totals"
+    if len(question.classes) > 2:
+        raise InputError(
+            f"the method c2rf is for two classes; {question.target!r} has "
+            f"{len(question.classes)}{instead}"
+        )
+    if question.totals.by_group:
+        raise InputError(f"the method c2rf knows no totals of groups{instead}")
+    if (question.bounds.lower != question.bounds.upper).any():
+        raise InputError(f"the method c2rf needs one total, not a range{instead}")
+    return next(iter(question.totals.overall))
+
+
+METHODS = {
+    "c2rf": Method(
+        frozenset(field.name for field in fields(Choices)) - {"rounds"},
+        _fit_c2rf,
+    ),
+}

@@ -1,0 +1,150 @@
+"""Two files and what is known, checked and put together as a question to a classifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf.cli.features import Features, feature_names, make_features, target_values
+from c2rf.cli.options import check_column
+from c2rf.cli.totals import Totals
+from c2rf.exceptions import InputError
+from c2rf.tables import as_text, read_table
+from c2rf.totals import make_bounds
+from c2rf.transport.bounds import Bounds
+
+Ints = NDArray[np.int64]
+
+NO_GROUP = "(no group)"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of the unlabeled rows: their names, and the number of each row's."""
+
+    names: Sequence[str]
+    codes: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """Rows of each group."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Who is labeled how, who is not, and how many of each class there are among these.
+
+    ``remarks`` are things to be careful about that were found on the way.
+    """
+
+    target: str
+    sample: NDArray[np.object_]
+    classes: Sequence[str]
+    population: pd.DataFrame
+    features: Features
+    totals: Totals
+    bounds: Bounds
+    group: str | None
+    groups: Groups
+    identifier: str | None
+    remarks: Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """What to call each unlabeled row."""
+        if self.identifier is None:
+            return [str(number) for number in range(1, len(self.population) + 1)]
+        return [str(name) for name in as_text(self.population[self.identifier]).fillna("")]
+
+
+def ask(
+    labeled: Path,
+    unlabeled: Path,
+    target: str,
+    totals: Totals,
+    *,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    identifier: str | None = None,
+    group: str | None = None,
+    policy: Literal["strict", "scale"] = "strict",
+) -> Question:
+    """Read and check everything, before any work is done."""
+    known, population = read_table(labeled), read_table(unlabeled)
+    sample = target_values(known, target)
+    others = [str(name) for name in population if name != target]
+    check_column("--id", identifier, others)
+    check_column("--group", group, others)
+    left_out = [*drop, *([identifier] if identifier else [])]
+    names = feature_names(known, population, target, left_out, group)
+    for name in text:
+        if name not in names:
+            raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
+    classes = sorted(set(sample))
+    groups = _groups(population, group)
+    bounds, remarks = _bounds(totals, classes, groups, policy)
+    return Question(
+        target=target,
+        sample=sample,
+        classes=classes,
+        population=population,
+        features=make_features(known, population, names, text),
+        totals=totals,
+        bounds=bounds,
+        group=group,
+        groups=groups,
+        identifier=identifier,
+        remarks=[*remarks, *_twice(population, identifier)],
+    )
+
+
+def _groups(population: pd.DataFrame, group: str | None) -> Groups:
+    if group is None:
+        return Groups(["all"], np.zeros(len(population), dtype=np.int64))
+    values = as_text(population[group]).fillna(NO_GROUP)
+    names, codes = np.unique(values.to_numpy(dtype=object), return_inverse=True)
+    return Groups(names.tolist(), codes.astype(np.int64))
+
+
+def _bounds(
+    totals: Totals, classes: Sequence[str], groups: Groups, policy: Literal["strict", "scale"]
+) -> tuple[Bounds, list[str]]:
+    """Return whole-numbered bounds, and what had to be changed for them."""
+    with warnings.catch_warnings(record=True) as changes:
+        warnings.simplefilter("always")
+        bounds = make_bounds(
+            dict(totals.overall) or None,
+            totals.by_group or None,
+            classes,
+            groups.names,
+            groups.sizes,
+            policy,
+        )
+    lower, upper = _tightened(bounds.lower, bounds.upper, bounds.n_points)
+    group_lower, group_upper = _tightened(
+        bounds.group_lower, bounds.group_upper, bounds.group_sizes[:, None]
+    )
+    bounds = Bounds(lower, upper, group_lower, group_upper, bounds.group_sizes)
+    return bounds, [f"Totals were changed: {change.message}." for change in changes]
+
+
+def _tightened(lower: Ints, upper: Ints, size: int | Ints) -> tuple[Ints, Ints]:
+    """Say what the bounds of all other classes leave for each: often one is the rest."""
+    least = size - (upper.sum(axis=-1, keepdims=True) - upper)
+    most = size - (lower.sum(axis=-1, keepdims=True) - lower)
+    return np.maximum(lower, least), np.minimum(upper, most)
+
+
+def _twice(population: pd.DataFrame, identifier: str | None) -> list[str]:
+    if identifier is None:
+        return []
+    repeated = int(population[identifier].duplicated().sum())
+    return [f"{repeated:,} ids are not unique in {identifier!r}."] if repeated else []

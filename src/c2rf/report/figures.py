@@ -1,0 +1,155 @@
+"""The pictures of a report, each drawn from the facts alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+
+from c2rf.page.pictures import THEME, inline_svg
+from c2rf.report.facts import Facts, Floats, ForestFact
+from c2rf.words import short
+
+MOST_BARS = 12
+MOST_GROUPS = 24
+MOST_TREES = 200
+_BINS = 40
+_NAME = 22  # letters of a name on an axis
+
+
+def shares(facts: Facts) -> str:
+    """Draw the classes' shares in the labeled sample, in the known totals and in the labels."""
+    shown = np.argsort(-facts.counts.sum(axis=0), kind="stable")[:MOST_BARS]
+    places = np.arange(len(shown))
+    known = facts.bounds.lower == facts.bounds.upper
+    rows = (
+        ("labeled sample", facts.sample_counts / len(facts.sample), THEME["soft"]),
+        ("known total", np.where(known, facts.bounds.lower / facts.n, np.nan), THEME["second"]),
+        ("labels given", facts.counts.sum(axis=0) / facts.n, THEME["first"]),
+    )
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for step, (title, values, color) in enumerate(rows):
+            heights = values[shown]
+            where = places + (step - 1) * 0.27
+            axes.barh(where, np.nan_to_num(heights), 0.24, color=color, label=title)
+            for y, height in zip(where, heights, strict=True):
+                text = "not known" if np.isnan(height) else f"{100 * height:.1f} %"
+                axes.annotate(
+                    text, (np.nan_to_num(height), y), (3, 0), textcoords="offset points",
+                    va="center", fontsize=7.5,
+                )  # fmt: skip
+        _name_rows(axes, [facts.classes[k] for k in shown])
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlim(0, 1.12 * max(np.nanmax(values[shown]) for _, values, _ in rows))
+        _legend(figure, axes)
+
+    title = "Share of each class in the labeled sample, by the known total, and in the labels"
+    return inline_svg("shares", title, draw, 0.9 + 0.62 * len(shown))
+
+
+def groups(facts: Facts, place: int) -> str:
+    """Draw the share of one class in each group beside what is known of it."""
+    shown = np.argsort(-facts.bounds.group_sizes, kind="stable")[:MOST_GROUPS]
+    sizes = np.maximum(facts.bounds.group_sizes[shown], 1)
+    low, high = (
+        part[shown, place] / sizes for part in (facts.bounds.group_lower, facts.bounds.group_upper)
+    )
+    given = facts.counts[shown, place] / sizes
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        rows = np.arange(len(shown))
+        axes.hlines(rows, low, high, color=THEME["second"], linewidth=5, alpha=0.35)
+        axes.scatter(low, rows, marker="|", s=90, color=THEME["second"], label="known")
+        axes.scatter(high, rows, marker="|", s=90, color=THEME["second"])
+        axes.scatter(given, rows, s=22, color=THEME["first"], label="labels given", zorder=3)
+        _name_rows(axes, [facts.group_names[k] for k in shown])
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlim(-0.02, 1.02)
+        _legend(figure, axes)
+
+    title = f"Share of {short(facts.classes[place])} in each group, known and given"
+    return inline_svg("groups", title, draw, 0.9 + 0.24 * len(shown))
+
+
+def scores(facts: Facts) -> str:
+    """Draw how the scores spread, and where they are cut."""
+    names = list(facts.classes) if facts.positive is not None else []
+    colors = (THEME["second"], THEME["first"])
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        edges = _edges(facts.scores)
+        if names:
+            ordered = sorted(names, key=lambda name: name == facts.positive)
+            parts = [facts.scores[facts.labels == name] for name in ordered]
+            axes.hist(parts, edges, stacked=True, color=colors, label=[*map(_cut, ordered)])
+            axes.axvline(0, color=THEME["ink"], linewidth=1, linestyle="--")
+            _legend(figure, axes)
+        else:
+            axes.hist(facts.scores, edges, color=THEME["first"])
+        axes.set(xlabel="score; the cut-off is 0", ylabel="rows")
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+
+    return inline_svg("scores", "Histogram of the scores, by label", draw)
+
+
+def confidences(facts: Facts) -> str:
+    """Draw how many rows have at least which confidence."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        levels = np.quantile(facts.confidence, np.linspace(1, 0, 201))
+        axes.fill_between(np.linspace(0, 1, 201), levels, color=THEME["first"], alpha=0.25)
+        axes.plot(np.linspace(0, 1, 201), levels, color=THEME["first"])
+        axes.set(xlabel="rows, the surest first", ylabel="confidence", xlim=(0, 1), ylim=(0, 1.03))
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+    return inline_svg("confidence", "Confidence of the labels, the surest first", draw, 2.2)
+
+
+def weights(forest: ForestFact) -> str:
+    """Draw the weights of the trees, the heaviest first."""
+    heights = np.sort(forest.solution.weights)[::-1][:MOST_TREES]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.bar(np.arange(1, len(heights) + 1), heights, 0.8, color=THEME["first"])
+        axes.set(xlabel="trees, the heaviest first", ylabel="weight")
+        axes.set_xlim(0.4, len(heights) + 0.6)
+        axes.set_ylim(0, 1.05 * float(heights.max()))
+        axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+        axes.grid(axis="x", visible=False)
+
+    return inline_svg("weights", "Weights of the trees", draw, 2.2)
+
+
+def _edges(values: Floats) -> Any:
+    """Return bins that part at zero, so that no bar is of both sides of the cut-off."""
+    low, high = float(values.min()), float(values.max())
+    if low >= 0 or high <= 0:
+        return np.linspace(low, high if high > low else low + 1, _BINS + 1)
+    width = (high - low) / _BINS
+    below, above = np.ceil(-low / width), np.ceil(high / width)
+    return width * np.arange(-below, above + 1)
+
+
+def _name_rows(axes: Any, names: list[str]) -> None:
+    axes.set_yticks(np.arange(len(names)), [short(name, _NAME) for name in names])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+
+
+def _cut(name: str) -> str:
+    # A name that starts with an underscore would be left out of a legend.
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{short(name, _NAME)}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+def _legend(figure: Figure, axes: Any) -> None:
+    handles, titles = axes.get_legend_handles_labels()
+    figure.legend(handles, titles, loc="outside upper left", ncols=3, fontsize=8)
