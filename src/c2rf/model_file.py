@@ -32,7 +32,7 @@ TRUSTED = (
 FORMAT = "c2rf-model"
 FORMAT_VERSION = 1
 _OF_INDIVIDUALS = ("transduction_", "solution_", "scores_")
-_PACKAGES = ("c2rf", "numpy", "scikit-learn")
+_PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,17 @@ def short(text: str, most: int = 40) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def quoted(text: str) -> str:
+    r"""Return a short form of a text in quotes that keeps its direction to itself.
+
+    Examples
+    --------
+    >>> quoted("no")
+    "\u2068'no'\u2069"
+    """
+    return f"\N{FIRST STRONG ISOLATE}'{short(text)}'\N{POP DIRECTIONAL ISOLATE}"
+
+
 def count(number: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun.
 

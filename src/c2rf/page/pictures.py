@@ -36,6 +36,7 @@ THEME = {
 }
 """Colours nobody draws with, each replaced by the variable of the page it is named after."""
 
+_WIDTH = 5.0  # inches: about a phone, so that letters keep their size there
 _INLINE_LOOK = LOOK | {
     "svg.fonttype": "none",  # text stays text: small, and in the font of the page
     "text.parse_math": False,  # a dollar sign of a user is a dollar sign
@@ -69,10 +70,10 @@ def inline_svg(name: str, title: str, draw: Callable[[Figure], None], height: fl
     draw : function of a Figure
         Draws in the colours of :data:`THEME`.
     height : float
-        In inches; all are 6.4 wide.
+        In inches; all are 5 wide.
     """
     with mpl.rc_context(_INLINE_LOOK), _any_script():
-        figure = Figure(figsize=(6.4, height), layout="constrained", facecolor="none")
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained", facecolor="none")
         draw(figure)
         for axes in figure.axes:
             axes.set_facecolor("none")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from c2rf.members import listed
 from c2rf.report.facts import Facts
-from c2rf.words import count, percent, short
+from c2rf.words import count, percent, quoted
 
 FEW_LABELED = 10
 """Fewer labeled rows of a class than this say little about it."""
@@ -44,14 +43,14 @@ def _total(facts: Facts) -> Iterator[str]:
         if facts.bounds.lower[place] == facts.bounds.upper[place] in (0, facts.n):
             every = "every" if facts.bounds.upper[place] else "no"
             yield (
-                f"The total says that {every} unlabeled row is {short(name)!r}: nothing is left "
+                f"The total says that {every} unlabeled row is {quoted(name)}: nothing is left "
                 "to decide about it."
             )
 
 
 def _sample(facts: Facts) -> Iterator[str]:
     few = [
-        f"{short(name)!r} ({number:,})"
+        f"{quoted(name)} ({number:,})"
         for name, number in zip(facts.classes, facts.sample_counts, strict=True)
         if number < FEW_LABELED
     ]
@@ -89,7 +88,7 @@ def _columns(facts: Facts) -> Iterator[str]:
     def of(test: list[str], words: str) -> Iterator[str]:
         if test:
             one = "column" if len(test) == 1 else "columns"
-            yield words.format(f"{one} {listed([short(name) for name in test])}")
+            yield words.format(f"{one} {_listed(test)}")
 
     n_labeled = len(facts.sample)
     yield from of(
@@ -104,7 +103,7 @@ def _columns(facts: Facts) -> Iterator[str]:
         if feature.unseen:
             yield (
                 f"Unseen levels: {count(feature.unseen, 'unlabeled row')} "
-                f"({percent(feature.unseen / facts.n)}) have a value of {short(feature.name)!r} "
+                f"({percent(feature.unseen / facts.n)}) have a value of {quoted(feature.name)} "
                 "that no labeled row has. They are judged by their other columns."
             )
     gaps = {f.name: f.missing for f in facts.features if sum(f.missing)}
@@ -113,7 +112,7 @@ def _columns(facts: Facts) -> Iterator[str]:
         yield (
             f"Missing values: {count(labeled, 'labeled cell')} and "
             f"{count(unlabeled, 'unlabeled cell')} are empty, in "
-            f"{listed([short(name) for name in gaps])}. They are not filled in: being empty is "
+            f"{_listed(list(gaps))}. They are not filled in: being empty is "
             "treated as a value of its own, which misleads if it means different things in the "
             "two files."
         )
@@ -131,12 +130,14 @@ def _groups(facts: Facts) -> Iterator[str]:
     bounds = facts.bounds
     free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])
     open_groups = [
-        short(name)
-        for name, all_free in zip(facts.group_names, free.all(axis=1), strict=True)
-        if all_free
+        name for name, all_free in zip(facts.group_names, free.all(axis=1), strict=True) if all_free
     ]
     if open_groups:
         yield (
-            f"{count(len(open_groups), 'group')} of {short(facts.group)!r} without a total of "
-            f"their own: {listed(open_groups)}."
+            f"{count(len(open_groups), 'group')} of {quoted(facts.group)} without a total of "
+            f"their own: {_listed(open_groups)}."
         )
+
+
+def _listed(names: list[str], most: int = 10) -> str:
+    return ", ".join(map(quoted, names[:most])) + ", …" * (len(names) > most)

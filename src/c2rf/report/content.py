@@ -10,11 +10,11 @@ from c2rf.report import figures
 from c2rf.report.cautions import cautions
 from c2rf.report.facts import Facts
 from c2rf.report.parts import Code, Grid, Page, Picture, Section, Text, Warnings
-from c2rf.words import count, percent, short, span
+from c2rf.words import count, percent, quoted, short, span
 
 MOST_ROWS = 200
 """Longest table of classes, groups or columns."""
-NEAREST = 20
+NEAREST = 10
 """So many of the rows nearest to the cut-off are shown."""
 
 Part = Text | Grid | Picture | Warnings | Code
@@ -37,7 +37,7 @@ def _lead(facts: Facts) -> str:
     off = _off(facts)
     met = "which is exactly" if off == 0 else f"which is {off:,} away from"
     return (
-        f"{count(facts.n, 'row')} got a label of {short(facts.target)!r}: "
+        f"{count(facts.n, 'row')} got a label of {quoted(facts.target)}: "
         f"{_amounts(facts)}; {met} what was known."
     )
 
@@ -45,7 +45,7 @@ def _lead(facts: Facts) -> str:
 def _amounts(facts: Facts) -> str:
     totals = facts.counts.sum(axis=0)
     order = np.argsort(-totals, kind="stable")[:5]
-    said = [f"{totals[k]:,} {short(facts.classes[k])!r}" for k in order]
+    said = [f"{totals[k]:,} {quoted(facts.classes[k])}" for k in order]
     return ", ".join(said) + (", …" if len(totals) > len(order) else "")
 
 
@@ -65,7 +65,7 @@ def _off(facts: Facts) -> int:
 def _data(facts: Facts) -> Iterator[Part]:
     yield Text(
         f"{count(len(facts.sample), 'labeled row')} of {short(facts.labeled_file, 80)} say how "
-        f"{short(facts.target)!r} goes with {count(len(facts.features), 'column')}. "
+        f"{quoted(facts.target)} goes with {count(len(facts.features), 'column')}. "
         f"{count(facts.n, 'row')} of {short(facts.unlabeled_file, 80)} have no label, "
         "but it is known how many of them there are of each class."
     )
@@ -75,22 +75,6 @@ def _data(facts: Facts) -> Iterator[Part]:
         "The closer the grey bars are to the others, the better the sample represents the rows "
         "to be labeled." + _left_out(len(facts.classes), figures.MOST_BARS, "classes"),
     )
-    rows = [
-        [
-            short(f.name), f.how, f"{f.levels:,}", f"{f.missing[0]:,}", f"{f.missing[1]:,}",
-            f"{f.unseen:,}" if f.is_text else "",
-        ]
-        for f in facts.features[:MOST_ROWS]
-    ]  # fmt: skip
-    header = [
-        "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
-        "unseen, unlabeled",
-    ]  # fmt: skip
-    note = (
-        "Different values are those among the labeled; unseen are unlabeled rows with a text "
-        "that no labeled row has." + _left_out(len(facts.features), MOST_ROWS, "columns")
-    )
-    yield Grid("The columns that were learned from", header, rows, note, n_names=2)
 
 
 def _bias(facts: Facts) -> str:
@@ -100,15 +84,15 @@ def _bias(facts: Facts) -> str:
     low, high = bounds.lower / facts.n, bounds.upper / facts.n
     apart = np.maximum(low - sample, 0) + np.maximum(sample - high, 0)
     worst = int(np.argmax(apart))
-    name = short(facts.classes[worst])
+    name = facts.classes[worst]
     if apart[worst] < 0.01:
         return "The labeled sample has each class about as often as the known totals do."
     known = percent(low[worst]) if low[worst] == high[worst] else (
         f"{percent(low[worst])} to {percent(high[worst])}"
     )  # fmt: skip
     return (
-        f"The labeled sample is biased: {percent(sample[worst])} of it are {name!r}, but of the "
-        f"rows to be labeled {known} are. That is {100 * apart[worst]:.1f} percentage points "
+        f"The labeled sample is biased: {percent(sample[worst])} of it are {quoted(name)}, but of "
+        f"the rows to be labeled {known} are. That is {100 * apart[worst]:.1f} percentage points "
         "apart, and a classifier that only learns from the sample would carry it on."
     )
 
@@ -142,7 +126,7 @@ def _by_group(facts: Facts, group: str) -> Iterator[Part]:
     place = int(np.argmin(free.sum(axis=0)))
     yield Picture(
         figures.groups(facts, place),
-        f"Share of {short(facts.classes[place])!r} in each group of {short(group)!r}: what is "
+        f"Share of {quoted(facts.classes[place])} in each group of {quoted(group)}: what is "
         "known, a range where it is one, and what the labels make of it."
         + _left_out(len(facts.group_names), figures.MOST_GROUPS, "groups"),
     )
@@ -168,7 +152,7 @@ def _sure(facts: Facts) -> Iterator[Part]:
     if facts.positive is not None:
         other = next(name for name in facts.classes if name != facts.positive)
         yield Text(
-            f"A score above 0 means {short(facts.positive)!r}, all others are {short(other)!r}. "
+            f"A score above 0 means {quoted(facts.positive)}, all others are {quoted(other)}. "
             "The further from 0, the surer."
         )
     else:
@@ -211,8 +195,28 @@ def _how(facts: Facts) -> Iterator[Part]:
         header = list(facts.rounds[0])
         rows = [[_cell(entry[name]) for name in header] for entry in facts.rounds[:MOST_ROWS]]
         yield Grid("Rounds", header, rows)
+    yield _columns(facts)
     rows = [[what, f"{seconds:.2f} s"] for what, seconds in facts.seconds.items()]
     yield Grid("Time", ["step", "time"], rows)
+
+
+def _columns(facts: Facts) -> Grid:
+    rows = [
+        [
+            short(f.name), f.how, f"{f.levels:,}", f"{f.missing[0]:,}", f"{f.missing[1]:,}",
+            f"{f.unseen:,}" if f.is_text else "",
+        ]
+        for f in facts.features[:MOST_ROWS]
+    ]  # fmt: skip
+    header = [
+        "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
+        "unseen, unlabeled",
+    ]  # fmt: skip
+    note = (
+        "Different values are those among the labeled; unseen are unlabeled rows with a text "
+        "that no labeled row has." + _left_out(len(facts.features), MOST_ROWS, "columns")
+    )
+    return Grid("The columns that were learned from", header, rows, note, n_names=2)
 
 
 def _cell(value: object) -> str:
@@ -267,7 +271,7 @@ def _careful(facts: Facts) -> Iterator[Part]:
 
 
 def _repeat(facts: Facts) -> Iterator[Part]:
-    yield Code(short(facts.command, 4000))
+    yield Code(facts.command[:4000])
     yield Text(
         f"The seed is {facts.seed}. The same files, command and versions give the same labels, "
         "whatever the number of jobs, unless a time limit ends the work early."

@@ -16,7 +16,7 @@ MOST_BARS = 12
 MOST_GROUPS = 24
 MOST_TREES = 200
 _BINS = 40
-_NAME = 22  # letters of a name on an axis
+_NAME = 18  # letters of a name on an axis
 
 
 def shares(facts: Facts) -> str:
@@ -152,4 +152,4 @@ def _cut(name: str) -> str:
 
 def _legend(figure: Figure, axes: Any) -> None:
     handles, titles = axes.get_legend_handles_labels()
-    figure.legend(handles, titles, loc="outside upper left", ncols=3, fontsize=8)
+    figure.legend(handles, titles, loc="outside upper left", ncols=3, fontsize=7.5)
