@@ -1,0 +1,49 @@
+"""Two classes: the points with the largest gains are of the second class.
+
+Within every group some points must be of the second class and some may be; of those that may,
+the overall bounds allow some number, and the best of all groups get it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from c2rf.transport.paths import Codes
+from c2rf.transport.bounds import Bounds
+from c2rf.transport.residual import Floats
+
+
+def select(gains: Floats, groups: Codes, bounds: Bounds, rng: np.random.Generator) -> Codes:
+    """Return the class, 0 or 1, of each point, with the highest total gain of those in 1.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_points,)
+        What a point gains in class 1 over class 0.
+    groups : ndarray of int, shape (n_points,)
+        The group of each point.
+    bounds : Bounds
+        They can be met.
+    rng : Generator
+        Decides between equal gains.
+
+    Examples
+    --------
+    >>> gains, groups = np.array([0.5, 2.0, -1.0, -3.0]), np.zeros(4, dtype=int)
+    >>> bounds = Bounds.overall([0, 3], [4, 4], 4)
+    >>> select(gains, groups, bounds, np.random.default_rng(0))
+    array([1, 1, 1, 0])
+    """
+    sizes, n_points = bounds.group_sizes, len(gains)
+    must = np.maximum(bounds.group_lower[:, 1], sizes - bounds.group_upper[:, 0])
+    may = np.minimum(bounds.group_upper[:, 1], sizes - bounds.group_lower[:, 0])
+    order = np.lexsort((rng.random(n_points), -gains))
+    by_group = order[np.argsort(groups[order], kind="stable")]
+    rank = np.empty(n_points, dtype=np.int64)
+    rank[by_group] = np.arange(n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    labels = (rank < must[groups]).astype(np.intp)
+    open_rows = order[((rank >= must[groups]) & (rank < may[groups]))[order]]
+    fewest = max(bounds.lower[1], n_points - bounds.upper[0]) - labels.sum()
+    most = min(bounds.upper[1], n_points - bounds.lower[0]) - labels.sum()
+    labels[open_rows[: np.clip((gains[open_rows] > 0).sum(), fewest, most)]] = 1
+    return labels
