@@ -15,17 +15,19 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from c2rf.ensemble import make_ensemble
 from c2rf.estimators.data import check_data, check_labels, naming_missing, positive_index
+from c2rf.estimators.streamed import InChunks, PatternLabels, Stream, checked_chunks
 from c2rf.exceptions import InputError
 from c2rf.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, takes_missing
 from c2rf.problem import Floats, Solution, check_box, check_offset, check_total, scores
 from c2rf.solve import solve
-from c2rf.votes import PatternTable
+from c2rf.sources import Source, as_source
+from c2rf.votes import PatternTable, unpack
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _JUST_POSITIVE = float(np.finfo(float).tiny)
 
 
-class C2RFClassifier(ClassifierMixin, BaseEstimator):
+class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
     """Cardinality-constrained random forest: a weighted vote that meets a known total.
 
     Trees are fitted to the labeled points. Their weights are chosen such that the weighted vote
@@ -77,9 +79,13 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
     offset_ : float
         The shift of the weighted vote for ``pos_label_``; zero without ``offset``.
     solution_ : Solution or None
-        What was found and proven, a label of ±1 per unlabeled point; None without a total.
+        What was found and proven, a label of ±1 per unlabeled point (of a population in chunks,
+        per pattern in ``patterns_``); None without a total.
     transduction_ : ndarray of shape (n_unlabeled,)
-        The class of each unlabeled point, in their order. Only with a total.
+        The class of each unlabeled point, in their order. Only with a total. A population in
+        chunks is read for it when it is first asked for.
+    patterns_ : PatternTable
+        The distinct rows of votes of a population in chunks, with their counts.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
@@ -178,8 +184,12 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
             The labeled points.
         y : array-like of shape (n_labeled,)
             Their labels, of two classes.
-        X_unlabeled : array-like or data frame of shape (n_unlabeled, n_features), optional
-            The points to label, with the columns of X.
+        X_unlabeled : array-like, data frame, or source of chunks, optional
+            The points to label, with the columns of X. A population too large for memory is given
+            in chunks and read twice, to count and to label: as a path or a list of paths (files or
+            folders of Parquet or CSV), a pyarrow dataset, a Polars LazyFrame, a list or another
+            re-iterable of arrays or frames, or a callable that returns a fresh iterator of them.
+            Of files, datasets and lazy frames only the columns of X are read.
         n_positive : int or float, optional
             How many of them are positive: a count (an integer) or a rate (a float in [0, 1]).
             With ``X_unlabeled``, and only then.
@@ -200,9 +210,10 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         positive = positive_index(self.pos_label, self.classes_, has_total=has_total)
         self.pos_label_ = self.classes_[positive]
-        if has_total:
+        source = as_source(X_unlabeled) if has_total else None
+        if has_total and source is None:
             X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
-            total = check_total(n_positive, X_unlabeled.shape[0])
+            check_total(n_positive, X_unlabeled.shape[0])
         random_state = check_random_state(self.random_state)
         with naming_missing(self, X, "X"):
             self._ensemble = make_ensemble(
@@ -217,10 +228,13 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
                 random_state=random_state,
             )
         self.estimators_ = self._ensemble.members
+        self._forget_total()
         if has_total:
-            self._meet_total(X_unlabeled, total, random_state.randint(_MOST_SEEDS))
-        else:
-            self._count_heads()
+            seed = random_state.randint(_MOST_SEEDS)
+            if source is None:
+                self._meet_total(X_unlabeled, n_positive, seed)
+            else:
+                self._meet_streamed_total(source, n_positive, seed)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -252,11 +266,7 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_points,)
             Sums of weights, with the sign of the class.
         """
-        score = scores(self.votes(X), self.weights_) + self.offset_
-        if self.pos_label_ == self.classes_[1]:
-            return score
-        # A tie is negative, which is classes_[1] here, and so must be above zero.
-        return np.where(score == 0, _JUST_POSITIVE, -score)
+        return self._toward_second(scores(self.votes(X), self.weights_) + self.offset_)
 
     def votes(self, X: Any) -> NDArray[np.int8]:
         """Return the members' votes, +1 for ``pos_label_`` and -1 for the other class.
@@ -272,7 +282,7 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
             What :func:`c2rf.solve` and :func:`c2rf.verify` want.
         """
         check_is_fitted(self)
-        return self._votes(check_data(self, X), "X")
+        return unpack(self._words(check_data(self, X), "X"), len(self.estimators_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -280,17 +290,43 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
 
-    def _votes(self, X: Any, name: str) -> NDArray[np.int8]:
+    def _words(self, X: Any, name: str) -> NDArray[np.uint64]:
+        """Return the packed votes on checked data."""
         with naming_missing(self, X, name):
-            return self._ensemble.votes(X, self.n_jobs)
+            return self._ensemble.words(X, self.n_jobs)
 
-    def _meet_total(self, X_unlabeled: Any, n_positive: int, seed: int) -> None:
+    def _count_patterns(self, X: Any, name: str, *, inverse: bool = False) -> PatternTable:
+        """Return the patterns of checked data, to be merged with those of other chunks."""
+        words = self._words(X, name)
+        return PatternTable.from_words(words, len(self.estimators_), inverse=inverse)
+
+    def _meet_total(self, X_unlabeled: Any, n_positive: Any, seed: int) -> None:
         """Choose weights for the total, and label the unlabeled points by them."""
-        votes = self._votes(X_unlabeled, "X_unlabeled")
-        table = PatternTable.from_votes(votes, inverse=True)
+        table = self._count_patterns(X_unlabeled, "X_unlabeled", inverse=True)
+        solution = self._solve(table, n_positive, seed)
+        labels = solution.labels[table.inverse]
+        self.solution_: Solution | None = replace(solution, labels=labels)
+        self.transduction_ = self._as_classes(labels > 0)
+
+    def _meet_streamed_total(self, source: Source, n_positive: Any, seed: int) -> None:
+        """Choose weights for the total of a population that is read chunk by chunk."""
+        chunks = checked_chunks(self, source)
+        table = PatternTable.merged(self._count_patterns(c.data, c.name) for c in chunks)
+        solution = self._solve(table, n_positive, seed)
+        self.solution_, self.patterns_ = solution, table
+        score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
+        known = PatternLabels(table, self._as_classes(solution.labels > 0), score)
+        self._stream = Stream(
+            source,
+            table.n_points,
+            lambda chunk: known.look_up(self._words(chunk.data, chunk.name), chunk.name),
+        )
+
+    def _solve(self, table: PatternTable, n_positive: Any, seed: int) -> Solution:
+        """Choose weights for the total, and keep them."""
         solution = solve(
             table,
-            n_positive,
+            check_total(n_positive, table.n_points),
             self.lower,
             self.upper,
             method=self.method,
@@ -300,17 +336,26 @@ class C2RFClassifier(ClassifierMixin, BaseEstimator):
             time_limit=self.time_limit,
             random_state=seed,
         )
-        labels = solution.labels[table.inverse]
-        self.solution_: Solution | None = replace(solution, labels=labels)
         self.weights_, self.offset_ = solution.weights, float(solution.offset)
-        says_second = (labels > 0) == (self.pos_label_ == self.classes_[1])
-        self.transduction_ = self.classes_[says_second.astype(np.intp)]
+        return solution
 
-    def _count_heads(self) -> None:
-        """Give every member the same weight."""
+    def _as_classes(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
+        says_second = positive == (self.pos_label_ == self.classes_[1])
+        return self.classes_[says_second.astype(np.intp)]
+
+    def _toward_second(self, score: Floats) -> Floats:
+        """Turn scores for ``pos_label_`` into scores for ``classes_[1]``."""
+        if self.pos_label_ == self.classes_[1]:
+            return score
+        # A tie is negative, which is classes_[1] here, and so must be above zero.
+        return np.where(score == 0, _JUST_POSITIVE, -score)
+
+    def _forget_total(self) -> None:
+        """Give every member the same weight, and know of no population."""
         self.solution_ = None
         self.weights_, self.offset_ = np.ones(len(self.estimators_)), 0.0
-        self.__dict__.pop("transduction_", None)
+        for name in ("transduction_", "patterns_", "_stream"):
+            self.__dict__.pop(name, None)
 
 
 def _has_total(X_unlabeled: Any, n_positive: Any) -> bool:
