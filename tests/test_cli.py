@@ -14,8 +14,6 @@ import pytest
 
 import c2rf
 from c2rf.cli import demo, main, screen
-from c2rf.cli.features import make_features
-from c2rf.datasets import biased_sample, make_twonorm
 from c2rf.exceptions import BackendError, InfeasibleError
 from c2rf.tables import read_table
 
@@ -36,27 +34,8 @@ def votes(folder) -> Path:
     return Path("votes.csv")
 
 
-@pytest.fixture
-def people(folder) -> None:
-    """Write labeled.csv and unlabeled.csv: numbers, text and ids."""
-    X, y = make_twonorm(300, random_state=0)
-    labeled, unlabeled = biased_sample(y, 0.1, random_state=0)
-    table = pd.DataFrame(X[:, :4].round(2), columns=list("abcd"))
-    table["town"] = np.where(X[:, 4] > 0, "Ulm", "Bonn")
-    table.insert(0, "id", [f"{k:04d}" for k in range(len(table))])
-    sick = np.where(y == 1, "yes", "no")
-    table.iloc[labeled].assign(sick=sick[labeled]).to_csv("labeled.csv", index=False)
-    table.iloc[unlabeled].to_csv("unlabeled.csv", index=False)
-
-
 def run(line: str) -> int:
     return main(line.split())
-
-
-CLASSIFY = (
-    "classify labeled.csv unlabeled.csv --target sick --positive yes --drop id --trees 5 "
-    "--total 130 --out out.csv"
-)
 
 
 class TestSolveAndVerify:
@@ -125,51 +104,6 @@ class TestSolveAndVerify:
         assert said in err
 
 
-class TestClassify:
-    def test_labels_add_up_and_rows_are_kept(self, people, capsys):
-        assert run(CLASSIFY) == 0
-        before, after = read_table(Path("unlabeled.csv")), read_table(Path("out.csv"))
-        assert list(after) == [*before, "label", "score"]
-        assert after[list(before)].equals(before)
-        assert set(after["label"]) == {"yes", "no"}
-        positive = after["label"] == "yes"
-        assert ((after["score"].astype(float) > 0) == positive).all()
-        said = capsys.readouterr().out
-        assert f"labels      {positive.sum()} positive" in said
-        assert "town (2)" in said
-
-    @pytest.mark.parametrize("positive", ["yes", "no"])
-    def test_either_class_can_be_the_positive_one(self, people, positive):
-        assert run(CLASSIFY.replace("yes", positive)) == 0
-        after = read_table(Path("out.csv"))
-        assert ((after["score"].astype(float) > 0) == (after["label"] == positive)).all()
-
-    def test_the_order_of_columns_and_a_target_in_both_files_do_not_matter(self, people):
-        assert run(CLASSIFY) == 0
-        unlabeled = read_table(Path("unlabeled.csv"))
-        shuffled = unlabeled[unlabeled.columns[::-1]].assign(sick="")
-        shuffled.to_csv("unlabeled.csv", index=False)
-        assert run(CLASSIFY.replace("out.csv", "again.csv")) == 0
-        first, second = read_table(Path("out.csv")), read_table(Path("again.csv"))
-        assert first["label"].equals(second["label"])
-        assert first["score"].equals(second["score"])
-
-    def test_same_seed_same_file(self, people):
-        for name in ("out.csv", "again.csv"):
-            assert run(CLASSIFY.replace("out.csv", name) + " --seed 7 --quiet") == 0
-        assert Path("out.csv").read_bytes() == Path("again.csv").read_bytes()
-
-    def test_features_are_numbers_or_categories_and_missing_stays_missing(self):
-        labeled = pd.DataFrame({"n": ["1.5", "NA"], "code": ["7", ""], "mixed": ["1", "x"]})
-        unlabeled = pd.DataFrame({"n": [" -2e3"], "code": ["007"], "mixed": [""]})
-        features = make_features(labeled, unlabeled, ["n", "code", "mixed"])
-        np.testing.assert_array_equal(
-            features.labeled.to_numpy(), [[1.5, 7, 0], [np.nan, np.nan, 1]]
-        )
-        np.testing.assert_array_equal(features.unlabeled.to_numpy(), [[-2000, 7, np.nan]])
-        assert features.categories == {"mixed": 2}
-
-
 def replace_in(name: str, old: str, new: str) -> None:
     path = Path(name)
     text = path.read_text()
@@ -223,69 +157,12 @@ class TestMistakes:
         line = "solve votes.csv --total 1 --backend scip"
         self.refused(capsys, line, 'pip install "c2rf[scip]"')
 
-    def test_an_existing_output_is_kept_unless_forced(self, votes, people, capsys):
-        for line in ("solve votes.csv --total 1 --out old", CLASSIFY.replace("out.csv", "old")):
-            Path("old").write_text("precious")
-            self.refused(capsys, line, "old exists already")
-            assert run(f"{line} --force --quiet") == 0
-            assert Path("old").read_text() != "precious"
-
-    @pytest.mark.parametrize(
-        ("old", "new", "said"),
-        [
-            ("--target sick", "--target ill", "there is no column 'ill' in the labeled file"),
-            ("--positive yes", "--positive 1", "'no' or 'yes'; found '1'"),
-            ("--total 130", "--total 271", "--total must be a count from 0 to 270"),
-            ("--drop id", "--drop ident", "'ident', is in neither file"),
-            ("labeled.csv unlabeled.csv", "absent.csv unlabeled.csv", "there is no such file"),
-            ("--out out.csv", "--out unlabeled.csv --force", "is an input"),
-            ("--trees 5", "--method best", "unknown method 'best'"),
-        ],
-    )
-    def test_of_classify(self, people, capsys, old, new, said):
-        assert old in CLASSIFY
-        self.refused(capsys, CLASSIFY.replace(old, new, 1), said)
-
-    @pytest.mark.parametrize(
-        ("name", "old", "new", "said"),
-        [
-            ("labeled.csv", "town", "city", "only in the labeled one: 'city'"),
-            ("unlabeled.csv", "town", "town,", "column 7 has no name"),
-            ("unlabeled.csv", "town", "label", "only in"),
-            ("labeled.csv", ",yes", ",maybe", "found 'yes'"),
-            ("labeled.csv", ",no", ",yes", "must have two values; found 1: 'yes'"),
-            ("labeled.csv", ",no", ",", "it is missing for"),
-        ],
-    )
-    def test_of_tables(self, people, capsys, name, old, new, said):
-        if said == "found 'yes'":  # one row of a third class
-            lines = Path(name).read_text().splitlines()
-            lines[1] = lines[1].rpartition(",")[0] + ",maybe"
-            Path(name).write_text("\n".join(lines))
-            said = "must have two values; found 3: 'maybe', 'no', 'yes'"
-        else:
-            replace_in(name, old, new)
-        self.refused(capsys, CLASSIFY, said)
-
-    def test_columns_of_the_output_must_be_free(self, people, capsys):
-        for name in ("labeled.csv", "unlabeled.csv"):
-            replace_in(name, "town", "score")
-        self.refused(capsys, CLASSIFY, "has a column 'score', which the output adds")
-
-    def test_no_feature_and_no_finite_number(self, people, capsys):
-        line = CLASSIFY + "".join(f" --drop {name}" for name in ("a", "b", "c", "d", "town"))
-        self.refused(capsys, line, "no column to learn from")
-        lines = Path("unlabeled.csv").read_text().splitlines()
-        lines[1] = "0000,1e999,0,0,0,Ulm"
-        Path("unlabeled.csv").write_text("\n".join(lines))
-        self.refused(capsys, CLASSIFY, "found an infinite one in column 'a'")
-
-    @pytest.mark.parametrize("name", ["labeled.csv", "unlabeled.csv"])
-    def test_empty_and_not_utf8(self, people, capsys, name):
-        Path(name).write_bytes(b"")
-        self.refused(capsys, CLASSIFY, f"{name} is empty")
-        Path(name).write_bytes(b"a,b\n\xff,2\n")
-        self.refused(capsys, CLASSIFY, f"{name} is not UTF-8")
+    def test_an_existing_output_is_kept_unless_forced(self, votes, capsys):
+        line = "solve votes.csv --total 1 --out old"
+        Path("old").write_text("precious")
+        self.refused(capsys, line, "old exists already")
+        assert run(f"{line} --force --quiet") == 0
+        assert Path("old").read_text() != "precious"
 
 
 class TestEnds:
