@@ -31,7 +31,7 @@ TRUSTED = (
 
 FORMAT = "c2rf-model"
 FORMAT_VERSION = 1
-_OF_INDIVIDUALS = ("transduction_", "solution_", "scores_")
+_OF_INDIVIDUALS = ("transduction_", "solution_", "patterns_", "scores_")
 _PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
 
 

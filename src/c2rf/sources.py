@@ -21,9 +21,9 @@ from c2rf.exceptions import C2RFError, InputError, InputTypeError
 from c2rf.files import reading
 from c2rf.members import listed
 from c2rf.tables import (
-    _check_names,
-    _check_pyarrow,
-    _has_tabs,
+    check_names,
+    check_pyarrow,
+    has_tabs,
     as_numbers,
     as_text,
     is_parquet,
@@ -182,7 +182,7 @@ class TextFiles:
         first: list[str] | None = None
         for path in self.paths:
             names = [str(name) for name in self._read(path, nrows=1).iloc[0]]
-            _check_names(path, names, _separator(path))
+            check_names(path, names, _separator(path))
             first = first or names
             _check_same(names, first, path, self.paths[0])
             wanted = _wanted(columns, names, str(path))
@@ -269,7 +269,7 @@ def _of_files(given: Sequence[Any]) -> Source:
             f"files must be all Parquet or all CSV; found both {parquet[0]} and {other}: name the "
             "ones to read"
         )
-    _check_pyarrow(parquet[0])
+    check_pyarrow(parquet[0])
     return ParquetFiles(tuple(parquet))
 
 
@@ -336,7 +336,7 @@ def _check_same(names: list[str], first: list[str], path: Path, first_path: Path
 
 
 def _separator(path: Path) -> str:
-    return "\t" if _has_tabs(path) else ","
+    return "\t" if has_tabs(path) else ","
 
 
 def _numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -47,7 +47,7 @@ def read_table(path: Path) -> pd.DataFrame:
         start = file.read(4)
     if start == _PARQUET or is_parquet(path):
         return _read_parquet(path)
-    return _read_text(path, "\t" if _has_tabs(path) else ",", zipped=start[:2] == _GZIP)
+    return _read_text(path, "\t" if has_tabs(path) else ",", zipped=start[:2] == _GZIP)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -64,7 +64,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     if is_parquet(path):
         table.to_parquet(path, index=False, engine="pyarrow")
         return
-    text = table.to_csv(index=False, sep="\t" if _has_tabs(path) else ",", lineterminator="\n")
+    text = table.to_csv(index=False, sep="\t" if has_tabs(path) else ",", lineterminator="\n")
     content = text.encode()
     # Without a time stamp: the same table is the same file.
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
@@ -73,7 +73,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Refuse a file that :func:`write_table` could not write for want of a package."""
     if is_parquet(path):
-        _check_pyarrow(path)
+        check_pyarrow(path)
 
 
 def is_parquet(path: Path) -> bool:
@@ -128,7 +128,8 @@ def _cell(value: Any) -> str | None:
     return None if text in MISSING else text
 
 
-def _has_tabs(path: Path) -> bool:
+def has_tabs(path: Path) -> bool:
+    """Whether a text file of this name has tabs between its values."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return plain.suffix.lower() in _TAB_ENDINGS
 
@@ -150,7 +151,7 @@ def _read_text(path: Path, separator: str, *, zipped: bool) -> pd.DataFrame:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged or incomplete gzip file: {error}") from error
     names = [str(name) for name in cells.iloc[0]]
-    _check_names(path, names, separator)
+    check_names(path, names, separator)
     if len(cells) == 1:
         raise InputError(f"{path} has a header but no rows")
     table = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis="columns")
@@ -160,7 +161,7 @@ def _read_text(path: Path, separator: str, *, zipped: bool) -> pd.DataFrame:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file; an index that pandas wrote without a name is not a column."""
-    _check_pyarrow(path)
+    check_pyarrow(path)
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -168,7 +169,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         with reading(path), parquet.ParquetFile(path) as file:
             content = file.read()
         names = list(content.column_names)
-        _check_names(path, names)
+        check_names(path, names)
         for name, kind in zip(names, content.schema.types, strict=True):
             _check_kind(path, name, kind)
         content = content.drop_columns([n for n in names if n.startswith(_UNNAMED_INDEX)])
@@ -192,12 +193,13 @@ def _check_kind(path: Path, name: str, kind: Any) -> None:
         )
 
 
-def _check_pyarrow(path: Path) -> None:
+def check_pyarrow(path: Path) -> None:
+    """Refuse a Parquet file where nothing can read it."""
     if find_spec("pyarrow") is None:
         raise InputError(f'{path}: Parquet needs pyarrow; pip install "c2rf[parquet]", or use CSV')
 
 
-def _check_names(path: Path, names: Sequence[str], separator: str = ",") -> None:
+def check_names(path: Path, names: Sequence[str], separator: str = ",") -> None:
     """Refuse headers that do not name every column once."""
     word = {",": "commas", "\t": "tabs"}[separator]
     if len(names) == 1 and (found := ({";", "\t", ",", "|"} - {separator}) & set(names[0])):
