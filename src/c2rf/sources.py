@@ -21,11 +21,11 @@ from c2rf.exceptions import C2RFError, InputError, InputTypeError
 from c2rf.files import reading
 from c2rf.members import listed
 from c2rf.tables import (
+    as_numbers,
+    as_text,
     check_names,
     check_pyarrow,
     has_tabs,
-    as_numbers,
-    as_text,
     is_parquet,
 )
 
