@@ -13,11 +13,22 @@ import numpy as np
 from c2rf.bench import published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import METHODS
+from c2rf.bench.protocol import PROTOCOLS
+from c2rf.bench.quality import METRICS, Quality
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
 
 NEAR = 8.0
 """Points of accuracy within which medians of five samples count as near the paper's."""
+
+GOALS = {"known-totals": (88.8, 82.2), "c2rf-offset": (82.0, 74.3)}
+"""Means over the paper's data sets that we want to reach, in the order of METRICS."""
+
+MOST_BEHIND = 1.0
+"""Points that the default may be behind plain extra trees on a data set."""
+
+EXACT = ("top-lambda", "extra-trees-top", "extra-trees-refit", "known-totals")
+"""Methods that promise to meet a total exactly."""
 
 
 @dataclass(frozen=True)
@@ -133,3 +144,47 @@ def _against_top_lambda(results: Results) -> Check:
 def _most(data_sets: Sized) -> int:
     """Return 11 of 13, or as large a share of fewer."""
     return math.ceil(len(data_sets) * 11 / 13)
+
+
+def goals(quality: Quality) -> Iterator[Check]:
+    """Check what we set ourselves as goals, where all of the paper's data sets are there."""
+    if quality.results.protocol != PROTOCOLS["biased"] or quality.results.data_sets != list(NAMES):
+        return
+    for method, wished in GOALS.items():
+        runner = quality.runner(method)
+        means = [] if runner is None else [quality.mean(runner, metric) for metric in METRICS]
+        found = [mean for mean in means if mean is not None]
+        if runner is not None and len(found) == len(METRICS):
+            yield Check(
+                f"{runner.short}: means of at least {' / '.join(map(str, wished))}",
+                all(mean >= goal for mean, goal in zip(found, wished, strict=True)),
+                f"{' / '.join(f'{mean:.2f}' for mean in found)} ({' / '.join(METRICS.values())})",
+            )
+    yield from _never_far_behind(quality)
+    yield from _totals_are_met(quality)
+
+
+def _never_far_behind(quality: Quality) -> Iterator[Check]:
+    ours, rival = quality.runner("known-totals"), quality.runner("extra-trees-top")
+    if ours is None or rival is None:
+        return
+    gains = {data: quality.gains(ours, rival, data) for data in NAMES}
+    behind = {data: float(gain.mean()) for data, gain in gains.items() if len(gain)}
+    worst = min(behind, key=lambda data: behind[data])
+    yield Check(
+        f"{ours.short}: on no data set more than {MOST_BEHIND:g} points of accuracy behind "
+        f"{rival.short}",
+        behind[worst] >= -MOST_BEHIND,
+        f"{behind[worst]:+.2f} on {worst}, its worst of {len(behind)}",
+    )
+
+
+def _totals_are_met(quality: Quality) -> Iterator[Check]:
+    found = [r for r in quality.results.records if r.method in EXACT and r.eta is not None]
+    missed = [f"{r.method} on {r.data} {r.sample} by {r.eta}" for r in found if r.eta]
+    if found:
+        yield Check(
+            f"Totals are met exactly by {', '.join(EXACT)}",
+            not missed,
+            f"{len(found)} records; missed: {', '.join(missed) or 'none'}",
+        )

@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c2rf import page
-from c2rf.bench.checks import Check, all_checks
+from c2rf.bench.checks import Check, all_checks, goals
+from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
+from c2rf.bench.quality import METRICS, Quality, changed_settings
+from c2rf.bench.quality_tables import (
+    about,
+    against_table,
+    means_table,
+    samples_table,
+    scores_table,
+    settings_table,
+)
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results
 from c2rf.bench.tables import Table, caps, machines, quality_table, table_1, table_2
@@ -22,15 +32,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """All that is told about records, before it is laid out."""
+    """All that is told about records on one page, before it is laid out."""
 
+    title: str
     summary: Sequence[str]
     checks: Sequence[Check]
     parts: Sequence[Table | Picture]
 
+    @property
+    def pictures(self) -> list[Picture]:
+        """The parts that are pictures."""
+        return [part for part in self.parts if not isinstance(part, Table)]
+
+    @property
+    def beside_paper(self) -> bool:
+        """Whether any column is the paper's own."""
+        tables = [part for part in self.parts if isinstance(part, Table)]
+        return any(column.paper for table in tables for column in table.columns)
+
 
 def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Write ``report.html``, ``report.md`` and the figures; what is there is overwritten.
+    """Write two pages and their figures; what is there is overwritten.
+
+    ``report.html`` and ``report.md`` are on the paper's experiment, ``quality.html`` and
+    ``quality.md`` on how well all methods label.
 
     Parameters
     ----------
@@ -42,35 +67,35 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files, the page first.
+        The files, the pages on the paper's experiment first.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"the folder {folder} cannot be made: {reason}") from error
-    report = make_report(records)
-    files = {
-        "report.html": page.render("c2rf.bench", report).encode(),
-        "report.md": render_md(report).encode(),
-    }
-    for picture in _pictures(report):
-        files[f"{picture.name}.svg"] = picture.svg
-        files[f"{picture.name}.png"] = picture.png
+    page.need("bench")
+    if not records:
+        raise InputError("there are no records to report on; make some with c2rf bench run")
+    files: dict[str, bytes] = {}
+    for name, report in (("report", paper_report(records)), ("quality", quality_report(records))):
+        files[f"{name}.html"] = page.render("c2rf.bench", report).encode()
+        files[f"{name}.md"] = render_md(report).encode()
+        for picture in report.pictures:
+            files[f"{picture.name}.svg"] = picture.svg
+            files[f"{picture.name}.png"] = picture.png
     for name, content in files.items():
         with atomic_output(folder / name, force=True) as temporary:
             temporary.write_bytes(content)
     return [folder / name for name in files]
 
 
-def make_report(records: Sequence[Record]) -> Report:
-    """Put together what the records allow."""
-    page.need("bench")
-    if not records:
-        raise InputError("there are no records to report on; make some with c2rf bench run")
+def paper_report(records: Sequence[Record]) -> Report:
+    """Put together the paper's tables and figures as far as the records allow."""
     from c2rf.bench.figures import figure_1, figure_gains
 
-    protocols = [results for name in PROTOCOLS if (results := Results(records, name)).records]
+    race = [record for record in records if record.method in ON_PAPER_S_TREES]
+    protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
     parts: list[Table | Picture] = [table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
@@ -78,7 +103,31 @@ def make_report(records: Sequence[Record]) -> Report:
     for results in protocols:
         second = results.protocol.name != "biased"
         parts += [quality_table(results, 3 + second), figure_gains(results, 2 + second)]
-    return Report(_summary(records, protocols), all_checks(protocols), parts)
+    title = "The paper's experiment, reproduced"
+    return Report(title, _summary(race, protocols), all_checks(protocols), parts)
+
+
+def quality_report(records: Sequence[Record]) -> Report:
+    """Put together how well all methods label, in the usual setting and in others."""
+    from c2rf.bench.quality_figures import figure_ranks, figure_settings
+
+    results = Results(records, "biased")
+    if not results.records:
+        results = Results(records, "simple")
+    quality = Quality(results)
+    changed = changed_settings(records, results.protocol)
+    parts: list[Table | Picture | None] = [
+        means_table(quality),
+        figure_ranks(quality),
+        *(scores_table(quality, metric) for metric in METRICS),
+        *(against_table(quality, rival) for rival in ("top-lambda", "rf")),
+        samples_table(quality),
+        figure_settings(quality, changed),
+        *(settings_table(quality, changed, metric) for metric in METRICS),
+    ]
+    summary = [*_summary(results.records, [results]), about(quality)]
+    there = [part for part in parts if part is not None]
+    return Report("Which method labels best?", summary, list(goals(quality)), there)
 
 
 def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[str]:
@@ -115,7 +164,9 @@ def _drawn(protocol: Protocol) -> str:
 
 def render_md(report: Report) -> str:
     """Lay the report out as Markdown that shows the figures beside it."""
-    lines = ["# The paper's experiment, reproduced", "", *report.summary, "", "## Checks", ""]
+    lines = [f"# {report.title}", "", *report.summary]
+    if report.checks:
+        lines += ["", "## Checks", ""]
     for check in report.checks:
         sign = "holds" if check.holds else "does not hold"
         lines.append(f"- {check.statement}: **{sign}**. {check.detail}.")
@@ -130,12 +181,8 @@ def render_md(report: Report) -> str:
 
 
 def _md_table(table: Table) -> list[str]:
-    rows = [[column.title for column in table.columns], ["---", "---"]]
-    rows[1] += ["---:"] * (len(table.columns) - 2)
+    rows = [[column.title for column in table.columns]]
+    rows.append(["---" if column.text else "---:" for column in table.columns])
     for row in table.rows:
         rows.append([f"**{cell.text}**" if cell.best else cell.text for cell in row])
     return ["| " + " | ".join(row) + " |" for row in rows]
-
-
-def _pictures(report: Report) -> list[Picture]:
-    return [part for part in report.parts if not isinstance(part, Table)]

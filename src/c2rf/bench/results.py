@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,11 @@ class Runner:
     backend: str | None = None
 
     @property
+    def short(self) -> str:
+        """What to print where the solver does not matter."""
+        return METHODS[self.method].title if self.method in METHODS else self.method
+
+    @property
     def title(self) -> str:
         """What to print.
 
@@ -34,11 +40,10 @@ class Runner:
         >>> Runner("p-c2rf", "highs").title, Runner("rf").title
         ('p-C²RF, HiGHS', 'RF')
         """
-        title = METHODS[self.method].title if self.method in METHODS else self.method
         if self.backend is None:
-            return title
+            return self.short
         names = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
-        return f"{title}, {names.get(self.backend, self.backend)}"
+        return f"{self.short}, {names.get(self.backend, self.backend)}"
 
 
 class Results:
@@ -53,11 +58,15 @@ class Results:
         Of any protocol.
     name : str
         The protocol's name.
+    variant : Protocol or None
+        The variant to take, if it is to be another.
     """
 
-    def __init__(self, records: Sequence[Record], name: str) -> None:
+    def __init__(
+        self, records: Sequence[Record], name: str, variant: Protocol | None = None
+    ) -> None:
         of_name = [record for record in records if record.protocol.name == name]
-        self.protocol = _variant(of_name, name)
+        self.protocol = variant or _variant(of_name, name)
         best: dict[tuple[object, ...], Record] = {}
         for record in of_name:
             if record.protocol == self.protocol:
@@ -103,12 +112,18 @@ class Results:
         middle = float(np.median([*times, *unsolved]))
         return middle if np.isfinite(middle) else None
 
+    def scores(self, data: str, runner: Runner | None, metric: str) -> dict[int, float]:
+        """Return by seed "accuracy" (in percent) or "mcc" (as the paper prints it)."""
+        found = {record.seed: score(record, metric) for record in self.cell(data, runner)}
+        return {seed: value for seed, value in found.items() if value is not None}
+
     def median(self, data: str, runner: Runner | None, metric: str) -> float | None:
-        """Return the median of "accuracy" (in percent) or "mcc" (as the paper prints it)."""
-        values = [value for r in self.cell(data, runner) if (value := score(r, metric)) is not None]
-        if not self._enough(data, len(values)):
-            return None
-        return float(np.median(values))
+        """Return the median of "accuracy" or "mcc"."""
+        return self._if_enough(np.median, data, runner, metric)
+
+    def mean(self, data: str, runner: Runner | None, metric: str) -> float | None:
+        """Return the mean of "accuracy" or "mcc"."""
+        return self._if_enough(np.mean, data, runner, metric)
 
     def proven(self, data: str, runner: Runner | None) -> bool:
         """Whether more than half of the samples were solved within the time limit."""
@@ -127,6 +142,12 @@ class Results:
             if gains:
                 found[data] = np.array(gains)
         return found
+
+    def _if_enough(
+        self, middle: Callable[[Any], Any], data: str, runner: Runner | None, metric: str
+    ) -> float | None:
+        values = list(self.scores(data, runner, metric).values())
+        return float(middle(values)) if self._enough(data, len(values)) else None
 
     def _enough(self, data: str, n_solved: int) -> bool:
         """Whether these are more than half of the samples: 3 of 5."""

@@ -36,11 +36,12 @@ class Column:
 
     title: str
     paper: bool = False
+    text: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, and what differs from the paper's and why."""
+    """A table, and what to know when reading it, as what differs from the paper's and why."""
 
     title: str
     columns: Sequence[Column]
@@ -48,7 +49,7 @@ class Table:
     note: str
 
 
-_NAMING = (Column("ID"), Column("data set"))
+_NAMING = (Column("ID", text=True), Column("data set", text=True))
 
 
 def table_1(records: Sequence[Record]) -> Table:
