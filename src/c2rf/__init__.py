@@ -7,7 +7,7 @@ positive, and proves how close any weighting could get.
 from __future__ import annotations
 
 from c2rf import datasets, exceptions
-from c2rf.estimators import C2RFClassifier
+from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
 from c2rf.exceptions import (
     BackendError,
     BackendNotInstalledError,
@@ -34,6 +34,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "InputTypeError",
+    "KnownTotalsClassifier",
     "NoSolutionError",
     "Opinion",
     "PatternTable",

@@ -230,7 +230,7 @@ def make_ensemble(
         estimator = DecisionTreeClassifier(max_depth=2)
     check_classifier(estimator)
     if is_ensemble:
-        unfitted = _seeded(clone(estimator), random_state)
+        unfitted = seeded(clone(estimator), random_state)
         # Where the ensemble does not say how many jobs it wants, it gets ours.
         with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
             fitted = unfitted.fit(X, y)
@@ -257,10 +257,10 @@ def _fit_copy(template: Any, X: Any, y: NDArray[Any], n_drawn: int, seed: int) -
     if len(np.unique(y[drawn])) == 1 and not isinstance(template, TREES):
         # Most classifiers refuse a single class; a tree becomes a single leaf.
         template = DummyClassifier(strategy="most_frequent")
-    return _seeded(clone(template), rng).fit(_safe_indexing(X, drawn), y[drawn])
+    return seeded(clone(template), rng).fit(_safe_indexing(X, drawn), y[drawn])
 
 
-def _seeded(model: Any, rng: np.random.RandomState) -> Any:
+def seeded(model: Any, rng: np.random.RandomState) -> Any:
     """Set every seed the user has left open, also those of inner models."""
     for name, value in sorted(model.get_params(deep=True).items(), key=lambda item: item[0]):
         if value is None and name.split("__")[-1] == "random_state":

@@ -1,5 +1,6 @@
 """Estimators that follow scikit-learn's conventions."""
 
 from c2rf.estimators.c2rf import C2RFClassifier
+from c2rf.estimators.known_totals import KnownTotalsClassifier
 
-__all__ = ["C2RFClassifier"]
+__all__ = ["C2RFClassifier", "KnownTotalsClassifier"]

@@ -42,14 +42,14 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
     return checked
 
 
-def check_labels(classifier: Any, y: Any) -> NDArray[Any]:
-    """Return y as a 1-D array of labels of exactly two classes."""
+def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[Any]:
+    """Return y as a 1-D array of labels of exactly two classes, or of two at least."""
     y = _of_one_kind(validate_data(classifier, y=y))
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) == 1:
         raise InputError(f"y must have two classes; found one class only, {listed(classes)}")
-    if len(classes) > 2:
+    if only_two and len(classes) > 2:
         raise InputError(
             "Only binary classification is supported. The type of the target is multiclass: "
             f"found the classes {listed(classes)} (rows without a label go into X_unlabeled)"

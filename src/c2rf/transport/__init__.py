@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from c2rf.exceptions import InputError
-from c2rf.transport.paths import Codes, augment
 from c2rf.transport.bounds import Bounds, Conflict, find_conflict
+from c2rf.transport.paths import Codes, augment
 from c2rf.transport.residual import Floats, Ints, Residual
 from c2rf.transport.selection import select
 
@@ -153,7 +153,9 @@ def zero_floor(probabilities: ArrayLike) -> float:
 def _finite(scores: Floats) -> Floats:
     """Return scores without infinite ones, or refuse them."""
     if scores.ndim != 2 or not scores.size:
-        raise InputError(f"scores must be a table of points × classes; found shape {scores.shape}")
+        raise InputError(
+            f"scores must be a table of points by classes; found the shape {scores.shape}"
+        )
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise InputError("scores must be numbers or -inf; found NaN or inf")
     known = scores[np.isfinite(scores)]

@@ -9,6 +9,7 @@ square root of all, so almost all of the time is spent on sorting out who is nea
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,7 @@ class _Assignment:
 
     def _push(self, path: list[int]) -> None:
         """Move one unit along a path, or more where no point has to change its class."""
-        arcs = list(zip(path, path[1:], strict=False))
+        arcs = list(pairwise(path))
         n_cells = self.nodes.n_cells
         amount = int(min(self.excess[path[0]], -self.excess[path[-1]]))
         for tail, head in arcs:

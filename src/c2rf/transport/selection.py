@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.transport.paths import Codes
 from c2rf.transport.bounds import Bounds
+from c2rf.transport.paths import Codes
 from c2rf.transport.residual import Floats
 
 
