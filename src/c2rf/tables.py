@@ -148,7 +148,7 @@ def _read_text(path: Path, separator: str, *, zipped: bool) -> pd.DataFrame:
                 encoding="utf-8-sig",
                 compression="gzip" if zipped else None,
             )
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error) as error:
         raise InputError(f"{path} is a damaged or incomplete gzip file: {error}") from error
     names = [str(name) for name in cells.iloc[0]]
     check_names(path, names, separator)
