@@ -29,7 +29,7 @@ from c2rf.tables import (
     is_parquet,
 )
 
-ROWS_PER_CHUNK = 1 << 17
+ROWS_PER_CHUNK = 1 << 16
 """Rows that are read at a time, unless the user makes the chunks."""
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".tsv.gz", ".tab.gz")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from c2rf.exceptions import InputError, InputTypeError
 _WORD = 64
 _CHUNK_ROWS = 1 << 18
 _BLOCK_ROWS = 1 << 14
+# A place for each possible pattern is some megabytes at most.
+_MOST_DENSE_TREES = 20
 
 
 def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
@@ -272,10 +275,8 @@ class PatternTable:
 
     def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Do as :meth:`lookup` for votes that are packed already."""
-        if _is_dense(self.n_trees, len(words)):
-            place = np.full(1 << self.n_trees, -1, dtype=np.int64)
-            place[self.words[:, 0]] = np.arange(self.n_patterns)
-            return place[words[:, 0]]
+        if self.n_trees <= _MOST_DENSE_TREES:
+            return self._places[words[:, 0]]
         if words.shape[1] == 1:
             found = np.searchsorted(self.words[:, 0], words[:, 0])
             found = np.minimum(found, self.n_patterns - 1)
@@ -285,6 +286,13 @@ class PatternTable:
         index = np.full(both.n_patterns, -1, dtype=np.int64)
         index[both.inverse[: self.n_patterns]] = np.arange(self.n_patterns)
         return index[both.inverse[self.n_patterns :]]
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The index of each possible pattern of few trees, -1 where it is not here."""
+        places = np.full(1 << self.n_trees, -1, dtype=np.int64)
+        places[self.words[:, 0]] = np.arange(self.n_patterns)
+        return places
 
     @property
     def patterns(self) -> NDArray[np.int8]:
@@ -304,7 +312,7 @@ class PatternTable:
 
 def _is_dense(n_trees: int, n_points: int) -> bool:
     """Say whether a place for each possible pattern is no waste of memory."""
-    return n_trees < _WORD and 1 << n_trees <= 4 * n_points
+    return n_trees <= _MOST_DENSE_TREES and 1 << n_trees <= 16 * n_points
 
 
 def _count_dense(words: NDArray[np.uint64], n_trees: int, *, inverse: bool) -> PatternTable:
