@@ -376,9 +376,8 @@ def _grouped(groups: Any, n_points: int) -> tuple[list[Any], Codes]:
             "without a group a name of their own"
         )
     if table.ndim == 2:
-        tuples = pd.MultiIndex.from_arrays(list(table.T))
-        codes, names = pd.factorize(tuples)
-        return [tuple(name) for name in names], codes
+        codes, tuples = pd.factorize(pd.MultiIndex.from_arrays(list(table.T)))
+        return list(tuples), codes
     codes, names = pd.factorize(table)
     return np.asarray(names).tolist(), codes
 

@@ -15,6 +15,7 @@ from a stream of chunks whose minima are merged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from c2rf.transport.bounds import Bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_Value = TypeVar("_Value", np.float64, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Nodes:
         """Return a value for every node."""
         return np.zeros(self.n_cells + self.n_classes + 1)
 
-    def split(self, values: NDArray[np.generic]) -> tuple[NDArray[np.generic], ...]:
+    def split(self, values: NDArray[_Value]) -> tuple[NDArray[_Value], ...]:
         """Return views of the values of cells (groups × classes), of classes and of the end."""
         classes = slice(self.n_cells, self.n_cells + self.n_classes)
         cells = values[: self.n_cells].reshape(self.n_groups, self.n_classes)
@@ -74,7 +76,9 @@ class Residual:
         self._to_end = _cost(class_flow < self.bounds.upper)
         self._from_end = _cost(class_flow > self.bounds.lower)
 
-    def shortest(self, start: Floats, reverse: bool = False) -> tuple[Floats, Ints]:
+    def shortest(
+        self, start: Floats, *, reverse: bool = False, tolerance: float | None = None
+    ) -> tuple[Floats, Ints]:
         """Return the shortest distances by Bellman and Ford, and each node's predecessor.
 
         Parameters
@@ -83,9 +87,13 @@ class Residual:
             Distances to begin with, infinite where no path begins.
         reverse : bool
             Whether to walk all arcs backwards.
+        tolerance : float, optional
+            What a way must be shorter by, by default the network's. With less, rounding may make
+            loops of predecessors.
         """
+        least = self.tolerance if tolerance is None else tolerance
         nodes, distance = self.nodes, start.copy()
-        before = np.full(len(distance), -1)
+        before = np.full(len(distance), -1, dtype=np.int64)
         cells, classes, end = nodes.split(distance)
         cells_before, classes_before, end_before = nodes.split(before)
         losses = self.losses.transpose(0, 2, 1) if reverse else self.losses
@@ -95,22 +103,25 @@ class Residual:
         own = np.arange(nodes.n_classes)
         for _ in range(len(distance)):
             way = cells[:, :, None] + losses
-            changed = self._relax(cells, cells_before, way.min(axis=1), first + way.argmin(axis=1))
+            changed = _relax(
+                least, cells, cells_before, way.min(axis=1), first + way.argmin(axis=1)
+            )
             way = cells + up
-            changed |= self._relax(
-                classes, classes_before, way.min(axis=0), way.argmin(axis=0) * len(own) + own
+            changed |= _relax(
+                least, classes, classes_before, way.min(axis=0), way.argmin(axis=0) * len(own) + own
             )
             way = classes + out
-            changed |= self._relax(end, end_before, way.min(), nodes.n_cells + way.argmin())
-            changed |= self._relax(classes, classes_before, end + back, len(distance) - 1)
-            changed |= self._relax(cells, cells_before, classes + down, nodes.n_cells + own)
+            changed |= _relax(least, end, end_before, way.min(), nodes.n_cells + int(way.argmin()))
+            changed |= _relax(least, classes, classes_before, end + back, len(distance) - 1)
+            changed |= _relax(least, cells, cells_before, classes + down, nodes.n_cells + own)
             if not changed:
                 break
         return distance, before
 
     def prices(self) -> Floats:
         """Return prices of all nodes, the end's being zero."""
-        price, _ = self.shortest(self.nodes.zeros())
+        # Not to lose the fine differences between points that would be tied.
+        price, _ = self.shortest(self.nodes.zeros(), tolerance=0.0)
         return price - price[-1]
 
     def offsets(self) -> Floats:
@@ -120,7 +131,7 @@ class Residual:
         none. The others have mean zero.
         """
         nodes, offsets = self.nodes, []
-        filled = np.isfinite(self.losses).any(axis=2)
+        filled = np.isfinite(self.losses.min(axis=2))
         for g in range(nodes.n_groups):
             start = np.full_like(nodes.zeros(), np.inf)
             start[g * nodes.n_classes + int(filled[g].argmax())] = 0.0
@@ -130,20 +141,17 @@ class Residual:
             offsets.append(middle - middle[np.isfinite(middle)].mean())
         return np.array(offsets)
 
-    def _relax(
-        self,
-        distance: NDArray[np.generic],
-        before: NDArray[np.generic],
-        way: Floats,
-        came_from: NDArray[np.generic] | int,
-    ) -> bool:
-        """Take the ways that are shorter, and say whether there were any."""
-        shorter = way < distance - self.tolerance
-        if not shorter.any():
-            return False
-        np.copyto(distance, way, where=shorter)
-        np.copyto(before, came_from, where=shorter)
-        return True
+
+def _relax(
+    least: float, distance: Floats, before: Ints, way: Floats, came_from: Ints | int
+) -> bool:
+    """Take the ways that are shorter by more than the least, and say whether there were any."""
+    shorter = way < distance - least
+    if not shorter.any():
+        return False
+    np.copyto(distance, way, where=shorter)
+    np.copyto(before, came_from, where=shorter)
+    return True
 
 
 def _cost(is_open: NDArray[np.bool_]) -> Floats:
