@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
@@ -21,7 +20,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from c2rf.ensemble import seeded
 from c2rf.estimators.calibrate import matching_offsets
 from c2rf.estimators.data import check_data, check_labels, naming_missing
-from c2rf.estimators.refine import Codes, Fit, Task, first_fit, refine
+from c2rf.estimators.groups import read_groups
+from c2rf.estimators.refine import Codes, Task, first_fit, refine
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.members import listed, takes_missing
 from c2rf.problem import Floats
@@ -172,21 +172,20 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         template = self._template(random_state)
         with self._jobs():
-            if not has_totals:
+            if has_totals:
+                X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
+                names, codes = read_groups(groups, X_unlabeled.shape[0])
+                sizes = np.bincount(codes, minlength=len(names))
+                bounds = make_bounds(
+                    totals, group_totals, self.classes_, names, sizes, self.totals_policy
+                )
+                seed = random_state.randint(_MOST_SEEDS)
+                self._rank(template, X, y, X_unlabeled, codes, bounds, seed)
+                self._meet(X_unlabeled, names, codes, bounds, seed)
+            else:
                 with naming_missing(self, X, "X"):
                     self.estimator_ = template.fit(X, y)
                 _check_classes(self.estimator_, self.classes_)
-                return self
-            X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
-            names, codes = _grouped(groups, X_unlabeled.shape[0])
-            sizes = np.bincount(codes, minlength=len(names))
-            bounds = make_bounds(
-                totals, group_totals, self.classes_, names, sizes, self.totals_policy
-            )
-            self._meet(template, X, y, X_unlabeled, codes, bounds, random_state)
-        if groups is not None:
-            self.group_offsets_ = dict(zip(names, self._group_offsets, strict=True))
-            self._group_priors = dict(zip(names, self._group_prior_table, strict=True))
         return self
 
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
@@ -274,7 +273,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
             return nullcontext()
         return parallel_config("threading", n_jobs=self.n_jobs)
 
-    def _meet(
+    def _rank(
         self,
         template: Any,
         X: Any,
@@ -282,38 +281,43 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         X_unlabeled: Any,
         groups: Codes,
         bounds: Bounds,
-        random_state: np.random.RandomState,
+        seed: int,
     ) -> None:
-        """Rank the unlabeled points, refit, and keep labels, offsets and corrections."""
-        seed = random_state.randint(_MOST_SEEDS)
+        """Give the unlabeled points probabilities, and refit where it helps."""
 
         def label(scores: Floats) -> Codes:
             return assign(log_scores(scores), bounds, groups, seed).labels
 
         task = Task(template, X, y, X_unlabeled, label, seed)
-        with naming_missing(self, X, "X"):
+        with naming_missing(self, X, "X"), naming_missing(self, X_unlabeled, "X_unlabeled"):
             first = first_fit(task)
             _check_classes(first.model, self.classes_)
             fit, self.history_ = refine(task, first, self.rounds)
         self.estimator_, self.scores_ = fit.model, fit.scores
-        self._keep(fit, groups, bounds, seed)
-
-    def _keep(self, fit: Fit, groups: Codes, bounds: Bounds, seed: int) -> None:
         self._floor = zero_floor(fit.scores)
-        scores = log_scores(fit.scores, self._floor)
-        found = assign(scores, bounds, groups, seed)
-        self.transduction_ = self.classes_[found.labels]
-        self._group_offsets = found.offsets
+
+    def _meet(
+        self, X_unlabeled: Any, names: list[Any], groups: Codes, bounds: Bounds, seed: int
+    ) -> None:
+        """Label the unlabeled points, and learn offsets for labels and for probabilities."""
+        scores = log_scores(self.scores_, self._floor)
+        found = overall = assign(scores, bounds, groups, seed)
         counts = found.counts.sum(axis=0)
-        overall = found
-        if bounds.n_groups > 1:
+        if len(names) > 1:
             overall = assign(scores, Bounds.overall(counts, counts, len(scores)), None, seed)
+        self.transduction_ = self.classes_[found.labels]
         self.offsets_ = overall.offsets[0]
-        self._prior = matching_offsets(scores, counts / len(scores))
-        self._group_prior_table = [
-            matching_offsets(scores[groups == g], row / row.sum())
-            for g, row in enumerate(found.counts)
-        ]
+        # These are for what the model will say, also of points it was refitted on.
+        said = log_scores(self._probabilities(X_unlabeled), self._floor)
+        self._prior = matching_offsets(said, counts / len(said))
+        if names == [None]:
+            return
+        self.group_offsets_ = dict(zip(names, found.offsets, strict=True))
+        rows = np.split(np.argsort(groups, kind="stable"), np.cumsum(bounds.group_sizes)[:-1])
+        self._group_priors = {
+            name: matching_offsets(said[rows[g]], found.counts[g] / len(rows[g]))
+            for g, name in enumerate(names)
+        }
 
     def _probabilities(self, X: Any) -> Floats:
         with naming_missing(self, X, "X"), self._jobs():
@@ -325,7 +329,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
             return overall
         self._refuse_groups(groups)
         known = getattr(self, table)
-        names, codes = _grouped(groups, n_points)
+        names, codes = read_groups(groups, n_points)
         return np.array([known.get(name, overall) for name in names])[codes]
 
     def _refuse_groups(self, groups: Any) -> None:
@@ -357,29 +361,6 @@ def _has_totals(X_unlabeled: Any, totals: Any, groups: Any, group_totals: Any) -
             "belong together; give both or neither"
         )
     return given
-
-
-def _grouped(groups: Any, n_points: int) -> tuple[list[Any], Codes]:
-    """Return the names of the groups and the number of each point's group."""
-    if groups is None:
-        return [None], np.zeros(n_points, dtype=np.intp)
-    table = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(groups)
-    if len(table) != n_points or table.ndim not in (1, 2):
-        raise InputError(
-            f"groups must have one entry per unlabeled point, {n_points}; found the shape "
-            f"{table.shape}"
-        )
-    missing = np.flatnonzero(pd.isna(table).reshape(n_points, -1).any(axis=1))
-    if len(missing):
-        raise InputError(
-            f"groups has no entry in row {missing[0]} ({len(missing)} are missing); give points "
-            "without a group a name of their own"
-        )
-    if table.ndim == 2:
-        codes, tuples = pd.factorize(pd.MultiIndex.from_arrays(list(table.T)))
-        return list(tuples), codes
-    codes, names = pd.factorize(table)
-    return np.asarray(names).tolist(), codes
 
 
 def _check_classes(model: Any, classes: NDArray[Any]) -> None:
