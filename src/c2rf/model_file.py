@@ -13,7 +13,7 @@ import copy
 import platform
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +25,7 @@ from c2rf.files import reading
 TRUSTED = (
     "c2rf.ensemble.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
+    "c2rf.estimators.known_totals.KnownTotalsClassifier",
     "sklearn.tree._tree.Tree",
 )
 """Types that a model file may hold beyond those skops trusts by itself."""
@@ -47,6 +48,10 @@ class StoredModel:
         From numbers to classes.
     target : str
         The column that was learned.
+    positive : str or None
+        Of two classes the one that scores above zero speak for.
+    group : str or None
+        The column of the groups whose totals were met.
 
     Examples
     --------
@@ -67,6 +72,8 @@ class StoredModel:
     encoder: Any
     classifier: Any
     target: str
+    positive: str | None = None
+    group: str | None = None
 
     def write(self, path: Path) -> None:
         """Write the file; whether that is allowed is for the caller to know."""
@@ -77,6 +84,8 @@ class StoredModel:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "target": self.target,
+            "positive": self.positive,
+            "group": self.group,
             "encoder": self.encoder,
             "classifier": _without_individuals(self.classifier),
             "versions": versions(),
@@ -97,7 +106,7 @@ class StoredModel:
             )
         _check_versions(path, document.get("versions"))
         try:
-            return cls(document["encoder"], document["classifier"], document["target"])
+            return cls(*(document[field.name] for field in fields(cls)))
         except KeyError as error:
             raise InputError(f"{path} is not a model of c2rf: {error} is missing") from error
 

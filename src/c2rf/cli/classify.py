@@ -11,7 +11,7 @@ import typer
 
 from c2rf.cli import options, screen
 
-DEFAULT_METHOD = "c2rf"
+DEFAULT_METHOD = "known-totals"
 
 
 def classify(

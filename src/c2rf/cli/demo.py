@@ -170,8 +170,8 @@ def _tell_files(out: Path, data: Data, seed: int) -> None:
     screen.console().print(
         "\nDo it yourself:\n"
         f"  c2rf classify {at('labeled.csv')} {at('unlabeled.csv')} --target {TARGET} "
-        f"--positive {POSITIVE} --total {data.n_positive} --trees {TREES} --seed {seed} "
-        "--out labels.csv\n"
+        f"--positive {POSITIVE} --total {data.n_positive} --method c2rf --trees {TREES} "
+        f"--seed {seed} --out labels.csv\n"
         f"  c2rf verify {at('votes.csv')} {at('solution.json')}\n"
         "\nOne sample is one story: the total is not always met so closely, nor does the accuracy\n"
         "always gain. Others are told with --seed.\n",

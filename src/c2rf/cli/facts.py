@@ -6,7 +6,7 @@ from typing import Any
 
 from c2rf.cli.labeling import Answer, how
 from c2rf.model_file import versions
-from c2rf.report import Facts, FeatureFact, ForestFact
+from c2rf.report import Facts, FeatureFact, ForestFact, RankingFact
 
 
 def make_facts(answer: Answer) -> Facts:
@@ -20,7 +20,7 @@ def make_facts(answer: Answer) -> Facts:
         classes=question.classes,
         sample=question.sample,
         bounds=question.bounds,
-        group=question.group,
+        group=question.groups.column,
         group_names=question.groups.names,
         groups=question.groups.codes,
         labels=said.labels,
@@ -37,8 +37,18 @@ def make_facts(answer: Answer) -> Facts:
         versions=versions(),
         seconds=job.seconds,
         forest=_forest(answer.classifier),
+        ranking=_ranking(answer),
         remarks=question.remarks,
     )
+
+
+def _ranking(answer: Answer) -> RankingFact | None:
+    classifier = answer.classifier
+    if not hasattr(classifier, "history_"):
+        return None
+    model = type(classifier.estimator_).__name__
+    offsets = dict(zip(answer.question.classes, map(float, classifier.offsets_), strict=True))
+    return RankingFact(model, offsets, classifier.history_)
 
 
 def _forest(classifier: Any) -> ForestFact | None:

@@ -56,7 +56,9 @@ def label(question: Question, job: Job, choices: Choices, jobs: int | None) -> A
     if solution is not None and solution.stats.get("interrupted"):
         raise KeyboardInterrupt
     job.seconds["learning and labeling"] = time.perf_counter() - start
-    judgement = judge_unlabeled(classifier, question.features.unlabeled)
+    judgement = judge_unlabeled(
+        classifier, question.features.unlabeled, question.positive, question.groups.of_rows
+    )
     return Answer(question, job, classifier, judgement)
 
 
@@ -104,8 +106,13 @@ class Outputs:
 
                 places[self.report].write_text(make_page(make_facts(answer)), encoding="utf-8")
             if self.model is not None:
-                features = question.features
-                model = StoredModel(features.encoder, answer.classifier, question.target)
+                model = StoredModel(
+                    question.features.encoder,
+                    answer.classifier,
+                    question.target,
+                    question.positive,
+                    question.groups.column,
+                )
                 model.write(places[self.model])
 
     def tell(self) -> list[tuple[str, str]]:
@@ -148,9 +155,9 @@ def _wished(question: Question) -> list[tuple[str, str]]:
         (f"total of {name}", span(int(low), int(high), n))
         for name, low, high in zip(question.classes, bounds.lower, bounds.upper, strict=True)
     ]
-    if question.group is not None:
-        n_known = len(question.totals.by_group)
-        rows.append(("groups", f"{count(n_known, 'group')} of {question.group} with totals"))
+    if question.groups.column is not None:
+        n_known = count(len(question.totals.by_group), "group")
+        rows.append(("groups", f"{n_known} of {question.groups.column} with totals"))
     return rows
 
 

@@ -83,6 +83,33 @@ def _fit_c2rf(question: Question, chosen: dict[str, Any], seed: int, jobs: int |
     )
 
 
+def _fit_known_totals(
+    question: Question, chosen: dict[str, Any], seed: int, jobs: int | None
+) -> Any:
+    from c2rf import KnownTotalsClassifier
+
+    bounds, features = question.bounds, question.features
+    by_group = None
+    if question.groups.column is not None:
+        ranges = zip(question.groups.names, bounds.group_lower, bounds.group_upper, strict=True)
+        by_group = {name: _ranges(question, low, high) for name, low, high in ranges}
+    classifier = KnownTotalsClassifier(n_jobs=jobs, random_state=seed, **chosen)
+    return classifier.fit(
+        features.labeled,
+        question.sample.astype(np.str_),
+        X_unlabeled=features.unlabeled,
+        totals=_ranges(question, bounds.lower, bounds.upper),
+        groups=question.groups.of_rows,
+        group_totals=by_group,
+    )
+
+
+def _ranges(question: Question, lower: Any, upper: Any) -> dict[str, tuple[int, int]]:
+    """Return totals of classes as the classifier takes them."""
+    ends = zip(question.classes, lower.tolist(), upper.tolist(), strict=True)
+    return {name: (low, high) for name, low, high in ends}
+
+
 def _positive(question: Question) -> str:
     """Return the class whose total c2rf is to meet, or say what it cannot do."""
     instead = "; use --method known-totals"
@@ -95,10 +122,12 @@ def _positive(question: Question) -> str:
         raise InputError(f"the method c2rf knows no totals of groups{instead}")
     if (question.bounds.lower != question.bounds.upper).any():
         raise InputError(f"the method c2rf needs one total, not a range{instead}")
-    return next(iter(question.totals.overall))
+    assert question.positive is not None  # there are two classes
+    return question.positive
 
 
 METHODS = {
+    "known-totals": Method(frozenset({"rounds"}), _fit_known_totals),
     "c2rf": Method(
         frozenset(field.name for field in fields(Choices)) - {"rounds"},
         _fit_c2rf,

@@ -33,6 +33,7 @@ def predict(
     """
     from c2rf.cli.features import encode
     from c2rf.cli.judge import judge, rows_to_show
+    from c2rf.cli.question import Groups
     from c2rf.files import atomic_output, check_output
     from c2rf.model_file import StoredModel
     from c2rf.tables import check_writable, read_table, write_table
@@ -41,10 +42,14 @@ def predict(
     check_writable(out)
     stored = StoredModel.read(model)
     table = read_table(file)
-    options.check_column("--id", identifier, [str(name) for name in table])
+    names = [str(name) for name in table]
+    options.check_column("--id", identifier, names)
+    options.check_column("the groups of the model", stored.group, names)
     rows = rows_to_show(table, identifier)
+    groups = Groups.of(table, stored.group).of_rows
     with screen.waiting("labeling", quiet):
-        judgement = judge(stored.classifier, encode(stored.encoder, table))
+        X = encode(stored.encoder, table)
+        judgement = judge(stored.classifier, X, stored.positive, groups)
     with atomic_output(out, force=force) as temporary:
         write_table(judgement.beside(rows), temporary)
     found = [

@@ -27,10 +27,25 @@ NO_GROUP = "(no group)"
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of the unlabeled rows: their names, and the number of each row's."""
+    """The groups of rows: the column they are from, their names, and the number of each row's."""
 
+    column: str | None
     names: Sequence[str]
     codes: Ints
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, column: str | None) -> Groups:
+        """Read the groups of rows from a column; without one all are of one group."""
+        if column is None:
+            return cls(None, ["all"], np.zeros(len(table), dtype=np.int64))
+        values = as_text(table[column]).fillna(NO_GROUP)
+        names, codes = np.unique(values.to_numpy(dtype=object), return_inverse=True)
+        return cls(column, names.tolist(), codes.astype(np.int64))
+
+    @property
+    def of_rows(self) -> NDArray[np.object_] | None:
+        """The name of the group of each row; None without groups."""
+        return None if self.column is None else np.array(self.names, dtype=object)[self.codes]
 
     @property
     def sizes(self) -> Ints:
@@ -52,10 +67,16 @@ class Question:
     features: Features
     totals: Totals
     bounds: Bounds
-    group: str | None
     groups: Groups
     identifier: str | None
     remarks: Sequence[str]
+
+    @property
+    def positive(self) -> str | None:
+        """Of two classes the one that scores above zero speak for: that of the first total."""
+        if len(self.classes) > 2:
+            return None
+        return next(iter(self.totals.overall), self.classes[1])
 
     @property
     def names(self) -> list[str]:
@@ -89,7 +110,7 @@ def ask(
         if name not in names:
             raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
     classes = sorted(set(sample))
-    groups = _groups(population, group)
+    groups = Groups.of(population, group)
     bounds, remarks = _bounds(totals, classes, groups, policy)
     return Question(
         target=target,
@@ -99,19 +120,10 @@ def ask(
         features=make_features(known, population, names, text),
         totals=totals,
         bounds=bounds,
-        group=group,
         groups=groups,
         identifier=identifier,
         remarks=[*remarks, *_twice(population, identifier)],
     )
-
-
-def _groups(population: pd.DataFrame, group: str | None) -> Groups:
-    if group is None:
-        return Groups(["all"], np.zeros(len(population), dtype=np.int64))
-    values = as_text(population[group]).fillna(NO_GROUP)
-    names, codes = np.unique(values.to_numpy(dtype=object), return_inverse=True)
-    return Groups(names.tolist(), codes.astype(np.int64))
 
 
 def _bounds(
@@ -128,11 +140,13 @@ def _bounds(
             groups.sizes,
             policy,
         )
-    lower, upper = _tightened(bounds.lower, bounds.upper, bounds.n_points)
-    group_lower, group_upper = _tightened(
-        bounds.group_lower, bounds.group_upper, bounds.group_sizes[:, None]
+    in_groups = _tightened(bounds.group_lower, bounds.group_upper, bounds.group_sizes[:, None])
+    overall = _tightened(
+        np.maximum(bounds.lower, in_groups[0].sum(axis=0)),
+        np.minimum(bounds.upper, in_groups[1].sum(axis=0)),
+        bounds.n_points,
     )
-    bounds = Bounds(lower, upper, group_lower, group_upper, bounds.group_sizes)
+    bounds = Bounds(*overall, *in_groups, bounds.group_sizes)
     return bounds, [f"Totals were changed: {change.message}." for change in changes]
 
 

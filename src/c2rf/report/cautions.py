@@ -76,6 +76,12 @@ def _ties(facts: Facts) -> Iterator[str]:
             f"same score, and there are only {count(len(scores), 'different score')}. The "
             "classifier cannot tell such rows apart; do not rank within them."
         )
+    against = int(np.sum(facts.confidence < 0.5)) if facts.ranking is not None else 0
+    if against and len(facts.classes) == 2:
+        yield (
+            f"Against the odds: {count(against, 'label')} ({percent(against / facts.n)}) are less "
+            "probable than the other class and were given because the total needs them."
+        )
     unsure = int(np.sum(facts.confidence < MANY_UNSURE))
     if unsure > facts.n / 4:
         yield (

@@ -8,7 +8,7 @@ import numpy as np
 
 from c2rf.report import figures
 from c2rf.report.cautions import cautions
-from c2rf.report.facts import Facts
+from c2rf.report.facts import Facts, RankingFact
 from c2rf.report.parts import Code, Grid, Page, Picture, Section, Text, Warnings
 from c2rf.words import count, percent, quoted, short, span
 
@@ -123,7 +123,8 @@ def _difference(given: int, low: int, high: int) -> str:
 def _by_group(facts: Facts, group: str) -> Iterator[Part]:
     bounds = facts.bounds
     free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])
-    place = int(np.argmin(free.sum(axis=0)))
+    # The class that most is known of; of several, the largest.
+    place = int(np.lexsort((-facts.counts.sum(axis=0), free.sum(axis=0)))[0])
     yield Picture(
         figures.groups(facts, place),
         f"Share of {quoted(facts.classes[place])} in each group of {quoted(group)}: what is "
@@ -191,10 +192,8 @@ def _confidence_words(facts: Facts) -> str:
 def _how(facts: Facts) -> Iterator[Part]:
     if facts.forest is not None:
         yield from _forest(facts)
-    if facts.rounds:
-        header = list(facts.rounds[0])
-        rows = [[_cell(entry[name]) for name in header] for entry in facts.rounds[:MOST_ROWS]]
-        yield Grid("Rounds", header, rows)
+    if facts.ranking is not None:
+        yield from _ranking(facts, facts.ranking)
     yield _columns(facts)
     rows = [[what, f"{seconds:.2f} s"] for what, seconds in facts.seconds.items()]
     yield Grid("Time", ["step", "time"], rows)
@@ -219,8 +218,41 @@ def _columns(facts: Facts) -> Grid:
     return Grid("The columns that were learned from", header, rows, note, n_names=2)
 
 
-def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
+    yield Text(
+        f"A classifier ({ranking.model}) learned from the labeled rows how probable each class is. "
+        "Of all labelings that meet every known total exactly, the rows got the most probable one. "
+        "That is the same as adding a number to the log-probabilities of each class, the same "
+        "for all rows" + (" of a group." if facts.group else ".")
+    )
+    taken = sum(bool(entry["taken"]) for entry in ranking.rounds) - 1
+    again = (
+        f"Then the classifier learned again, with its own labels, {count(taken, 'time')}."
+        if taken > 0
+        else "Learning again, with its own labels, was not done or did not help and was left out."
+    )
+    yield Text(again, key=True)
+    rows = [
+        [
+            str(entry["round"]),
+            "" if entry["criterion"] is None else f"{entry['criterion']:.4f}",
+            "yes" if entry["taken"] else "no",
+            short(str(entry["why"]), 120),
+        ]
+        for entry in ranking.rounds[:MOST_ROWS]
+    ]
+    header = ["round", "quality of the ranking", "kept", "why"]
+    note = (
+        "The quality is how well labeled rows that were held out are ranked, at best 1. A round is "
+        "kept if it does not fall, or if so many rounds were asked for."
+    )
+    yield Grid("Rounds", header, rows, note)
+    shifts = [[short(name), f"{shift:+.3f}"] for name, shift in ranking.offsets.items()]
+    note = "Above 0, a class is given more often than its probability alone would."
+    title = "What is added to the log-probability of each class" + (
+        ", over all groups" if facts.group else ""
+    )
+    yield Grid(title, ["class", "added"], shifts[:MOST_ROWS], note)
 
 
 def _forest(facts: Facts) -> Iterator[Part]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,18 @@ class ForestFact:
 
 
 @dataclass(frozen=True, eq=False)
+class RankingFact:
+    """Rows ranked by probabilities: the model, the shift of each class, and the rounds.
+
+    A round is a dict of ``round``, ``criterion``, ``taken`` and ``why``.
+    """
+
+    model: str
+    offsets: Mapping[str, float]
+    rounds: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
 class Facts:
     """Everything a report tells.
 
@@ -75,8 +88,8 @@ class Facts:
         The columns.
     forest : ForestFact or None
         With the method c2rf.
-    rounds : sequence of mapping
-        With the method known-totals, what each round did.
+    ranking : RankingFact or None
+        With the method known-totals.
     seconds : mapping of str to float
         What took how long.
     command : str
@@ -108,7 +121,7 @@ class Facts:
     versions: Mapping[str, str]
     seconds: Mapping[str, float] = field(default_factory=dict)
     forest: ForestFact | None = None
-    rounds: Sequence[Mapping[str, object]] = ()
+    ranking: RankingFact | None = None
     remarks: Sequence[str] = ()
 
     @property

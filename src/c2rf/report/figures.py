@@ -44,7 +44,7 @@ def shares(facts: Facts) -> str:
                 )  # fmt: skip
         _name_rows(axes, [facts.classes[k] for k in shown])
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.set_xlim(0, 1.12 * max(np.nanmax(values[shown]) for _, values, _ in rows))
+        axes.set_xlim(0, 1.15 * max(np.nan_to_num(values[shown]).max() for _, values, _ in rows))
         _legend(figure, axes)
 
     title = "Share of each class in the labeled sample, by the known total, and in the labels"
@@ -69,11 +69,11 @@ def groups(facts: Facts, place: int) -> str:
         axes.scatter(given, rows, s=22, color=THEME["first"], label="labels given", zorder=3)
         _name_rows(axes, [facts.group_names[k] for k in shown])
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.set_xlim(-0.02, 1.02)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
         _legend(figure, axes)
 
     title = f"Share of {short(facts.classes[place])} in each group, known and given"
-    return inline_svg("groups", title, draw, 0.9 + 0.24 * len(shown))
+    return inline_svg("groups", title, draw, 0.8 + 0.24 * len(shown))
 
 
 def scores(facts: Facts) -> str:
