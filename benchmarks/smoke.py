@@ -1,4 +1,4 @@
-"""A small run of the whole experiment: two generated data sets, two seeds, all methods, a report.
+"""A small run of the whole experiment: generated data, all methods, a wrong total, a report.
 
 Needs no network and less than two minutes. Run it with ``make bench-smoke``.
 """
@@ -9,29 +9,38 @@ import argparse
 import sys
 from pathlib import Path
 
-from c2rf.bench.methods import METHODS
+from c2rf.bench.methods import METHODS, ON_PAPER_S_TREES
 from c2rf.bench.records import read_records
 from c2rf.cli import main as c2rf
 
 # So small that P1 with a row per point is solved in a moment, too.
-SIZES = ["--data", "made-twonorm-80,made-waveform-80", "--fraction", "0.25", "--trees", "5"]
-EXPECTED = 2 * 2 * 2 * len(METHODS)
+SIZES = ["--fraction", "0.25", "--trees", "5", "--jobs", "2"]
+BOTH = ["--data", "made-twonorm-80,made-waveform-80", "--samples", "2"]
+QUICK = [*ON_PAPER_S_TREES, "c2rf-offset"]
+SLOW = [name for name in METHODS if name not in QUICK]
+RUNS = [
+    [*BOTH, "--protocol", "biased,simple", "--methods", ",".join(QUICK)],
+    [*BOTH, "--total-error", "-20%,+5%", "--methods", "rf,top-lambda"],
+    ["--data", "made-twonorm-80", "--samples", "1", "--methods", ",".join(SLOW)],
+]
+EXPECTED = 2 * 2 * 2 * len(QUICK) + 2 * 2 * 2 * 2 + len(SLOW)
 
 
 def smoke(folder: Path) -> list[str]:
     """Run and report into a folder; return what is wrong with the outcome."""
     records = folder / "records.jsonl"
-    run = ["bench", "run", *SIZES, "--protocol", "biased,simple", "--samples", "2", "--jobs", "2"]
     wrong = []
-    if c2rf([*run, "--methods", ",".join(METHODS), "--records", str(records)]):
-        wrong.append("the run failed")
+    for options in RUNS:
+        if c2rf(["bench", "run", *SIZES, *options, "--records", str(records)]):
+            wrong.append(f"the run with {' '.join(options)} failed")
     if c2rf(["bench", "report", "--records", str(records), "--out", str(folder / "report")]):
         wrong.append("the report failed")
     found, torn = read_records(records)
     if torn or len(found) != EXPECTED:
         wrong.append(f"{EXPECTED} records expected; found {len(found)}")
     wrong += [f"{r.data} {r.sample} {r.method}: {r.status}" for r in found if not r.solved]
-    for name in ("report.html", "report.md", "figure1.svg", "figure2.svg", "figure3.png"):
+    pages = [f"{page}.{kind}" for page in ("report", "quality") for kind in ("html", "md")]
+    for name in (*pages, "figure1.svg", "figure2.svg", "figure3.png", "ranks.svg", "settings.svg"):
         if not (folder / "report" / name).is_file():
             wrong.append(f"no {name} was written")
     return wrong

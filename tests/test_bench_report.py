@@ -19,6 +19,8 @@ from c2rf.bench.data import NAMES
 from c2rf.bench.figures import figure_gains
 from c2rf.bench.methods import METHODS
 from c2rf.bench.protocol import PROTOCOLS, sample_seed
+from c2rf.bench.quality import Quality
+from c2rf.bench.quality_figures import figure_ranks
 from c2rf.bench.records import Record, read_records
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import Table, quality_table, table_1, table_2
@@ -210,13 +212,16 @@ class Page(HTMLParser):
         self.references += [v or "" for k, v in attrs if k in ("src", "href", "srcset", "action")]
 
 
-def test_the_smoke_run_and_its_page_needs_nothing_from_anywhere(smoked: Path) -> None:
-    html = (smoked / "report" / "report.html").read_text()
+@pytest.mark.parametrize(("name", "pictures", "tables"), [("report", 3, 4), ("quality", 2, 8)])
+def test_the_smoke_run_and_its_pages_need_nothing_from_anywhere(
+    name: str, pictures: int, tables: int, smoked: Path
+) -> None:
+    html = (smoked / "report" / f"{name}.html").read_text()
     page = Page()
     page.feed(html)
     assert "script" not in page.tags
-    assert page.tags.count("img") == 3
-    assert page.tags.count("table") == 4
+    assert page.tags.count("img") == pictures
+    assert page.tags.count("table") == tables
     assert page.references
     assert all(re.match(r"#|data:", reference) for reference in page.references)
     assert not re.search(r"https?://|@import|url\(", html)
@@ -227,18 +232,27 @@ def test_all_methods_of_the_smoke_run_agree(smoked: Path) -> None:
     records, _ = read_records(smoked / "records.jsonl")
     proven = {}
     for found in records:
-        if METHODS[found.method].solves:
+        if METHODS[found.method].solves == "the paper's":
             proven.setdefault(found.seed, set()).add(found.eta)
     assert len(proven) == 8
     assert all(len(etas) == 1 for etas in proven.values())
 
 
-def test_the_page_opens_in_a_browser_without_a_complaint(smoked: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown_at_last"),
+    [
+        ("report", "Table 4. Median quality, simple random samples"),
+        ("quality", "(1+MCC)/2 in other settings"),
+    ],
+)
+def test_a_page_opens_in_a_browser_without_a_complaint(
+    name: str, shown_at_last: str, smoked: Path, tmp_path: Path
+) -> None:
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
         pytest.skip("there is no Chromium to open the page in")
-    page = (smoked / "report" / "report.html").as_uri()
+    page = (smoked / "report" / f"{name}.html").as_uri()
     # The page's own policy forbids any request; a forbidden one is a complaint on the console.
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
     quiet = ["--disable-background-networking", "--no-first-run", f"--user-data-dir={tmp_path}"]
@@ -250,7 +264,7 @@ def test_the_page_opens_in_a_browser_without_a_complaint(smoked: Path, tmp_path:
         check=True,
     )
     assert "CONSOLE" not in shown.stderr
-    assert "Table 4. Median quality, simple random samples" in shown.stdout
+    assert shown_at_last in shown.stdout
 
 
 def test_same_records_same_pictures(smoked: Path) -> None:
@@ -258,6 +272,9 @@ def test_same_records_same_pictures(smoked: Path) -> None:
     again = figure_gains(Results(records, "simple"), 3)
     assert again.svg == (smoked / "report" / "figure3.svg").read_bytes()
     assert again.png == (smoked / "report" / "figure3.png").read_bytes()
+    ranks = figure_ranks(Quality(Results(records, "biased")))
+    assert ranks is not None
+    assert ranks.svg == (smoked / "report" / "ranks.svg").read_bytes()
 
 
 def test_what_is_odd_about_records_is_told_and_harmless(
