@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from c2rf.bench import published
+from bench_records import record
 from c2rf.bench.checks import agreement, all_checks
 from c2rf.bench.data import NAMES
 from c2rf.bench.figures import figure_gains
 from c2rf.bench.methods import METHODS
-from c2rf.bench.protocol import PROTOCOLS, sample_seed
+from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import Quality
 from c2rf.bench.quality_figures import figure_ranks
-from c2rf.bench.records import Record, read_records
+from c2rf.bench.records import read_records
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import Table, quality_table, table_1, table_2
 from c2rf.cli import main
@@ -29,48 +29,6 @@ from c2rf.cli import main
 ROOT = Path(__file__).parent.parent
 HIGHS = Runner("p-c2rf", "highs")
 RF = Runner("rf")
-
-
-def record(data: str, sample: int, method: str, protocol: str = "biased", **changes) -> Record:
-    """A made-up record: solved in a second, as accurate as the paper's RF."""
-    solves = METHODS[method].solves
-    number = published.ids().get(data)
-    table = published.data_sets()
-    n_points, n_features = (
-        (100, 2) if number is None else map(int, table.loc[number, ["n_points", "n_features"]])
-    )
-    theirs = 0.5 if number is None else published.quality(protocol).loc[number, "accuracy"]["rf"]
-    filled = {
-        "protocol": PROTOCOLS[protocol],
-        "data": data,
-        "sample": sample,
-        "seed": sample_seed(0, protocol, data, sample),
-        "method": method,
-        "backend": "highs" if solves else None,
-        "time_limit": 60.0 if solves else None,
-        "n_points": n_points,
-        "n_features": n_features,
-        "n_rescaled": 0,
-        "n_labeled": 50,
-        "n_labeled_positive": 30,
-        "n_unlabeled": 950,
-        "n_positive": 400,
-        "patterns": 20,
-        "trees_merged": 0,
-        "fixed": 2,
-        "status": "optimal" if solves else "computed",
-        "eta": 3,
-        "bound": 3 if solves else None,
-        "accuracy": theirs / 100 if theirs > 1 else theirs,
-        "mcc": 0.2,
-        "nodes": 1,
-        "priorities": None,
-        "message": "",
-        "seconds": {"trees": 0.5, "solve": 0.5, "total": 1.0, "phases": {}},
-        "versions": {"c2rf": "0", "highs": "1.15"},
-        "machine": {"system": "Linux", "processor": "any", "cores": 2},
-    }
-    return Record(**{**filled, **changes})
 
 
 def seconds(total: float) -> dict[str, float]:

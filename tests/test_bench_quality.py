@@ -1,0 +1,227 @@
+"""The page on quality: numbers from records whose answers are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from bench_records import record
+from c2rf.bench.checks import goals
+from c2rf.bench.data import NAMES
+from c2rf.bench.protocol import PROTOCOLS
+from c2rf.bench.quality import COMPARED, Quality, Ranks, changed_settings
+from c2rf.bench.quality_figures import figure_ranks, figure_settings
+from c2rf.bench.quality_tables import (
+    against_table,
+    means_table,
+    samples_table,
+    scores_table,
+    settings_table,
+)
+from c2rf.bench.records import Record
+from c2rf.bench.report import quality_report, write_report
+from c2rf.bench.results import Results, Runner
+from c2rf.bench.tables import Table
+
+RF, TOP, TREES = (Runner(method) for method in ("rf", "top-lambda", "extra-trees-top"))
+USUAL = PROTOCOLS["biased"]
+
+
+def scored(scores: dict[str, dict[str, list[float]]], **changes: float) -> list[Record]:
+    """Records of methods on data sets with these accuracies in percent, a sample each."""
+    made = [
+        record(data, sample, method, accuracy=value / 100, mcc=value / 50 - 1)
+        for method, of in scores.items()
+        for data, values in of.items()
+        for sample, value in enumerate(values)
+    ]
+    return [replace(r, protocol=replace(USUAL, **changes)) for r in made]
+
+
+def quality(records: list[Record]) -> Quality:
+    return Quality(Results(records, "biased"))
+
+
+def cells(table: Table | None, name: str) -> list[str]:
+    """What stands in a row, without its name."""
+    assert table is not None
+    return next([c.text for c in row[1:]] for row in table.rows if row[0].text == name)
+
+
+def column(table: Table, title: str) -> list[str]:
+    place = [c.title for c in table.columns].index(title)
+    return [row[place].text for row in table.rows]
+
+
+# Means
+
+
+def test_means_are_of_data_sets_and_these_of_samples() -> None:
+    found = quality(scored({"rf": {"ring": [50, 60, 70], "churn": [80, 80, 80]}}))
+    assert found.mean(RF, "accuracy") == pytest.approx(70)
+    assert found.mean(RF, "mcc") == pytest.approx(70)  # made so
+    assert column(means_table(found), "mean AC") == ["70.0"]
+    assert cells(scores_table(found, "accuracy"), "ring") == ["60.0 ± 10.0"]
+
+
+def test_a_mean_of_fewer_data_sets_is_not_printed() -> None:
+    records = scored({"rf": {"ring": [50], "churn": [80]}, "top-lambda": {"churn": [90]}})
+    found = quality(records)
+    assert found.mean(TOP, "accuracy") is None
+    assert column(means_table(found), "mean AC") == ["65.0", "---"]
+    assert column(means_table(found), "data sets") == ["2 of 2", "1 of 2"]
+    assert cells(scores_table(found, "accuracy"), "ring") == ["50.0", "---"]
+    assert cells(against_table(found, "rf"), "ring") == ["---"]
+    assert cells(against_table(found, "rf"), "wins/ties/losses") == ["1/0/0"]
+    assert cells(samples_table(found), "top λ") == ["---", "---"]
+    failed = [replace(r, accuracy=None, mcc=None) if r.data == "ring" else r for r in records]
+    assert quality(failed).mean(RF, "accuracy") is None
+
+
+def test_each_sample_on_its_own() -> None:
+    found = quality(scored({"rf": {"ring": [50, 60], "churn": [70, 90]}}))
+    assert cells(samples_table(found), "RF")[:2] == ["60.00", "75.00"]
+
+
+# Wins, ties, losses
+
+
+def test_wins_ties_and_losses_compare_the_same_samples() -> None:
+    mine = {"ring": [60, 70], "churn": [80.4, 79.8], "magic": [50, 50], "adult": [70.5, 70.5]}
+    base = {"ring": [50, 64], "churn": [80, 80], "magic": [50, 52], "adult": [70, 70]}
+    table = against_table(quality(scored({"extra-trees-top": mine, "rf": base})), "rf")
+    assert cells(table, "ring") == ["+8.0 (+6.0 to +10.0)"]
+    assert cells(table, "churn") == ["+0.1 (-0.2 to +0.4)"]
+    assert cells(table, "magic") == ["-1.0 (-2.0 to +0.0)"]
+    assert cells(table, "wins/ties/losses") == ["1/2/1"]  # half a point is a tie
+    assert table is not None
+    assert [row[1].best for row in table.rows] == [False, False, False, True, False]
+    assert against_table(quality(scored({"rf": base})), "rf") is None
+    assert against_table(quality(scored({"rf": base})), "top-lambda") is None
+
+
+# Ranks
+
+
+def test_nemenyi_s_critical_difference_is_that_of_the_tables() -> None:
+    # q at 0.05 for k = 5 and 10 methods: 2.728 and 3.164 (Demsar 2006, Table 5)
+    for k, q in ((5, 2.728), (10, 3.164)):
+        scores = np.random.default_rng(0).normal(size=(13, k))
+        ranks = Ranks([Runner(name) for name in COMPARED[:k]], scores)
+        assert ranks.critical_difference == pytest.approx(q * np.sqrt(k * (k + 1) / 78), abs=2e-3)
+
+
+@given(st.integers(3, 8), st.integers(2, 9), st.integers(0, 999))
+def test_bars_join_what_cannot_be_told_apart(k: int, n: int, seed: int) -> None:
+    scores = np.random.default_rng(seed).integers(0, 5, (n, k)).astype(float)
+    ranks = Ranks([Runner(name) for name in COMPARED[:k]], scores)
+    np.testing.assert_allclose(ranks.average, np.mean([rankdata(-row) for row in scores], axis=0))
+    bars = ranks.cliques()
+    for one in ranks.average:
+        for other in ranks.average:
+            if one < other:
+                joined = any(start <= one and other <= end for start, end in bars)
+                assert joined == (other <= one + ranks.critical_difference)
+    assert not any(a != b and a[0] <= b[0] and b[1] <= a[1] for a in bars for b in bars)
+
+
+def test_equal_methods_share_their_rank() -> None:
+    ranks = Ranks([RF, TOP, TREES], np.ones((4, 3)))
+    assert ranks.average.tolist() == [2, 2, 2]
+    assert ranks.p_value == 1
+    assert ranks.cliques() == []
+
+
+def test_only_methods_with_all_data_sets_are_ranked() -> None:
+    both = {"ring": [50.0], "churn": [60.0]}
+    methods = dict.fromkeys(("rf", "top-lambda", "extra-trees-top"), both)
+    found = quality(scored({**methods, "self-training": {"ring": [99.0]}}))
+    ranks = found.ranks("accuracy")
+    assert ranks is not None
+    assert ranks.runners == [RF, TOP, TREES]
+    picture = figure_ranks(found)
+    assert picture is not None
+    assert picture.note.endswith("scores are missing: extra trees, self-training.")
+    assert figure_ranks(quality(scored(dict.fromkeys(("rf", "top-lambda"), both)))) is None
+
+
+# Settings
+
+
+def test_what_a_setting_costs_is_measured_on_the_same_samples() -> None:
+    usual = {"ring": [50.0, 60.0, 70.0], "churn": [80.0, 80.0, 80.0], "magic": [1.0, 1.0, 1.0]}
+    records = scored({"rf": usual, "top-lambda": usual})
+    records += scored({"rf": {"ring": [45.0], "churn": [81.0]}}, total_error=-0.2)
+    records += scored({"rf": {"ring": [48.0]}, "top-lambda": {"ring": [52.0]}}, fraction=0.005)
+    records += scored({"rf": {"ring": [0.0]}}, fraction=0.05, total_error=0.2)  # two things at once
+    records += scored({"rf": {"ring": [0.0]}}, depth=3)  # not one of the settings
+    found = quality(records)
+    settings = changed_settings(records, USUAL)
+    assert [s.title for s in settings] == ["0.5 % labeled", "λ off by -20 %"]
+    table = settings_table(found, settings, "accuracy")
+    assert cells(table, "RF") == ["48.0 (-2.0)", "63.0 (-2.0)"]
+    assert cells(table, "top λ") == ["52.0 (+2.0)", "---"]
+    assert table is not None
+    assert "λ off by -20 %: churn, ring" in table.note
+    assert figure_settings(found, settings) is not None
+
+
+def test_without_other_settings_there_is_nothing_to_tell() -> None:
+    records = scored({"rf": {"ring": [50.0]}})
+    found = quality(records)
+    assert changed_settings(records, USUAL) == []
+    assert settings_table(found, [], "accuracy") is None
+    assert figure_settings(found, []) is None
+
+
+# Goals
+
+
+def of_all(**accuracies: float) -> list[Record]:
+    named = {name.replace("_", "-"): value for name, value in accuracies.items()}
+    records = scored({m: {d: [value] for d in NAMES} for m, value in named.items()})
+    return [replace(r, eta=0) for r in records]
+
+
+def test_goals_are_checked_on_all_data_sets_only() -> None:
+    records = of_all(known_totals=90, extra_trees_top=87, c2rf_offset=81)
+    checks = {check.statement: check for check in goals(quality(records))}
+    assert [check.holds for check in checks.values()] == [True, False, True, True]
+    fewer = [check.statement for check in goals(quality(records[1:]))]  # one of known-totals less
+    assert [statement.split(":")[0] for statement in fewer] == [
+        "C²RF with offset",
+        "Totals are met exactly by top-lambda, extra-trees-top, extra-trees-refit, known-totals",
+    ]
+    assert not list(goals(quality([replace(r, data=f"my-{r.data}") for r in records])))
+
+
+def test_a_data_set_far_behind_and_a_missed_total_are_named() -> None:
+    records = of_all(known_totals=90, extra_trees_top=87)
+    worse = [
+        replace(r, accuracy=0.859, eta=3) if (r.data, r.method) == ("ring", "known-totals") else r
+        for r in records
+    ]
+    *_, behind, missed = goals(quality(worse))
+    assert not behind.holds
+    assert behind.detail.startswith("-1.10 on ring")
+    assert not missed.holds
+    assert missed.detail.endswith("known-totals on ring 0 by 3")
+
+
+# The page
+
+
+def test_records_of_the_simple_protocol_alone_have_a_page_too(tmp_path: Path) -> None:
+    records = [record("ring", k, m, "simple") for k in range(2) for m in ("rf", "known-totals")]
+    report = quality_report(records)
+    assert "Protocol simple" in report.summary[0]
+    files = write_report(records, tmp_path)
+    assert {"report.html", "quality.html", "quality.md"} <= {file.name for file in files}
+    assert "| known totals | known-totals |" in (tmp_path / "quality.md").read_text()
+    assert "known totals" not in (tmp_path / "report.md").read_text()
