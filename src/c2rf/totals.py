@@ -87,7 +87,13 @@ points; correct them, or set totals_policy="scale" to have them rescaled
     _check_names(totals, group_totals, labels, names)
     overall = _row(totals or {}, labels, n_points, "totals", policy)
     rows = [
-        _row((group_totals or {}).get(name, {}), labels, int(size), f"group {name!r}", policy)
+        _row(
+            (group_totals or {}).get(name, {}),
+            labels,
+            int(size),
+            f"group_totals of {name!r}",
+            policy,
+        )
         for name, size in zip(names, sizes, strict=True)
     ]
     bounds = Bounds(
@@ -153,17 +159,31 @@ def _row(said: Mapping[Any, Any], labels: list[Any], n: int, where: str, policy:
         raise InputError(_sums(low, high, n, ranges, where))
     if high.sum() == 0:
         raise InputError(f"{where} has only zeros, which cannot be scaled to the {n} points")
-    scaled = low if low.sum() > n else high
-    counts = largest_remainder(scaled * (n / scaled.sum()), n)
+    row = _scaled(low, high, n, np.array([label in said for label in labels]))
     warnings.warn(
-        f"{where} adds up to {scaled.sum():g}, but there are {n} points: scaled to "
-        f"{_pairs(labels, counts)}",
+        f"{where} add up to {_misfit(low, high, n):g}, but there are {n} points: scaled to "
+        f"{_spans(labels, row.lower, row.upper)}",
         UserWarning,
         stacklevel=2,
     )
-    if scaled is low:
-        return _Row(counts, np.maximum(counts, np.floor(high).astype(np.int64)))
-    return _Row(np.minimum(counts, np.ceil(low).astype(np.int64)), counts)
+    return row
+
+
+def _scaled(low: Floats, high: Floats, n: int, said: NDArray[np.bool_]) -> _Row:
+    """Multiply what was said by what makes it add up; a single number stays a single number."""
+    factor = n / _misfit(low, high, n)
+    if low.sum() > n:
+        lower = largest_remainder(low * factor, n)
+        upper = np.maximum(lower, np.floor(high * factor + _SLACK).astype(np.int64))
+        return _Row(lower, np.where(low == high, lower, np.where(said, upper, n)))
+    upper = largest_remainder(high * factor, n)
+    lower = np.minimum(upper, np.ceil(low * factor - _SLACK).astype(np.int64))
+    return _Row(np.where(low == high, upper, lower), upper)
+
+
+def _misfit(low: Floats, high: Floats, n: int) -> float:
+    """Return the sum that is not the number of points."""
+    return float(low.sum() if low.sum() > n else high.sum())
 
 
 def _adds_up(low: Floats, high: Floats, n: int, rates: NDArray[np.bool_]) -> bool:
@@ -287,11 +307,13 @@ def _give_way(bounds: Bounds, labels: list[Any]) -> Bounds:
     most = np.minimum(bounds.group_upper, bounds.group_sizes[:, None]).sum(axis=0)
     least = bounds.group_lower.sum(axis=0)
     lower, upper = np.clip(bounds.lower, least, most), np.clip(bounds.upper, least, most)
+    single = lower == upper
     if lower.sum() > bounds.n_points:
         lower = _shrunk(lower, least, bounds.n_points)
-    if upper.sum() < bounds.n_points:
+        upper = np.where(single, lower, upper)
+    elif upper.sum() < bounds.n_points:
         upper = most - _shrunk(most - upper, 0 * most, int(most.sum()) - bounds.n_points)
-    upper = np.maximum(lower, upper)
+        lower = np.where(single, upper, lower)
     warnings.warn(
         "totals contradict group_totals: the group totals are kept, and the totals moved from "
         f"{_spans(labels, bounds.lower, bounds.upper)} to {_spans(labels, lower, upper)}",
@@ -312,8 +334,10 @@ def _shrunk(values: Ints, least: Ints, total: int) -> Ints:
 def _sums(low: Floats, high: Floats, n: int, ranges: dict[Any, _Range], where: str) -> str:
     said = ", ".join(f"{label!r}: {found.written!r}" for label, found in ranges.items())
     most = "" if np.array_equal(low, high) else "at least " if low.sum() > n else "at most "
-    found = low.sum() if low.sum() > n else high.sum()
-    return f"{where} add up to {most}{found:g} ({said}), but there are {n} points; {_SCALE_HINT}"
+    return (
+        f"{where} add up to {most}{_misfit(low, high, n):g} ({said}), but there are {n} points; "
+        f"{_SCALE_HINT}"
+    )
 
 
 def _explained(conflict: Conflict, labels: list[Any], groups: list[Any]) -> str:

@@ -6,7 +6,7 @@ one per class (and group): every point is where its score + offset is largest, b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,17 @@ from sklearn.utils import check_random_state
 
 from c2rf.exceptions import InputError
 from c2rf.transport.bounds import Bounds, Conflict, find_conflict
-from c2rf.transport.paths import Codes, augment
-from c2rf.transport.residual import Floats, Ints, Residual
-from c2rf.transport.selection import select
+from c2rf.transport.direct import (
+    label,
+    least_losses,
+    n_ties,
+    offsets_of,
+    sizes_of,
+    tightened,
+)
+from c2rf.transport.large import LARGE, label_large
+from c2rf.transport.paths import Codes
+from c2rf.transport.residual import Floats, Ints
 
 __all__ = [
     "Assignment",
@@ -25,6 +33,7 @@ __all__ = [
     "Conflict",
     "assign",
     "find_conflict",
+    "least_losses",
     "log_scores",
     "zero_floor",
 ]
@@ -99,20 +108,18 @@ def assign(
     n_points, n_classes = table.shape
     codes = np.zeros(n_points, dtype=np.intp) if groups is None else np.asarray(groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    rng = np.random.default_rng(seed)
-    cells = _tightened(bounds)
-    jitter = JITTER * (float(np.abs(table).max()) or 1.0)
-    if n_classes == 2:
-        labels = select(table[:, 1] - table[:, 0], codes, cells, rng)
+    cells = tightened(bounds)
+    jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
+    if n_points > LARGE:
+        labels, counts, losses = label_large(table, codes, cells, jitter, seed)
     else:
-        labels = _many(table + jitter * rng.random(table.shape), codes, cells, jitter * 2**-5, rng)
-    counts = _counts(labels, codes, cells)
-    return Assignment(
-        labels,
-        _offsets(table, codes, labels, cells, counts, 4 * jitter),
-        counts,
-        float(table[np.arange(n_points), labels].sum()),
-    )
+        rng = np.random.default_rng(seed)
+        ties = rng.random((n_points, n_ties(n_classes)))
+        labels = label(table, ties, codes, cells, jitter, rng)
+        counts = sizes_of(labels, codes, cells)
+        losses = least_losses(table, codes, labels, cells.n_groups)
+    offsets = offsets_of(losses, cells, counts, 4 * jitter)
+    return Assignment(labels, offsets, counts, _total(table, labels))
 
 
 def log_scores(probabilities: ArrayLike, floor: float | None = None) -> Floats:
@@ -156,88 +163,18 @@ def _finite(scores: Floats) -> Floats:
         raise InputError(
             f"scores must be a table of points by classes; found the shape {scores.shape}"
         )
+    finite = np.isfinite(scores)
+    if finite.all():
+        return scores
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise InputError("scores must be numbers or -inf; found NaN or inf")
-    known = scores[np.isfinite(scores)]
-    if len(known) == scores.size:
-        return scores
+    known = scores[finite]
     least, most = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    return np.where(np.isfinite(scores), scores, 2 * least - most - 1)
+    return np.where(finite, scores, 2 * least - most - 1)
 
 
-def _tightened(bounds: Bounds) -> Bounds:
-    """Return the same bounds without more than there are points."""
-    return replace(
-        bounds,
-        upper=np.minimum(bounds.upper, bounds.n_points),
-        group_upper=np.minimum(bounds.group_upper, bounds.group_sizes[:, None]),
-    )
-
-
-def _many(
-    scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
-) -> Codes:
-    """Label points of more than two classes: group by group unless overall bounds couple them."""
-    if bounds.couple():
-        merged, member = _merged(bounds)
-        return augment(scores, member[groups], merged, tolerance, rng)
-    labels = np.empty(len(scores), dtype=np.intp)
-    order = np.argsort(groups, kind="stable")
-    for g, rows in enumerate(np.split(order, np.cumsum(bounds.group_sizes)[:-1])):
-        one = np.zeros(len(rows), dtype=np.intp)
-        labels[rows] = augment(scores[rows], one, bounds.of_group(g), tolerance, rng)
-    return labels
-
-
-def _merged(bounds: Bounds) -> tuple[Bounds, Codes]:
-    """Make one group of all that have no bounds of their own; return the new group of each."""
-    sizes = bounds.group_sizes
-    free = (bounds.group_lower <= 0).all(axis=1)
-    free &= (bounds.group_upper >= sizes[:, None]).all(axis=1)
-    bound = np.flatnonzero(~free)
-    member = np.full(bounds.n_groups, len(bound))
-    member[bound] = np.arange(len(bound))
-    rest = int(sizes[free].sum())
-    keep = slice(None if rest else len(bound))
-    lower = np.vstack([bounds.group_lower[bound], np.zeros_like(bounds.lower)])[keep]
-    upper = np.vstack([bounds.group_upper[bound], np.full_like(bounds.upper, rest)])[keep]
-    merged = Bounds(bounds.lower, bounds.upper, lower, upper, np.append(sizes[bound], rest)[keep])
-    return merged, member
-
-
-def _counts(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
-    shape = bounds.group_lower.shape
-    found = np.bincount(groups * shape[1] + labels, minlength=shape[0] * shape[1])
-    return found.reshape(shape)
-
-
-def _offsets(
-    scores: Floats, groups: Codes, labels: Codes, bounds: Bounds, counts: Ints, tolerance: float
-) -> Floats:
-    """Return the offsets of every group."""
-    losses = least_losses(scores, groups, labels, bounds.n_groups)
-    if bounds.couple():
-        residual = Residual(losses, bounds, tolerance)
-        residual.open_arcs(counts, counts.sum(axis=0))
-        return residual.offsets()
-    offsets = np.empty(counts.shape)
-    for g in range(bounds.n_groups):
-        residual = Residual(losses[g : g + 1], bounds.of_group(g), tolerance)
-        residual.open_arcs(counts[g : g + 1], counts[g])
-        offsets[g] = residual.offsets()[0]
-    return offsets
-
-
-def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
-    """Return the least that a point of each group and class would lose in each other class.
-
-    Of chunks of points these tables are merged by their minimum.
-    """
-    n_classes = scores.shape[1]
-    losses = np.full((n_groups, n_classes, n_classes), np.inf)
-    for a in range(n_classes):
-        rows = np.flatnonzero(labels == a)
-        for b in range(n_classes):
-            if b != a:
-                np.minimum.at(losses[:, a, b], groups[rows], scores[rows, a] - scores[rows, b])
-    return losses
+def _total(scores: Floats, labels: Codes, block: int = 1 << 16) -> float:
+    """Return the sum of the scores that the labels choose."""
+    starts = range(0, len(scores), block)
+    parts = ((scores[k : k + block], labels[k : k + block, None]) for k in starts)
+    return float(sum(np.take_along_axis(table, said, axis=1).sum() for table, said in parts))

@@ -84,9 +84,9 @@ class Conflict:
     Parameters
     ----------
     groups : ndarray of bool, shape (n_groups,)
-        The groups whose points are concerned.
+        The groups whose bounds are involved.
     classes : ndarray of bool, shape (n_classes,)
-        The classes whose overall bounds are concerned.
+        The classes whose overall bounds are involved.
     crowded : bool
         True: so many points must be in these classes, but their upper bounds have less room.
         False: these classes' lower bounds want so many points, but fewer can be in them.
@@ -153,14 +153,25 @@ def _network(bounds: Bounds) -> tuple[csr_array, int, int]:
 
 
 def _violated(bounds: Bounds, groups: Bools, classes: Bools) -> Conflict:
-    """Say in which of its two forms the condition fails for these groups and classes."""
+    """Say how the condition fails for these groups and classes, in the form of fewer classes."""
     high = np.minimum(bounds.group_upper, bounds.n_points)
-    low_inside = int(bounds.group_lower[np.ix_(~groups, classes)].sum())
-    high_outside = int(high[np.ix_(groups, ~classes)].sum())
-    must = int(bounds.group_sizes[groups].sum()) + low_inside - high_outside
-    can = int(bounds.upper[classes].sum())
-    if must > can:
-        return Conflict(groups, classes, True, must, can)
-    must = int(bounds.lower[~classes].sum())
-    can = int(bounds.group_sizes[~groups].sum()) + high_outside - low_inside
-    return Conflict(~groups, ~classes, False, must, can)
+    low_inside = bounds.group_lower * (~groups[:, None] & classes)
+    high_outside = high * (groups[:, None] & ~classes)
+    involved = groups | low_inside.any(axis=1)
+    surplus = int(low_inside.sum() - high_outside.sum())
+    crowded = Conflict(
+        involved,
+        classes,
+        True,
+        must=int(bounds.group_sizes[groups].sum()) + surplus,
+        can=int(bounds.upper[classes].sum()),
+    )
+    empty = Conflict(
+        involved,
+        ~classes,
+        False,
+        must=int(bounds.lower[~classes].sum()),
+        can=int(bounds.group_sizes[~groups].sum()) - surplus,
+    )
+    told = [conflict for conflict in (crowded, empty) if conflict.must > conflict.can]
+    return min(told, key=lambda conflict: conflict.classes.sum())

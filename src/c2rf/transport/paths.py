@@ -45,8 +45,8 @@ def augment(
     order = rng.permutation(len(scores))
     for n_sampled in _sample_sizes(len(scores)):
         rows = _sample(order, groups, bounds, n_sampled)
-        shrunk = _shrunk(bounds, groups[rows])
-        sample = _Assignment(scores[rows], groups[rows], shrunk, tolerance, prices)
+        small = shrunk(bounds, groups[rows])
+        sample = _Assignment(scores[rows], groups[rows], small, tolerance, prices)
         sample.run()  # Its bounds are rounded; should they be impossible, prices will still do.
         prices = sample.residual.prices()
     full = _Assignment(scores, groups, bounds, tolerance, prices)
@@ -247,7 +247,7 @@ def _sample(order: Codes, groups: Codes, bounds: Bounds, n_sampled: int) -> Code
     return by_group[rank < np.repeat(taken, sizes)]
 
 
-def _shrunk(bounds: Bounds, groups: Codes) -> Bounds:
+def shrunk(bounds: Bounds, groups: Codes) -> Bounds:
     """Return the bounds in proportion to a sample, rounded to the outside."""
     sizes = np.bincount(groups, minlength=bounds.n_groups)
     share = (sizes / np.maximum(bounds.group_sizes, 1))[:, None]

@@ -13,7 +13,7 @@ from c2rf.transport.paths import Codes
 from c2rf.transport.residual import Floats
 
 
-def select(gains: Floats, groups: Codes, bounds: Bounds, rng: np.random.Generator) -> Codes:
+def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
     """Return the class, 0 or 1, of each point, with the highest total gain of those in 1.
 
     Parameters
@@ -24,20 +24,20 @@ def select(gains: Floats, groups: Codes, bounds: Bounds, rng: np.random.Generato
         The group of each point.
     bounds : Bounds
         They can be met.
-    rng : Generator
-        Decides between equal gains.
+    ties : ndarray of shape (n_points,)
+        Random numbers: of equal gains the smallest number comes first.
 
     Examples
     --------
     >>> gains, groups = np.array([0.5, 2.0, -1.0, -3.0]), np.zeros(4, dtype=int)
     >>> bounds = Bounds.overall([0, 3], [4, 4], 4)
-    >>> select(gains, groups, bounds, np.random.default_rng(0))
+    >>> select(gains, groups, bounds, np.zeros(4))
     array([1, 1, 1, 0])
     """
     sizes, n_points = bounds.group_sizes, len(gains)
     must = np.maximum(bounds.group_lower[:, 1], sizes - bounds.group_upper[:, 0])
     may = np.minimum(bounds.group_upper[:, 1], sizes - bounds.group_lower[:, 0])
-    order = np.lexsort((rng.random(n_points), -gains))
+    order = np.lexsort((ties, -gains))
     by_group = order[np.argsort(groups[order], kind="stable")]
     rank = np.empty(n_points, dtype=np.int64)
     rank[by_group] = np.arange(n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
