@@ -35,10 +35,10 @@ def make_content(facts: Facts) -> Page:
 
 def _lead(facts: Facts) -> str:
     off = _off(facts)
-    met = "which is exactly" if off == 0 else f"which is {off:,} away from"
+    met = "exactly" if off == 0 else f"{off:,} away from"
     return (
-        f"{count(facts.n, 'row')} got a label of {quoted(facts.target)}: "
-        f"{_amounts(facts)}; {met} what was known."
+        f"{count(facts.n, 'row')} got a label of {quoted(facts.target)}: {_amounts(facts)}. "
+        f"That is {met} what was known."
     )
 
 
