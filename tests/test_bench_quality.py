@@ -220,7 +220,7 @@ def test_a_data_set_far_behind_and_a_missed_total_are_named() -> None:
 def test_records_of_the_simple_protocol_alone_have_a_page_too(tmp_path: Path) -> None:
     records = [record("ring", k, m, "simple") for k in range(2) for m in ("rf", "known-totals")]
     report = quality_report(records)
-    assert "Protocol simple" in report.summary[0]
+    assert report.summary[0].startswith("Protocol simple: 1 data sets, 2 samples")
     files = write_report(records, tmp_path)
     assert {"report.html", "quality.html", "quality.md"} <= {file.name for file in files}
     assert "| known totals | known-totals |" in (tmp_path / "quality.md").read_text()

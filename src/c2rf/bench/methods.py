@@ -16,6 +16,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 import c2rf
 from c2rf import baselines
 from c2rf.bench.protocol import Labels, Sample
+from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.exceptions import InputError
 from c2rf.problem import Floats
 
@@ -128,8 +129,6 @@ def _self_training(sample: Sample) -> Labels:
 
 
 def _known_totals(sample: Sample, **options: Any) -> Labels:
-    from c2rf.estimators.known_totals import KnownTotalsClassifier
-
     X, y, X_unlabeled, n_positive = _known(sample)
     classifier = KnownTotalsClassifier(**options, random_state=sample.seed)
     classifier.fit(X, y, X_unlabeled=X_unlabeled, totals={1: n_positive})

@@ -14,16 +14,15 @@ _METHOD = Column("method", text=True)
 _DATA_SET = Column("data set", text=True)
 
 
-def about(quality: Quality) -> str:
-    """Say what every table of the page has in common."""
-    return (
-        "A method sees the labeled points, the features of the others and the total, never a true "
-        "label of a point that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
-        "correlation as the paper prints it, both in percent, on the unlabeled points; scores of "
-        "a data set are means over its samples, and samples are the same for all methods. "
-        f'"{UNSOLVED}" stands where records are missing, so that no mean is of other data sets '
-        "than its neighbours; a data set counts where more than half of its samples have a score."
-    )
+ABOUT = (
+    "A method sees the labeled points, the features of the others and the total, never a true "
+    "label of a point that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
+    "correlation as the paper prints it, both in percent, on the unlabeled points; scores of a "
+    "data set are means over its samples, and samples are the same for all methods. "
+    f'"{UNSOLVED}" stands where records are missing, so that no mean is of other data sets than '
+    "its neighbours; a data set counts where more than half of its samples have a score."
+)
+"""What all tables of the page have in common."""
 
 
 def means_table(quality: Quality) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.quality import METRICS, Quality, changed_settings
 from c2rf.bench.quality_tables import (
-    about,
+    ABOUT,
     against_table,
     means_table,
     samples_table,
@@ -125,7 +125,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         figure_settings(quality, changed),
         *(settings_table(quality, changed, metric) for metric in METRICS),
     ]
-    summary = [*_summary(results.records, [results]), about(quality)]
+    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), ABOUT]
     there = [part for part in parts if part is not None]
     return Report("Which method labels best?", summary, list(goals(quality)), there)
 
@@ -135,23 +135,30 @@ def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[st
     sentences = []
     for results in protocols:
         asked = results.protocol
-        samples = sum(results.n_samples(data) for data in results.data_sets)
-        sentences.append(
-            f"Protocol {asked.name}: {len(results.data_sets)} data sets, {samples} samples, "
-            f"{len(results.records)} records; {_drawn(asked)}; {caps(results)} "
-            "(the paper: 7200 s)."
-        )
+        sentences.append(f"{_what_ran(results)} (the paper: 7200 s).")
         if asked != PROTOCOLS[asked.name]:
             sentences.append(
                 "This is not the paper's protocol, whose figures stand beside these all the same: "
                 f"there {_drawn(PROTOCOLS[asked.name])}."
             )
+    return [*sentences, *_how_it_went(records)]
+
+
+def _what_ran(results: Results) -> str:
+    samples = sum(results.n_samples(data) for data in results.data_sets)
+    return (
+        f"Protocol {results.protocol.name}: {len(results.data_sets)} data sets, {samples} samples, "
+        f"{len(results.records)} records; {_drawn(results.protocol)}; {caps(results)}"
+    )
+
+
+def _how_it_went(records: Sequence[Record]) -> Iterator[str]:
     failures = [r for r in records if r.status in ("failed", "none")]
     if failures:
         reasons = sorted({r.message.split(";")[0][:160] for r in failures if r.message})
-        sentences.append(f"{len(failures)} records hold no labels: {'; '.join(reasons)}.")
-    sentences.append(f"Machine: {machines(records)}.")
-    return sentences
+        yield f"{len(failures)} records hold no labels: {'; '.join(reasons)}."
+    if records:
+        yield f"Machine: {machines(records)}."
 
 
 def _drawn(protocol: Protocol) -> str:

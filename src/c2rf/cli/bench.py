@@ -216,10 +216,11 @@ def report(
     ] = Path("bench-report"),
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the paper's tables and figures from records, with the paper's figures beside ours.
+    """Write the paper's tables and figures from records, and a page on which method labels best.
 
-    FOLDER gets report.html (one file that needs no other), report.md, and the figures as SVG and
-    PNG.
+    FOLDER gets report.html, with the paper's figures beside ours, and quality.html, with means,
+    ranks, wins and losses of all methods and what other settings cost: each one file that needs no
+    other. Also both as Markdown, and the figures as SVG and PNG.
     """
     from c2rf.bench.records import read_records
     from c2rf.bench.report import write_report
