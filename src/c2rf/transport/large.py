@@ -1,0 +1,225 @@
+"""Very many points: almost all are far from any border, and only the others are assigned.
+
+The offsets of a sample say where the borders between the classes are, up to the error of a sample.
+Points farther away than that keep their class; the others are assigned exactly, within what the
+bounds leave them. That the whole is optimal is checked in the residual network of all points, and
+if it is not, more points count as near. Scores are read block by block: they may be on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from c2rf.transport.bounds import Bounds, find_conflict
+from c2rf.transport.direct import (
+    is_optimal,
+    label,
+    least_losses,
+    n_ties,
+    networks,
+    offsets_of,
+    sizes_of,
+    tightened,
+)
+from c2rf.transport.paths import Codes, shrunk
+from c2rf.transport.residual import Floats, Ints
+
+LARGE = 1 << 18
+"""With more points than this, those far from all borders are set apart."""
+
+_SAMPLE = 1 << 16
+_SAMPLE_PER_GROUP = 1 << 9
+_BLOCK = 1 << 16
+# A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
+# two sides of a border, and several deviations on each are near.
+_NEAR = 8.0
+_WIDEN = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Borders:
+    """Offsets of each group, and up to which margin its points are near a border."""
+
+    offsets: Floats
+    horizons: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Labels of the points far from the borders, their sizes and losses, and the other points."""
+
+    labels: Codes
+    counts: Ints
+    losses: Floats
+    rows: Codes
+    scores: Floats
+    ties: Floats
+    groups: Codes
+
+
+def label_large(
+    scores: Floats, groups: Codes, bounds: Bounds, jitter: float, seed: int
+) -> tuple[Codes, Ints, Floats]:
+    """Return the classes with the highest total score that meet the bounds.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_points, n_classes)
+        Finite scores; they may be mapped from disk.
+    groups : ndarray of int, shape (n_points,)
+        The group of each point.
+    bounds : Bounds
+        They can be met.
+    jitter : float
+        See :func:`c2rf.transport.direct.label`.
+    seed : int
+        Of all random numbers.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n_points,)
+        Class of each point, in the smallest type that holds it.
+    counts : ndarray of int, shape (n_groups, n_classes)
+        Sizes of the classes.
+    losses : ndarray of shape (n_groups, n_classes, n_classes)
+        See :func:`c2rf.transport.direct.least_losses`.
+    """
+    rows = _sampled_rows(len(scores), bounds.n_groups, seed)
+    sample, members = scores[rows], groups[rows]
+    offsets = _sample_offsets(sample, members, bounds, jitter, seed)
+    margins = _margins(sample + offsets[members])
+    widened = 1.0
+    while True:
+        horizons = _horizons(margins, members, bounds.n_groups, _NEAR * widened)
+        split = _split(scores, groups, _Borders(offsets, horizons), seed)
+        found = _finish(split, bounds, jitter, seed)
+        if found is not None:
+            return found
+        widened *= _WIDEN
+
+
+def _sampled_rows(n_points: int, n_groups: int, seed: int) -> Codes:
+    size = min(n_points // 4, max(_SAMPLE, _SAMPLE_PER_GROUP * n_groups))
+    return np.sort(np.random.default_rng([seed, 1]).choice(n_points, size, replace=False))
+
+
+def _sample_offsets(
+    scores: Floats, groups: Codes, bounds: Bounds, jitter: float, seed: int
+) -> Floats:
+    """Return the offsets of each group by a sample; zero where there is none of it."""
+    offsets = np.zeros(bounds.group_lower.shape)
+    there, codes = np.unique(groups, return_inverse=True)
+    small = _of_groups(shrunk(bounds, groups), there)
+    if find_conflict(small) is not None:  # by chance the groups are not as large as they should be
+        free = np.full_like(small.upper, small.n_points)
+        small = replace(small, lower=np.zeros_like(free), upper=free)
+    if find_conflict(small) is not None:
+        return offsets
+    small = tightened(small)
+    rng = np.random.default_rng([seed, 2])
+    ties = rng.random((len(scores), n_ties(scores.shape[1])))
+    labels = label(scores, ties, codes, small, jitter, rng)
+    losses = least_losses(scores, codes, labels, len(there))
+    offsets[there] = offsets_of(losses, small, sizes_of(labels, codes, small), 4 * jitter)
+    return offsets
+
+
+def _of_groups(bounds: Bounds, there: Codes) -> Bounds:
+    """Return the bounds of some of the groups."""
+    inner = bounds.group_lower[there], bounds.group_upper[there], bounds.group_sizes[there]
+    return Bounds(bounds.lower, bounds.upper, *inner)
+
+
+def _horizons(margins: Floats, groups: Codes, n_groups: int, near: float) -> Floats:
+    """Return the margins within which the border of each group may be; infinite if unknown."""
+    horizons = np.full(n_groups, np.inf)
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
+    for g in range(n_groups):
+        own = margins[order[ends[g] : ends[g + 1]]]
+        share = near / max(1, len(own)) ** 0.5
+        if share < 1:
+            horizons[g] = np.quantile(own, share, method="higher")
+    return horizons
+
+
+def _margins(values: Floats) -> Floats:
+    """Return by how much the largest value of each row exceeds the next."""
+    if values.shape[1] == 2:
+        return np.abs(values[:, 1] - values[:, 0])
+    two = np.partition(values, -2, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
+
+
+def _blocks(n_points: int) -> Iterator[slice]:
+    return (slice(k, min(k + _BLOCK, n_points)) for k in range(0, n_points, _BLOCK))
+
+
+def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int) -> _Split:
+    """Label the points far from the borders, and gather the others."""
+    n_points, n_classes = scores.shape
+    n_groups = len(borders.offsets)
+    labels: Codes = np.empty(n_points, dtype=np.min_scalar_type(n_classes - 1))
+    counts = np.zeros((n_groups, n_classes), dtype=np.int64)
+    losses = np.full((n_groups, n_classes, n_classes), np.inf)
+    rng = np.random.default_rng(seed)
+    parts = []
+    for rows in _blocks(n_points):
+        table, members = np.asarray(scores[rows]), groups[rows]
+        # Block by block these are the numbers that all rows would get at once.
+        ties = rng.random((len(table), n_ties(n_classes)))
+        values = table + borders.offsets[members]
+        best = values.argmax(axis=1)
+        labels[rows] = best
+        near = _margins(values) <= borders.horizons[members]
+        kept, far = np.flatnonzero(near), np.flatnonzero(~near)
+        parts.append((rows.start + kept, table[kept], ties[kept], members[kept]))
+        cells = members[far] * n_classes + best[far]
+        counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
+        lost = least_losses(table[far], members[far], best[far], n_groups)
+        np.minimum(losses, lost, out=losses)
+    return _Split(labels, counts, losses, *map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _finish(
+    split: _Split, bounds: Bounds, jitter: float, seed: int
+) -> tuple[Codes, Ints, Floats] | None:
+    """Assign the points near the borders; None if they cannot make the whole optimal."""
+    there, codes = np.unique(split.groups, return_inverse=True)
+    left = _left(bounds, split.counts)
+    if left is None:
+        return None
+    labels, counts, losses = split.labels, split.counts, split.losses
+    strict = losses - 8 * jitter  # a point that was set apart must not even be tied
+    if len(there):
+        rest = _of_groups(left, there)
+        if find_conflict(rest) is not None:
+            return None
+        rng = np.random.default_rng([seed, 3])
+        found = label(split.scores, split.ties, codes, tightened(rest), jitter, rng)
+        labels[split.rows] = found
+        counts = counts + sizes_of(found, split.groups, bounds)
+        lost = least_losses(split.scores, split.groups, found, bounds.n_groups)
+        losses, strict = np.minimum(losses, lost), np.minimum(strict, lost)
+    if all(is_optimal(network) for network in networks(strict, bounds, counts, 4 * jitter)):
+        return labels, counts, losses
+    return None
+
+
+def _left(bounds: Bounds, counts: Ints) -> Bounds | None:
+    """Return the bounds that are left for other points; None if some are exceeded already."""
+    total = counts.sum(axis=0)
+    left = Bounds(
+        np.maximum(bounds.lower - total, 0),
+        bounds.upper - total,
+        np.maximum(bounds.group_lower - counts, 0),
+        bounds.group_upper - counts,
+        bounds.group_sizes - counts.sum(axis=1),
+    )
+    full = left.group_sizes == 0
+    if (left.upper < 0).any() or (left.group_upper < 0).any() or left.group_lower[full].any():
+        return None
+    return left
