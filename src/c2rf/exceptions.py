@@ -36,3 +36,7 @@ class BackendError(C2RFError, RuntimeError):
 
 class BackendNotInstalledError(BackendError):
     """The solver's Python package is missing."""
+
+
+class ClusterError(C2RFError, RuntimeError):
+    """A Dask scheduler does not answer, or a cluster was lost during the work."""

@@ -156,13 +156,13 @@ class ParquetFiles:
 
         first: list[str] | None = None
         for path in self.paths:
-            with _naming(str(path)):
+            with naming_source(str(path)):
                 file = ParquetFile(path)
             with file:
                 names = [name for name in file.schema_arrow.names if name not in _INDEX]
                 first = first or names
                 _check_same(names, first, path, self.paths[0])
-                wanted = _wanted(columns, names, str(path))
+                wanted = wanted_columns(columns, names, str(path))
                 for group in range(file.num_row_groups):
                     where = f"{path}, row group {group}"
                     batches = file.iter_batches(self.rows, row_groups=[group], columns=wanted)
@@ -185,7 +185,7 @@ class TextFiles:
             check_names(path, names, _separator(path))
             first = first or names
             _check_same(names, first, path, self.paths[0])
-            wanted = _wanted(columns, names, str(path))
+            wanted = wanted_columns(columns, names, str(path))
             # All columns: else pandas overlooks lines with too many cells.
             parts = self._read(path, chunksize=self.rows)
             start = 1  # the header
@@ -211,7 +211,7 @@ class ArrowDataset:
 
     def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
         """Read it from the start, in its own order."""
-        wanted = _wanted(columns, self.dataset.schema.names, "the dataset")
+        wanted = wanted_columns(columns, self.dataset.schema.names, "the dataset")
         for part, where, schema in self._parts():
             batches = part.to_batches(columns=wanted, batch_size=self.rows, **_READ_AHEAD, **schema)
             for batch in _named(batches, where):
@@ -241,9 +241,9 @@ class LazyFrames:
         if not hasattr(self.frame, "collect_batches"):
             raise InputError("a LazyFrame needs polars 1.34 or later; pip install -U polars")
         where = "the LazyFrame"
-        with _naming(where):
+        with naming_source(where):
             names = self.frame.collect_schema().names()
-        wanted = _wanted(columns, names, where)
+        wanted = wanted_columns(columns, names, where)
         batches = self.frame.select(wanted).collect_batches(chunk_size=self.rows)
         start = 0
         for batch in _named(batches, where):
@@ -313,7 +313,7 @@ def _is_chunks(given: Any) -> bool:
     return callable(given) or isinstance(given, Iterable)
 
 
-def _wanted(columns: Columns, names: Sequence[str], where: str) -> list[str]:
+def wanted_columns(columns: Columns, names: Sequence[str], where: str) -> list[str]:
     """Return the columns to read, or say which are not there."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
@@ -356,7 +356,7 @@ def _as_frame(batch: Any) -> pd.DataFrame:
 
 
 @contextmanager
-def _naming(where: str) -> Iterator[None]:
+def naming_source(where: str) -> Iterator[None]:
     """Turn whatever a reader raises into an error that names what was read."""
     try:
         yield
@@ -371,7 +371,7 @@ def _named(items: Iterable[Any], where: str) -> Iterator[Any]:
     """Yield the items; an error in reading them, not in using them, names where it was."""
     iterator, end = iter(items), object()
     while True:
-        with _naming(where):
+        with naming_source(where):
             item = next(iterator, end)
         if item is end:
             return

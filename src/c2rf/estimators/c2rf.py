@@ -13,14 +13,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from c2rf.distributed import Partitions, as_population
 from c2rf.ensemble import make_ensemble
+from c2rf.estimators.checked import checked_chunks
 from c2rf.estimators.data import check_data, check_labels, naming_missing, positive_index
-from c2rf.estimators.streamed import InChunks, PatternLabels, Stream, checked_chunks
+from c2rf.estimators.partitioned import count_partitions, for_workers
+from c2rf.estimators.streamed import InChunks, PatternLabels, Stream
 from c2rf.exceptions import InputError
 from c2rf.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, takes_missing
 from c2rf.problem import Floats, Solution, check_box, check_offset, check_total, scores
 from c2rf.solve import solve
-from c2rf.sources import Source, as_source
+from c2rf.sources import Source
 from c2rf.votes import PatternTable, unpack
 
 _MOST_SEEDS = np.iinfo(np.int32).max
@@ -210,7 +213,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         positive = positive_index(self.pos_label, self.classes_, has_total=has_total)
         self.pos_label_ = self.classes_[positive]
-        source = as_source(X_unlabeled) if has_total else None
+        source = as_population(X_unlabeled) if has_total else None
         if has_total and source is None:
             X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
             check_total(n_positive, X_unlabeled.shape[0])
@@ -310,8 +313,13 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
 
     def _meet_streamed_total(self, source: Source, n_positive: Any, seed: int) -> None:
         """Choose weights for the total of a population that is read chunk by chunk."""
-        chunks = checked_chunks(self, source)
-        table = PatternTable.merged(self._count_patterns(c.data, c.name) for c in chunks)
+        voter = self
+        if isinstance(source, Partitions):
+            table, source = count_partitions(self, source)
+            voter = for_workers(self)
+        else:
+            chunks = checked_chunks(self, source)
+            table = PatternTable.merged(self._count_patterns(c.data, c.name) for c in chunks)
         solution = self._solve(table, n_positive, seed)
         self.solution_, self.patterns_ = solution, table
         score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
@@ -319,7 +327,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         self._stream = Stream(
             source,
             table.n_points,
-            lambda chunk: known.look_up(self._words(chunk.data, chunk.name), chunk.name),
+            lambda chunk: known.look_up(voter._words(chunk.data, chunk.name), chunk.name),
         )
 
     def _solve(self, table: PatternTable, n_positive: Any, seed: int) -> Solution:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from c2rf.estimators.data import check_data
+from c2rf.distributed import Partitions
+from c2rf.estimators.checked import CHANGED, Checked, checked_chunks
+from c2rf.estimators.partitioned import label_partitions
 from c2rf.exceptions import InputError
-from c2rf.members import takes_only_numbers
 from c2rf.sources import Source
 from c2rf.votes import PatternTable
 
@@ -60,21 +60,8 @@ class PatternLabels:
         """Return the labels of points with these votes, packed."""
         index = self.table.lookup_words(words)
         if len(index) and index.min() < 0:
-            raise InputError(f"{where} has votes that were not counted: {_CHANGED}")
+            raise InputError(f"{where} has votes that were not counted: {CHANGED}")
         return LabeledChunk(self.labels[index], self.scores[index], where)
-
-
-_CHANGED = (
-    "the population is not the one that was counted; it must be the same each time it is read"
-)
-
-
-class Checked(NamedTuple):
-    """A chunk that an ensemble can read, what to call it in errors, and its first row's number."""
-
-    data: Any
-    name: str
-    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +118,16 @@ class InChunks:
             yield labeled
         if n_labeled != stream.n_points:
             raise InputError(
-                f"{stream.n_points} rows were counted, but {n_labeled} were labeled: {_CHANGED}"
+                f"{stream.n_points} rows were counted, but {n_labeled} were labeled: {CHANGED}"
             )
 
     def __getattr__(self, name: str) -> Any:
         # Python asks only for what is not there.
         if name != "transduction_" or "_stream" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        population = self._stream.source
+        if isinstance(population, Partitions):
+            return label_partitions(self, population, self._stream.label)
         dtype = self.classes_.dtype
         self.transduction_ = _gathered(self.label_chunks(), self._stream.n_points, dtype)
         return self.transduction_
@@ -145,58 +135,6 @@ class InChunks:
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name != "_stream"}
-
-
-def checked_chunks(classifier: Any, source: Source, name: str = "X_unlabeled") -> Iterator[Checked]:
-    """Read a population from the start, checked against the columns the classifier knows.
-
-    Parameters
-    ----------
-    classifier : estimator
-        Its ``feature_names_in_`` are the columns to read; without names, all are read.
-    source : Source
-        The population. Chunks without rows are skipped.
-    name : str
-        What the user calls it.
-
-    Yields
-    ------
-    Checked
-        Arrays of numbers, or frames where the ensemble takes them.
-    """
-    known = getattr(classifier, "feature_names_in_", None)
-    kinds: dict[str, tuple[str, str]] = {}
-    n_rows = 0
-    for data, where in source.chunks(None if known is None else list(known)):
-        if data.shape[0] == 0:
-            continue
-        if hasattr(data, "columns") and not takes_only_numbers(classifier.estimator):
-            _check_kinds(data, where, kinds)
-        chunk_name = f"{name} ({where})"
-        yield Checked(check_data(classifier, data, name=chunk_name), chunk_name, n_rows)
-        n_rows += data.shape[0]
-    if n_rows == 0:
-        raise InputError(f"{name} has no rows; found none in any of its chunks")
-
-
-def _check_kinds(frame: Any, where: str, kinds: dict[str, tuple[str, str]]) -> None:
-    """Refuse a column that changes between numbers and something else from chunk to chunk."""
-    for column in frame.columns:
-        if pd.isna(frame[column]).all() if isinstance(frame, pd.DataFrame) else False:
-            continue  # nothing but missing values is of any kind
-        kind = "numbers" if _is_number(frame[column].dtype) else "something else"
-        first, there = kinds.setdefault(column, (kind, where))
-        if kind != first:
-            raise InputError(
-                f"column {column!r} must be of one kind throughout; it holds {first} in {there}, "
-                f"but {kind} in {where}"
-            )
-
-
-def _is_number(dtype: Any) -> bool:
-    if hasattr(dtype, "is_numeric"):  # of Polars
-        return bool(dtype.is_numeric())
-    return bool(pd.api.types.is_numeric_dtype(dtype))
 
 
 def _gathered(chunks: Iterator[LabeledChunk], n_points: int, dtype: Any) -> NDArray[Any]:

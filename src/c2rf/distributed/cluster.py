@@ -1,0 +1,111 @@
+"""Schedulers that do not answer, and clusters that are lost: said clearly, and in finite time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from c2rf.exceptions import ClusterError, InputError
+
+ANSWER_SECONDS = 30.0
+"""A scheduler that is silent for so long is taken for dead."""
+
+
+@contextmanager
+def connected(address: str | None, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
+    """Compute on the cluster of the scheduler at this address; None means threads of our own.
+
+    Parameters
+    ----------
+    address : str or None
+        Such as ``tcp://10.0.0.1:8786``.
+    seconds : float
+        How long to wait for the scheduler, and for a first worker.
+
+    Examples
+    --------
+    >>> with connected("tcp://127.0.0.1:9", seconds=0.2):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.ClusterError: the scheduler tcp://127.0.0.1:9 does not answer within 0.2 \
+seconds; check the address, and that it is running
+    """
+    need_dask()
+    if address is None:
+        yield
+        return
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=seconds)
+    except (OSError, ValueError) as error:
+        raise _silent(address, seconds) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=seconds)
+        except TimeoutError as error:
+            raise ClusterError(
+                f"the scheduler {address} has no workers, and none came within {seconds:g} "
+                "seconds; start one with: dask worker " + address
+            ) from error
+        yield
+
+
+@contextmanager
+def naming_cluster() -> Iterator[None]:
+    """Turn what Dask says of a lost cluster into one error, and see first that it answers."""
+    _check_answer()
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_cluster(error):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ClusterError(f"the Dask cluster was lost during the work: {reason}") from error
+
+
+def need_dask() -> None:
+    """Refuse to go on without Dask, and say how to get it."""
+    if find_spec("dask") is None or find_spec("distributed") is None:
+        raise InputError('Dask is not installed; pip install "c2rf[dask]"')
+
+
+def _check_answer(seconds: float = ANSWER_SECONDS) -> None:
+    """Ask the scheduler that would get the work, if there is one, for a sign of life."""
+    client = _current_client()
+    if client is None:
+        return
+    try:
+        client.sync(client.scheduler.identity, callback_timeout=seconds)
+    except (OSError, TimeoutError) as error:
+        raise _silent(client.scheduler.address, seconds) from error
+
+
+def _current_client() -> Any:
+    """Return the client that Dask computes with, or None where it uses threads of our own."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import Client
+
+    try:
+        client = Client.current()
+    except ValueError:
+        return None
+    return None if client.asynchronous else client
+
+
+def _is_of_cluster(error: Exception) -> bool:
+    is_lost = isinstance(error, CancelledError)
+    return is_lost or type(error).__module__.partition(".")[0] == "distributed"
+
+
+def _silent(address: str, seconds: float) -> ClusterError:
+    return ClusterError(
+        f"the scheduler {address} does not answer within {seconds:g} seconds; check the address, "
+        "and that it is running"
+    )
