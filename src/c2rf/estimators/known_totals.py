@@ -163,6 +163,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
+        template = self._template()
         has_totals = _has_totals(X_unlabeled, totals, groups, group_totals)
         y = check_labels(self, y, only_two=False)
         X = check_data(self, X, reset=True)
@@ -170,7 +171,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         self._forget()
         random_state = check_random_state(self.random_state)
-        template = self._template(random_state)
+        seeded(template, random_state)
         with self._jobs():
             if has_totals:
                 X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
@@ -251,8 +252,8 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
 
-    def _template(self, random_state: np.random.RandomState) -> Any:
-        """Return a copy of the estimator with seeds and jobs set."""
+    def _template(self) -> Any:
+        """Return a copy of the estimator, or say why it cannot be used."""
         model = default_estimator() if self.estimator is None else self.estimator
         is_model = hasattr(model, "__sklearn_tags__") and not isinstance(model, type)
         if not is_model or not is_classifier(model):
@@ -265,7 +266,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
                 f"estimator must have predict_proba to rank points; {type(model).__name__} has "
                 "none: wrap it in sklearn.calibration.CalibratedClassifierCV"
             )
-        return seeded(clone(model), random_state)
+        return clone(model)
 
     def _jobs(self) -> Any:
         """Give our jobs to an estimator that does not say how many it wants."""
