@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -59,9 +59,9 @@ seconds; check the address, and that it is running
 @contextmanager
 def naming_cluster() -> Iterator[None]:
     """Turn what Dask says of a lost cluster into one error, and see first that it answers."""
-    _check_answer()
     try:
-        yield
+        with _large_models(_answering_client()):
+            yield
     except Exception as error:
         if not _is_of_cluster(error):
             raise
@@ -75,15 +75,24 @@ def need_dask() -> None:
         raise InputError('Dask is not installed; pip install "c2rf[dask]"')
 
 
-def _check_answer(seconds: float = ANSWER_SECONDS) -> None:
-    """Ask the scheduler that would get the work, if there is one, for a sign of life."""
+def _answering_client(seconds: float = ANSWER_SECONDS) -> Any:
+    """Return the client that would get the work, if there is one; it must show a sign of life."""
     client = _current_client()
+    if client is not None:
+        try:
+            client.sync(client.scheduler.identity, callback_timeout=seconds)
+        except (OSError, TimeoutError) as error:
+            raise _silent(client.scheduler.address, seconds) from error
+    return client
+
+
+def _large_models(client: Any) -> Any:
+    """Let a forest of many megabytes be sent without a warning: it is sent once."""
     if client is None:
-        return
-    try:
-        client.sync(client.scheduler.identity, callback_timeout=seconds)
-    except (OSError, TimeoutError) as error:
-        raise _silent(client.scheduler.address, seconds) from error
+        return nullcontext()
+    from dask import config
+
+    return config.set({"distributed.admin.large-graph-warning-threshold": "10GB"})
 
 
 def _current_client() -> Any:

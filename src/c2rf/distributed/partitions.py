@@ -96,13 +96,12 @@ class Partitions:
         object
             The merged result of all partitions.
         """
-        from dask import config
         from dask.delayed import delayed
 
         shared = _shared(work)
         parts = self._parts(columns)
         done = [delayed(_do)(part, shared, number, columns) for number, part in enumerate(parts)]
-        with naming_cluster(), config.set(_LARGE_MODELS):
+        with naming_cluster():
             try:
                 return _merged(done, merge).compute()
             except Exception as error:
@@ -156,7 +155,6 @@ class Partitions:
 
 
 LABEL = "label"
-_LARGE_MODELS = {"distributed.admin.large-graph-warning-threshold": "10GB"}
 
 
 def partition_name(number: int) -> str:
