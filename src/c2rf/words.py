@@ -39,7 +39,7 @@ def short(text: str, most: int = 40) -> str:
     >>> short("a\nb\x00"), short("x" * 50, 5)
     ('a b', 'xxxx…')
     """
-    line = " ".join(text.split())
+    line = " ".join(text[: 4 * most].split())  # a cell may hold a book
     line = "".join(sign for sign in line if unicodedata.category(sign) not in ("Cc", "Cs"))
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -83,7 +83,8 @@ def _bias(facts: Facts) -> str:
     sample = facts.sample_counts / len(facts.sample)
     low, high = bounds.lower / facts.n, bounds.upper / facts.n
     apart = np.maximum(low - sample, 0) + np.maximum(sample - high, 0)
-    worst = int(np.argmax(apart))
+    # Of equal distances, that of a class which the sample has too often.
+    worst = int(np.lexsort((high - sample, -apart.round(9)))[0])
     name = facts.classes[worst]
     if apart[worst] < 0.01:
         return "The labeled sample has each class about as often as the known totals do."
