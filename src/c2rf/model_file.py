@@ -32,7 +32,13 @@ TRUSTED = (
 
 FORMAT = "c2rf-model"
 FORMAT_VERSION = 1
-_OF_INDIVIDUALS = ("transduction_", "solution_", "patterns_", "scores_")
+_OF_INDIVIDUALS = (
+    "transduction_",
+    "solution_",
+    "patterns_",
+    "scores_",
+    "oob_decision_function_",
+)
 _PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
 
 
@@ -152,6 +158,8 @@ def _without_individuals(classifier: Any) -> Any:
     stripped = copy.copy(classifier)
     for name in _OF_INDIVIDUALS:
         stripped.__dict__.pop(name, None)
+    if hasattr(stripped, "estimator_"):
+        stripped.estimator_ = _without_individuals(stripped.estimator_)
     return stripped
 
 
