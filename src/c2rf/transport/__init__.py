@@ -24,8 +24,7 @@ from c2rf.transport.direct import (
     tightened,
 )
 from c2rf.transport.large import LARGE, label_large
-from c2rf.transport.paths import Codes
-from c2rf.transport.residual import Floats, Ints
+from c2rf.transport.residual import Codes, Floats, Ints
 
 __all__ = [
     "Assignment",

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from c2rf.transport.bounds import Bounds
-from c2rf.transport.paths import Codes, augment
-from c2rf.transport.residual import Floats, Ints, Residual
+from c2rf.transport.paths import augment
+from c2rf.transport.residual import Codes, Floats, Ints, Residual
 from c2rf.transport.selection import select
 
 

@@ -1,9 +1,9 @@
-"""More than two classes: shortest augmenting paths, begun from the prices of a smaller sample.
+"""More than two classes: shortest augmenting paths, begun from prices that are nearly right.
 
 Each point starts where score + price is largest, which is optimal but for the bounds; points too
 many in one cell are then led to cells with too few along shortest paths, which keeps the
-assignment optimal. With the prices of a sample a quarter as large there are few such points, some
-square root of all, so almost all of the time is spent on sorting out who is near a border.
+assignment optimal. With prices from a sample a quarter as large, swept a few times, there are few
+such points: almost all of the time is spent on sorting out who is near a border.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from c2rf.transport.bounds import Bounds
-from c2rf.transport.residual import Floats, Ints, Residual
+from c2rf.transport.residual import Codes, Floats, Ints, Residual
+from c2rf.transport.sweeps import swept
 
 SAMPLE_RATIO = 4
 SMALLEST_SAMPLE = 2000
-
-Codes = NDArray[np.intp]
+SWEEPS = 3
 
 
 def augment(
@@ -72,8 +71,8 @@ class _Assignment:
             np.full((n_groups, n_classes, n_classes), np.inf), bounds, tolerance
         )
         self.nodes = self.residual.nodes
-        price = self.nodes.zeros() if prices is None else prices
-        cells, classes, _ = self.nodes.split(price)
+        start = self.nodes.zeros() if prices is None else prices
+        cells, classes, _ = self.nodes.split(swept(scores, groups, bounds, start, SWEEPS))
         self.labels: Codes = _best(scores, cells, groups)
         sizes = np.bincount(groups * n_classes + self.labels, minlength=n_groups * n_classes)
         sizes = sizes.reshape(n_groups, n_classes)

@@ -24,6 +24,7 @@ from c2rf.transport.bounds import Bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Codes = NDArray[np.intp]
 _Value = TypeVar("_Value", np.float64, np.int64)
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from c2rf.transport.bounds import Bounds
-from c2rf.transport.paths import Codes
-from c2rf.transport.residual import Floats
+from c2rf.transport.residual import Codes, Floats
 
 
 def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
