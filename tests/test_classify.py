@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2rf import C2RFClassifier
+from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.cli.features import encode, make_features
 from c2rf.tables import as_numbers, read_table
@@ -168,6 +168,108 @@ class TestTotals:
         assert sorted(Path().iterdir()) == before
         for word in ("240 individuals", "total of yes", "60", "out.csv", "r.html", "c2rf"):
             assert word in said
+
+
+def counts(path: str, *by: str) -> dict:
+    """Count the labels of an output file."""
+    return read_table(Path(path)).value_counts([*by, "label"]).to_dict()
+
+
+class TestKnownTotals:
+    """Any number of classes, groups and ranges; every total is met exactly."""
+
+    FAST = "--target sick --id id --rounds 0"
+
+    @pytest.mark.parametrize("ending", [".csv", ".parquet"])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_totals_of_classes(self, ending, n_classes):
+        people = make_people(200, n_classes)
+        people.write(ending)
+        totals = ",".join(f"{name}={n}" for name, n in people.totals().items())
+        classify(f"{self.FAST} --totals {totals} --out out{ending}", ending)
+        assert counts(f"out{ending}") == {(k,): n for k, n in people.totals().items()}
+        out = read_table(Path(f"out{ending}"))
+        assert out["id"].tolist() == people.unlabeled["id"].tolist()
+        assert as_numbers(out["confidence"]).between(0, 1).all()
+
+    @pytest.mark.parametrize("ending", [".csv", ".parquet"])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_totals_of_groups(self, ending, n_classes):
+        people = make_people(200, n_classes)
+        people.write(ending)
+        people.totals_by("region").to_csv("totals.csv", index=False)
+        line = f"{self.FAST.replace('--id', '--drop')} --totals-file totals.csv --group region"
+        classify(f"{line} --out out{ending}", ending)
+        expected = people.totals_by("region").set_index(["region", "class"])["total"].to_dict()
+        assert counts(f"out{ending}", "region") == expected
+
+    def test_totals_of_a_part_of_the_groups_beside_overall_ones(self, people):
+        people.write()
+        Path("totals.csv").write_text("region,sick,total\nnorth,yes,25%\n")
+        line = f"{self.FAST} --totals-file totals.csv --group region --totals no=150"
+        classify(f"{line.replace('--id', '--drop')} --out out.csv")
+        found = counts("out.csv", "region")
+        north = (people.unlabeled["region"] == "north").sum()
+        assert found["north", "yes"] == round(0.25 * north)
+        assert sum(n for (_, label), n in found.items() if label == "no") == 150
+
+    def test_groups_that_the_labeled_do_not_have(self, people):
+        people.write()
+        people.labeled.drop(columns="region").to_csv("labeled.csv", index=False)
+        people.totals_by("region").to_csv("totals.csv", index=False)
+        line = f"{self.FAST} --totals-file totals.csv --group region --save-model m.skops"
+        classify(f"{line} --out out.csv")
+        assert counts("out.csv") == {(k,): n for k, n in people.totals().items()}
+        # The model knows the groups of further rows, and where these stand.
+        assert run("predict m.skops unlabeled.csv --id id --out new.csv") == 0
+        same = read_table(Path("new.csv"))["label"] == read_table(Path("out.csv"))["label"]
+        assert same.mean() > 0.95
+        people.unlabeled.drop(columns="region").to_csv("other.csv", index=False)
+        assert run("predict m.skops other.csv --out other-out.csv") == 2
+
+    def test_a_range_is_kept(self, people):
+        people.write()
+        classify(f"{self.FAST} --positive yes --total 20%..30% --out out.csv")
+        assert 0.2 <= (read_table(Path("out.csv"))["label"] == "yes").mean() <= 0.3
+
+    def test_the_cut_off_is_zero(self, people):
+        people.write()
+        classify(f"{self.FAST} --positive no --total 60% --out out.csv")
+        out = pd.read_csv("out.csv", dtype={"id": str})
+        beyond = out["score"].abs() > 1e-9  # at the cut-off a tie is broken by lot
+        assert ((out["score"] > 0) == (out["label"] == "no"))[beyond].all()
+
+    @pytest.mark.parametrize("total", ["0", "100%"])
+    def test_nobody_and_everybody(self, people, total):
+        people.write()
+        classify(f"{self.FAST} --positive yes --total {total} --out out.csv --report r.html")
+        out = pd.read_csv("out.csv")
+        assert set(out["label"]) == {"no" if total == "0" else "yes"}
+        assert np.isfinite(out["score"]).all()
+
+    def test_totals_that_do_not_add_up_are_scaled_if_wished_and_told(self, people, capsys):
+        people.write()
+        line = f"{self.FAST} --totals yes=100,no=100 --out out.csv"
+        assert run(f"classify labeled.csv unlabeled.csv {line}") == 2
+        assert "add up to 200" in capsys.readouterr().err
+        classify(f"{line} --totals-policy scale")
+        assert counts("out.csv") == {("yes",): 120, ("no",): 120}
+        assert "Totals were changed" in capsys.readouterr().out
+
+    def test_same_seed_same_file_whatever_the_jobs(self, people):
+        people.write()
+        for name, jobs in (("one", 1), ("two", 2)):
+            line = f"{self.FAST} --positive yes --total 90 --seed 7 --jobs {jobs}"
+            classify(f"{line} --out {name}.csv")
+        assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
+
+    def test_is_the_default_and_what_the_library_finds(self, people):
+        people.write()
+        classify("--target sick --drop id,town,region --totals yes=90 --rounds 1 --out out.csv")
+        X, Xu = (t[["a", "b", "c", "d"]].to_numpy() for t in (people.labeled, people.unlabeled))
+        classifier = KnownTotalsClassifier(rounds=1, random_state=0)
+        classifier.fit(X, people.labeled["sick"], X_unlabeled=Xu, totals={"yes": 90})
+        assert pd.read_csv("out.csv")["label"].tolist() == classifier.transduction_.tolist()
 
 
 class TestFeatures:
