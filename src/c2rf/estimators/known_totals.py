@@ -12,31 +12,34 @@ from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from c2rf.ensemble import seeded
+from c2rf.estimators.blend import BlendClassifier
 from c2rf.estimators.calibrate import matching_offsets
 from c2rf.estimators.data import check_data, check_labels, naming_missing
 from c2rf.estimators.groups import read_groups
+from c2rf.estimators.known import Known
 from c2rf.estimators.refine import Codes, Task, first_fit, refine
+from c2rf.estimators.streamed_totals import TotalsInChunks
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.members import listed, takes_missing
 from c2rf.problem import Floats
-from c2rf.totals import make_bounds
-from c2rf.transport import Bounds, assign, log_scores, zero_floor
+from c2rf.sources import as_source
+from c2rf.transport import Assignment, Bounds, assign, log_scores, zero_floor
 
 _MOST_SEEDS = np.iinfo(np.int32).max
+Counts = NDArray[np.int64]
 
 
 def default_estimator() -> Any:
     """Return the classifier that is used where none is given."""
-    return ExtraTreesClassifier(n_estimators=200)
+    return BlendClassifier()
 
 
-class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
+class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
     """Label a population such that the known totals of the classes hold exactly.
 
     A classifier is fitted to the labeled points. The unlabeled ones get the labels with the
@@ -86,6 +89,11 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     A probability of zero counts as half of the least probability above zero, at most 0.001.
+
+    Of a population in chunks with more than 100,000 points a sample of so many is taken into
+    memory, to refit on and to correct probabilities by. All points are labeled by the refitted
+    model, exactly as if they were in memory; their probabilities are kept in a temporary file of
+    8 bytes for each point and class, twice as much meanwhile, and a label takes a byte of memory.
 
     In cross-validation scikit-learn passes ``X_unlabeled`` on as it is, unless it has as many rows
     as X: then it is taken for one value per row and cut along with X. Rates are right in both
@@ -146,8 +154,9 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
             The labeled points.
         y : array-like of shape (n_labeled,)
             Their classes, two or more.
-        X_unlabeled : array-like or data frame of shape (n_unlabeled, n_features), optional
-            The points to label, with the columns of X.
+        X_unlabeled : array-like, data frame, or source of chunks, optional
+            The points to label, with the columns of X. A population too large for memory is given
+            in chunks, as to :meth:`C2RFClassifier.fit`, and read twice.
         totals : dict of class to total, optional
             How many of the unlabeled points are of each class: a count (an integer), a rate (a
             float in [0, 1]) or a range ``(lo, hi)`` of either. One class may be left out: it gets
@@ -164,7 +173,8 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         template = self._template()
-        has_totals = _has_totals(X_unlabeled, totals, groups, group_totals)
+        known = Known(totals, groups, group_totals)
+        has_totals = known.are_about(X_unlabeled)
         y = check_labels(self, y, only_two=False)
         X = check_data(self, X, reset=True)
         check_consistent_length(X, y)
@@ -174,15 +184,13 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         seeded(template, random_state)
         with self._jobs():
             if has_totals:
-                X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
-                names, codes = read_groups(groups, X_unlabeled.shape[0])
-                sizes = np.bincount(codes, minlength=len(names))
-                bounds = make_bounds(
-                    totals, group_totals, self.classes_, names, sizes, self.totals_policy
-                )
                 seed = random_state.randint(_MOST_SEEDS)
-                self._rank(template, X, y, X_unlabeled, codes, bounds, seed)
-                self._meet(X_unlabeled, names, codes, bounds, seed)
+                source = as_source(X_unlabeled)
+                if source is None:
+                    X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
+                    self._fit_in_memory(template, X, y, X_unlabeled, known, seed)
+                else:
+                    self._fit_in_chunks(template, X, y, source, known, seed)
             else:
                 with naming_missing(self, X, "X"):
                     self.estimator_ = template.fit(X, y)
@@ -289,7 +297,7 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         def label(scores: Floats) -> Codes:
             return assign(log_scores(scores), bounds, groups, seed).labels
 
-        task = Task(template, X, y, X_unlabeled, label, seed)
+        task = Task(template, X, y, X_unlabeled, label, seed, bounds.rates())
         with naming_missing(self, X, "X"), naming_missing(self, X_unlabeled, "X_unlabeled"):
             first = first_fit(task)
             _check_classes(first.model, self.classes_)
@@ -297,27 +305,43 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_, self.scores_ = fit.model, fit.scores
         self._floor = zero_floor(fit.scores)
 
-    def _meet(
-        self, X_unlabeled: Any, names: list[Any], groups: Codes, bounds: Bounds, seed: int
+    def _fit_in_memory(
+        self, template: Any, X: Any, y: NDArray[Any], X_unlabeled: Any, known: Known, seed: int
     ) -> None:
-        """Label the unlabeled points, and learn offsets for labels and for probabilities."""
+        """Meet the totals of points in memory."""
+        names, codes, bounds = known.bounds(self.classes_, X_unlabeled.shape[0], self.totals_policy)
+        self._rank(template, X, y, X_unlabeled, codes, bounds, seed)
         scores = log_scores(self.scores_, self._floor)
+        found = self._meet(scores, names, codes, bounds, seed)
+        self.transduction_ = self.classes_[found.labels]
+        self._calibrate(X_unlabeled, names, codes, found.counts)
+
+    def _meet(
+        self, scores: Floats, names: list[Any], groups: Codes, bounds: Bounds, seed: int
+    ) -> Assignment:
+        """Label the points, and learn the offsets of labels."""
         found = overall = assign(scores, bounds, groups, seed)
         counts = found.counts.sum(axis=0)
         if len(names) > 1:
             overall = assign(scores, Bounds.overall(counts, counts, len(scores)), None, seed)
-        self.transduction_ = self.classes_[found.labels]
         self.offsets_ = overall.offsets[0]
+        if names != [None]:
+            self.group_offsets_ = dict(zip(names, found.offsets, strict=True))
+        return found
+
+    def _calibrate(self, X: Any, names: list[Any], groups: Codes, counts: Counts) -> None:
+        """Learn the offsets with which the mean probabilities of these points are as known."""
         # These are for what the model will say, also of points it was refitted on.
-        said = log_scores(self._probabilities(X_unlabeled), self._floor)
-        self._prior = matching_offsets(said, counts / len(said))
+        said = log_scores(self._probabilities(X), self._floor)
+        self._prior = matching_offsets(said, counts.sum(axis=0) / counts.sum())
         if names == [None]:
             return
-        self.group_offsets_ = dict(zip(names, found.offsets, strict=True))
-        rows = np.split(np.argsort(groups, kind="stable"), np.cumsum(bounds.group_sizes)[:-1])
+        ends = np.cumsum(np.bincount(groups, minlength=len(names)))[:-1]
+        rows = np.split(np.argsort(groups, kind="stable"), ends)
         self._group_priors = {
-            name: matching_offsets(said[rows[g]], found.counts[g] / len(rows[g]))
+            name: matching_offsets(said[rows[g]], counts[g] / counts[g].sum())
             for g, name in enumerate(names)
+            if len(rows[g])
         }
 
     def _probabilities(self, X: Any) -> Floats:
@@ -339,29 +363,9 @@ class KnownTotalsClassifier(ClassifierMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop what an earlier fit with totals has left."""
-        for name in ("transduction_", "scores_", "offsets_", "group_offsets_", "history_"):
+        found = ("transduction_", "scores_", "offsets_", "group_offsets_", "history_", "_stream")
+        for name in found:
             self.__dict__.pop(name, None)
-
-
-def _has_totals(X_unlabeled: Any, totals: Any, groups: Any, group_totals: Any) -> bool:
-    """Say whether there are totals to meet, and refuse parts of what it takes."""
-    given = totals is not None or group_totals is not None
-    if X_unlabeled is None and (given or groups is not None):
-        raise InputError(
-            "totals, groups or group_totals were given without X_unlabeled, the points they are "
-            "about; give X_unlabeled, too, or none of them"
-        )
-    if X_unlabeled is not None and not given:
-        raise InputError(
-            "X_unlabeled was given without totals or group_totals, how many of its points are of "
-            "each class; give one of them, or no X_unlabeled"
-        )
-    if (groups is None) != (group_totals is None):
-        raise InputError(
-            "groups (the group of each unlabeled point) and group_totals (totals within groups) "
-            "belong together; give both or neither"
-        )
-    return given
 
 
 def _check_classes(model: Any, classes: NDArray[Any]) -> None:

@@ -19,7 +19,10 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
+from c2rf.estimators.blocks import probabilities
+from c2rf.estimators.teach import learn_by_teaching
 from c2rf.problem import Floats
 
 MOST_REFIT_POINTS = 50_000
@@ -65,6 +68,8 @@ class Task:
         sorted order) such that all totals are met.
     seed : int
         For samples and folds.
+    rates : ndarray of shape (n_classes,), or None
+        Rates of the classes among the unlabeled points, where they are known.
     """
 
     template: Any
@@ -73,12 +78,17 @@ class Task:
     X_unlabeled: Any
     label: Labeler
     seed: int
+    rates: Floats | None = None
 
 
 def first_fit(task: Task) -> Fit:
-    """Fit to the labeled points alone."""
-    model = clone(task.template).fit(task.X, task.y)
-    return Fit(model, model.predict_proba(task.X_unlabeled))
+    """Fit to the labeled points, with a look at the others if the model wants one."""
+    model = clone(task.template)
+    if has_fit_parameter(model, "X_unlabeled"):
+        model.fit(task.X, task.y, X_unlabeled=task.X_unlabeled, rates=task.rates)
+    else:
+        model.fit(task.X, task.y)
+    return Fit(model, probabilities(model, task.X_unlabeled))
 
 
 def refine(
@@ -102,6 +112,11 @@ def refine(
     history : list of dict
         A dict per round: ``round``, ``criterion`` (None where none was needed), ``taken``, ``why``.
     """
+    if hasattr(first.model, "student"):
+        model, scores, history = learn_by_teaching(
+            first.model, first.scores, task.X, task.y, task.X_unlabeled, task.label, rounds, task.seed
+        )
+        return Fit(model, scores), history
     fit, history = first, []
     if rounds == "auto":
         criteria = _held_out_quality(task, MOST_AUTO_ROUNDS)

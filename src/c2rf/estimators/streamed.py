@@ -105,13 +105,7 @@ class InChunks:
         >>> [int(chunk.labels.sum()) for chunk in classifier.label_chunks()]
         [54, 97]
         """
-        check_is_fitted(self)
-        if "_stream" not in self.__dict__:
-            raise InputError(
-                "there is no population in chunks: only the classifier that was fitted to one "
-                "knows it, not its copies and files; use predict, or fit again"
-            )
-        stream, n_labeled = self._stream, 0
+        stream, n_labeled = self._known_stream(), 0
         for chunk in checked_chunks(self, stream.source):
             labeled = stream.label(chunk)
             n_labeled += len(labeled.labels)
@@ -120,6 +114,15 @@ class InChunks:
             raise InputError(
                 f"{stream.n_points} rows were counted, but {n_labeled} were labeled: {CHANGED}"
             )
+
+    def _known_stream(self) -> Any:
+        check_is_fitted(self)
+        if "_stream" not in self.__dict__:
+            raise InputError(
+                "there is no population in chunks: only the classifier that was fitted to one "
+                "knows it, not its copies and files; use predict, or fit again"
+            )
+        return self._stream
 
     def __getattr__(self, name: str) -> Any:
         # Python asks only for what is not there.

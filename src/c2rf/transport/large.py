@@ -24,8 +24,8 @@ from c2rf.transport.direct import (
     sizes_of,
     tightened,
 )
-from c2rf.transport.paths import Codes, shrunk
-from c2rf.transport.residual import Floats, Ints
+from c2rf.transport.paths import shrunk
+from c2rf.transport.residual import Codes, Floats, Ints
 
 LARGE = 1 << 18
 """With more points than this, those far from all borders are set apart."""
@@ -101,6 +101,29 @@ def label_large(
         widened *= _WIDEN
 
 
+def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
+    """Return bounds in proportion to a sample of the points, given their groups.
+
+    By chance the groups in the sample may be so large that overall bounds cannot be met, too:
+    then they are left out.
+
+    Returns
+    -------
+    bounds : Bounds
+        Of the groups that are in the sample.
+    codes : ndarray of int
+        The group of each point, counted among these.
+    there : ndarray of int
+        Which groups these are.
+    """
+    there, codes = np.unique(groups, return_inverse=True)
+    small = tightened(_of_groups(shrunk(bounds, groups), there))
+    if find_conflict(small) is not None:
+        free = np.full_like(small.upper, small.n_points)
+        small = replace(small, lower=np.zeros_like(free), upper=free)
+    return small, codes, there
+
+
 def _sampled_rows(n_points: int, n_groups: int, seed: int) -> Codes:
     size = min(n_points // 4, max(_SAMPLE, _SAMPLE_PER_GROUP * n_groups))
     return np.sort(np.random.default_rng([seed, 1]).choice(n_points, size, replace=False))
@@ -111,14 +134,7 @@ def _sample_offsets(
 ) -> Floats:
     """Return the offsets of each group by a sample; zero where there is none of it."""
     offsets = np.zeros(bounds.group_lower.shape)
-    there, codes = np.unique(groups, return_inverse=True)
-    small = _of_groups(shrunk(bounds, groups), there)
-    if find_conflict(small) is not None:  # by chance the groups are not as large as they should be
-        free = np.full_like(small.upper, small.n_points)
-        small = replace(small, lower=np.zeros_like(free), upper=free)
-    if find_conflict(small) is not None:
-        return offsets
-    small = tightened(small)
+    small, codes, there = sample_bounds(bounds, groups)
     rng = np.random.default_rng([seed, 2])
     ties = rng.random((len(scores), n_ties(scores.shape[1])))
     labels = label(scores, ties, codes, small, jitter, rng)

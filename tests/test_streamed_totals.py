@@ -1,0 +1,203 @@
+"""Known totals of a population in chunks: the labels that it gets in memory, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from c2rf import KnownTotalsClassifier
+from c2rf.estimators import blocks, streamed_totals
+from c2rf.estimators.checked import Checked
+from c2rf.exceptions import InputError
+from c2rf.transport import large
+
+RNG = np.random.default_rng(3)
+N = 3000
+ALL = pd.DataFrame(RNG.normal(size=(200 + N, 4)), columns=list("abcd"))
+FRAME, POPULATION = ALL.iloc[:200], ALL.iloc[200:].reset_index(drop=True)
+TWO = np.where(FRAME.sum(axis=1) + RNG.normal(size=200) > 0, "yes", "no")
+THREE = np.digitize(FRAME["a"] + RNG.normal(size=200) / 2, [-0.5, 0.5])
+GROUPS = np.array(["north", "south", "west"])[RNG.integers(0, 3, N)]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few points are as many as do not fit into memory."""
+    monkeypatch.setattr(streamed_totals, "MOST_SAMPLED", 500)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 256)
+    monkeypatch.setattr(streamed_totals, "BLOCK_ROWS", 256)
+    monkeypatch.setattr("c2rf.transport.LARGE", 1000)
+    monkeypatch.setattr(large, "_SAMPLE", 400)
+    monkeypatch.setattr(large, "_BLOCK", 300)
+
+
+def cut(frame, bounds):
+    edges = [0, *sorted(bounds), len(frame)]
+    return [frame[start:end] for start, end in pairwise(edges)]
+
+
+def fitted(population, estimator, y=TWO, totals=None, X=FRAME, **options):
+    known = {name: options.pop(name) for name in ("groups", "group_totals") if name in options}
+    options = {"random_state": 0, "rounds": 0} | options
+    if totals is None and not known:
+        totals = {"yes": 1111} if y is TWO else {0: 0.2, 1: 1700}
+    classifier = KnownTotalsClassifier(estimator, **options)
+    return classifier.fit(X, y, X_unlabeled=population, totals=totals, **known)
+
+
+MODELS = {
+    "forest": RandomForestClassifier(10, random_state=0),  # full of ties
+    "logistic": LogisticRegression(),
+}
+GROUP_TOTALS = {"north": {"yes": 300}, "south": {"yes": (0.3, 0.4)}}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("model", MODELS)
+class TestSameModel:
+    def same(self, streamed, whole):
+        np.testing.assert_array_equal(streamed.transduction_, whole.transduction_)
+        assert streamed.transduction_.dtype == whole.transduction_.dtype
+        np.testing.assert_array_equal(streamed.scores_, whole.scores_)
+        np.testing.assert_array_equal(streamed.offsets_, whole.offsets_)
+
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_totals(self, model, y):
+        whole = fitted(POPULATION, MODELS[model], y)
+        for bounds in ([], [1, 1, 700], list(range(0, N, 100))):
+            self.same(fitted(cut(POPULATION, bounds), MODELS[model], y), whole)
+        X, population = FRAME.to_numpy(), POPULATION.to_numpy()
+        whole = fitted(population, MODELS[model], y, X=X)
+        self.same(fitted(lambda: iter(cut(population, [2000])), MODELS[model], y, X=X), whole)
+
+    def test_groups(self, model):
+        known = {"groups": GROUPS, "group_totals": GROUP_TOTALS, "totals": {"yes": 1200}}
+        whole = fitted(POPULATION, MODELS[model], **known)
+        streamed = fitted(cut(POPULATION, [10, 2222]), MODELS[model], **known)
+        self.same(streamed, whole)
+        assert streamed.group_offsets_.keys() == whole.group_offsets_.keys()
+        for name, offsets in whole.group_offsets_.items():
+            np.testing.assert_array_equal(streamed.group_offsets_[name], offsets)
+        chosen = streamed.transduction_ == "yes"
+        assert chosen.sum() == 1200
+        assert chosen[GROUPS == "north"].sum() == 300
+
+    def test_a_tiny_group(self, model):
+        groups = GROUPS.copy()
+        groups[17] = "isle"  # most likely nobody of it is in the sample
+        totals = GROUP_TOTALS | {"isle": {"yes": 1}}
+        known = {"groups": groups, "group_totals": totals, "totals": {"yes": 1200}}
+        streamed = fitted(cut(POPULATION, [10, 2222]), MODELS[model], **known)
+        self.same(streamed, fitted(POPULATION, MODELS[model], **known))
+        assert streamed.transduction_[17] == "yes"
+        assert len(streamed.predict_proba(POPULATION, groups)) == N
+
+    def test_parquet_and_frozen_models(self, model, tmp_path):
+        pytest.importorskip("pyarrow")
+        # scikit-learn's forests get arrays, other models frames.
+        X = FRAME.to_numpy() if model == "forest" else FRAME
+        frozen = FrozenEstimator(MODELS[model].fit(X, TWO))
+        whole = fitted(POPULATION, frozen, rounds="auto")
+        for k, part in enumerate(cut(POPULATION.assign(id=7), [1200])):
+            part.to_parquet(tmp_path / f"{k}.parquet", row_group_size=500)
+        self.same(fitted(tmp_path, frozen, rounds="auto"), whole)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("rounds", [1, "auto"])
+def test_refined_on_a_sample_that_does_not_depend_on_the_cuts(rounds):
+    forest = MODELS["forest"]
+    one, two = (fitted(cut(POPULATION, b), forest, rounds=rounds) for b in ([], [5, 10, 2500]))
+    np.testing.assert_array_equal(one.transduction_, two.transduction_)
+    assert (one.transduction_ == "yes").sum() == 1111
+    assert one.history_ == two.history_
+    np.testing.assert_array_equal(one.predict_proba(POPULATION), two.predict_proba(POPULATION))
+    agree = (one.transduction_ == fitted(POPULATION, forest, rounds=rounds).transduction_).mean()
+    assert agree > 0.8
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_few_points_are_taken_into_memory(y):
+    whole = fitted(POPULATION, MODELS["forest"], y, rounds="auto")
+    streamed = fitted(cut(POPULATION, [1000]), MODELS["forest"], y, rounds="auto")
+    np.testing.assert_array_equal(streamed.transduction_, whole.transduction_)
+    np.testing.assert_array_equal(
+        streamed.predict_proba(POPULATION), whole.predict_proba(POPULATION)
+    )
+    labels = np.concatenate([chunk.labels for chunk in streamed.label_chunks()])
+    np.testing.assert_array_equal(labels, whole.transduction_)
+
+
+@pytest.mark.usefixtures("small")
+def test_chunk_by_chunk_and_copies():
+    model = fitted(cut(POPULATION, [1000, 1000, 1700]), MODELS["forest"])
+    chunks = list(model.label_chunks())
+    assert [len(chunk.labels) for chunk in chunks] == [1000, 700, 1300]
+    assert [chunk.where for chunk in chunks][1] == "X_unlabeled (chunk 2)"
+    np.testing.assert_array_equal(np.concatenate([c.labels for c in chunks]), model.transduction_)
+    np.testing.assert_array_equal(np.concatenate([c.scores for c in chunks]), model.scores_)
+    del model.transduction_
+    copied = pickle.loads(pickle.dumps(model))
+    assert not hasattr(copied, "transduction_")
+    assert not hasattr(copied, "scores_")
+    with pytest.raises(InputError, match="there is no population in chunks"):
+        next(copied.label_chunks())
+    np.testing.assert_array_equal(copied.predict(POPULATION), model.predict(POPULATION))
+    model.fit(FRAME, TWO)
+    assert not hasattr(model, "scores_")
+
+
+@pytest.mark.usefixtures("small")
+def test_a_population_that_changes_between_two_readings():
+    versions = [cut(POPULATION, [10]), cut(POPULATION[:-1], [10])]
+    with pytest.raises(InputError, match=r"3000 rows were counted, but 2999 are .* the same each"):
+        fitted(lambda: versions.pop(0), MODELS["forest"])
+    versions = [cut(POPULATION[:-1], [10]), cut(POPULATION, [10])]
+    with pytest.raises(InputError, match="2999 rows were counted, but 3000 are to be labeled"):
+        fitted(lambda: versions.pop(0), MODELS["forest"])
+
+
+@pytest.mark.usefixtures("small")
+def test_bad_chunks_are_named():
+    parts = cut(POPULATION, [1000])
+    with pytest.raises(InputError, match=r"\(chunk 1\) has missing values .* 'b'"):
+        fitted([parts[0], parts[1].assign(b=np.nan)], MODELS["logistic"])
+    with pytest.raises(InputError, match="groups must have one entry per unlabeled point, 3000"):
+        fitted(parts, MODELS["forest"], groups=GROUPS[:-1], group_totals=GROUP_TOTALS)
+    with pytest.raises(InputError, match="from 0 to 3000, the number of points"):
+        fitted(parts, MODELS["forest"], totals={"yes": 3001})
+
+
+@given(
+    sizes=st.lists(st.integers(1, 700), min_size=1, max_size=8),
+    frames=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_blocks_are_the_same_rows_however_chunks_are_cut(sizes, frames):
+    table = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
+    parts = cut(pd.DataFrame(table) if frames else table, list(np.cumsum(sizes)[:-1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_ROWS", 256)
+        found = list(blocks.blocks(Checked(part, "", 0) for part in parts))
+    assert [start for start, _ in found] == list(range(0, len(table), 256))
+    for start, rows in found:
+        np.testing.assert_array_equal(np.asarray(rows), table[start : start + 256])
+
+
+def test_the_smallest_numbers_are_kept():
+    numbers = np.random.default_rng(0).random(1000)
+    kept = streamed_totals._Smallest(50)
+    for start in range(0, 1000, 30):
+        kept.add(numbers[start : start + 30], start, numbers[start : start + 30, None])
+    rows, data = kept.gathered()
+    np.testing.assert_array_equal(rows, np.sort(np.argsort(numbers)[:50]))
+    np.testing.assert_array_equal(data[:, 0], numbers[rows])
