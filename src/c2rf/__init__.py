@@ -6,7 +6,7 @@ positive, and proves how close any weighting could get.
 
 from __future__ import annotations
 
-from c2rf import datasets, exceptions
+from c2rf import baselines, datasets, exceptions
 from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
 from c2rf.exceptions import (
     BackendError,
@@ -43,6 +43,7 @@ __all__ = [
     "Solution",
     "VerificationError",
     "__version__",
+    "baselines",
     "datasets",
     "exceptions",
     "second_opinion",
