@@ -82,7 +82,7 @@ def figure_settings(quality: Quality, settings: Sequence[Setting]) -> Picture | 
         return None
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=(3.4 * len(names) + 0.6, 4.2), layout="constrained")
-        panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+        panels = figure.subplots(1, len(names), squeeze=False)[0]
         for axes, name in zip(panels, names, strict=True):
             _costs(axes, quality, [setting for setting in settings if setting.name == name])
         panels[0].set_ylabel("points of accuracy against the usual setting")

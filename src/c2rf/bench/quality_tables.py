@@ -42,7 +42,9 @@ def means_table(quality: Quality) -> Table:
     note = (
         f"Means over the {len(quality.results.data_sets)} data sets. Ranks are averages over data "
         "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "
-        "of the trees and the method together, medians over all samples, one thread."
+        "of the trees and the method together, medians over all samples, one thread. RF (the "
+        "majority vote), p-C²RF and auto (both the paper's weights), top λ and C²RF with offset "
+        "label by the votes of the paper's trees, all others by the features."
     )
     return Table("Means over data sets", columns, rows, note)
 
