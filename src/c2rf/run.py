@@ -219,7 +219,8 @@ def _room(problem: Problem, weights: Floats) -> float:
     ends = np.where(weights > 0, problem.upper, problem.lower)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(weights == 0, np.inf, ends / weights)
-    return max(1.0, float(ratios.min()))
+    room = float(ratios.min())
+    return max(1.0, room) if np.isfinite(room) else 1.0  # zeros stay zeros
 
 
 def require(raw: RawResult, backend: str) -> RawResult:

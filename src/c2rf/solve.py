@@ -86,9 +86,12 @@ def solve(
     backend : {"highs", "scip", "gurobi"}
         The solver of linear and integer programs.
     offset : (lo, hi) or None
-        Range of a free shift added to every score.
+        Range of a free shift added to every score; ``(-t * upper, t * upper)`` with t trees
+        allows every cut-off of the vote.
     prefer : {"majority"} or None
-        Among weights that are as good, prefer those closest to equal weights.
+        Among weights with the smallest eta, those with the smallest L1 distance to a common
+        level. ``stats["prefer"]`` has the ``distance``, a proven lower ``bound`` on it, and
+        whether it is ``proven``: "yes", "for these labels" or "no".
     time_limit : float or None
         Seconds. At the limit (and at Ctrl-C) the best weights and bound so far are returned.
     threads : int
