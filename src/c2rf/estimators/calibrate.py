@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from c2rf.problem import Floats
 
 _ACCURACY = 1e-10
 _MOST_STEPS = 500
+_BLOCK = 1 << 14
 # Far from the solution the curvature says little: no step goes further than this.
 _LONGEST_STEP = 5.0
 
@@ -30,6 +32,7 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
 
     Examples
     --------
+    >>> from scipy.special import softmax
     >>> scores = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
     >>> offsets = matching_offsets(scores, np.array([0.5, 0.5]))
     >>> softmax(scores + offsets, axis=1).mean(axis=0).round(9).tolist()
@@ -42,26 +45,44 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
 
 
 def _newton(scores: Floats, rates: Floats) -> Floats:
-    # Where one class would do, begin with offsets that are right on average.
-    offsets = np.log(rates) - np.log(np.maximum(softmax(scores, axis=1).mean(axis=0), 1e-12))
-    value = _potential(scores, rates, offsets)
+    longest = max(_LONGEST_STEP, 0.1 * float(scores.max() - scores.min()))
+    offsets = np.zeros(len(rates))
+    here = _look(scores, rates, offsets)
     for _ in range(_MOST_STEPS):
-        share = softmax(scores + offsets, axis=1)
-        gap = share.mean(axis=0) - rates
+        gap = here.means - rates
         if np.abs(gap).max() <= _ACCURACY:
             break
-        curvature = np.diag(share.mean(axis=0)) - share.T @ share / len(share)
+        curvature = np.diag(here.means) - here.products
         # A constant added to all offsets changes nothing: the curvature has that null direction.
-        damping = np.abs(gap).max() * 1e-6 * np.eye(len(gap))
+        damping = 1e-6 * np.abs(gap).max() * np.eye(len(gap))
         step = -np.linalg.solve(curvature + 1 / len(gap) + damping, gap)
-        step *= min(1.0, _LONGEST_STEP / np.abs(step).max())
-        while (tried := _potential(scores, rates, offsets + step)) > value and (
-            np.abs(step).max() > _ACCURACY
-        ):
+        step *= min(1.0, longest / np.abs(step).max())
+        there = _look(scores, rates, offsets + step)
+        while there.value > here.value and np.abs(step).max() > _ACCURACY:
             step /= 2
-        offsets, value = offsets + step, tried
+            there = _look(scores, rates, offsets + step)
+        offsets, here = offsets + step, there
     return offsets - offsets.mean()
 
 
-def _potential(scores: Floats, rates: Floats, offsets: Floats) -> float:
-    return float(logsumexp(scores + offsets, axis=1).mean() - rates @ offsets)
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """The function at some offsets, and what its derivatives are made of."""
+
+    value: float
+    means: Floats
+    products: Floats
+
+
+def _look(scores: Floats, rates: Floats, offsets: Floats) -> _Look:
+    value, means, products = -float(rates @ offsets), 0.0 * rates, 0.0 * np.diag(rates)
+    for start in range(0, len(scores), _BLOCK):
+        shifted = scores[start : start + _BLOCK] + offsets
+        top = shifted.max(axis=1, keepdims=True)
+        share = np.exp(shifted - top)
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        value += float((top + np.log(total)).sum()) / len(scores)
+        means += share.sum(axis=0) / len(scores)
+        products += share.T @ share / len(scores)
+    return _Look(value, means, products)
