@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -42,10 +43,10 @@ seconds; check the address, and that it is running
     from distributed import Client
 
     try:
-        client = Client(address, timeout=seconds)
-    except (OSError, ValueError) as error:
+        asyncio.run(asyncio.wait_for(_greet(address, seconds), seconds))
+    except (OSError, ValueError, TimeoutError) as error:
         raise _silent(address, seconds) from error
-    with client:
+    with Client(address, timeout=seconds) as client:
         try:
             client.wait_for_workers(1, timeout=seconds)
         except TimeoutError as error:
@@ -73,6 +74,15 @@ def need_dask() -> None:
     """Refuse to go on without Dask, and say how to get it."""
     if find_spec("dask") is None or find_spec("distributed") is None:
         raise InputError('Dask is not installed; pip install "c2rf[dask]"')
+
+
+async def _greet(address: str, seconds: float) -> None:
+    """Shake hands with a scheduler; a Client would wait forever for one that never says a word."""
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    comm = await connect(address, timeout=seconds, **Security().get_connection_args("client"))
+    await comm.close()
 
 
 def _answering_client(seconds: float = ANSWER_SECONDS) -> Any:

@@ -64,7 +64,7 @@ class Partitions:
     sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self._is_frame and getattr(self.collection, "ndim", None) != 2:
+        if getattr(self.collection, "ndim", None) != 2:
             raise InputTypeError(
                 "X_unlabeled must be a Dask DataFrame or a 2-D Dask Array; found a Dask "
                 f"{type(self.collection).__name__}"
@@ -139,7 +139,7 @@ class Partitions:
 
     @property
     def _is_frame(self) -> bool:
-        return hasattr(self.collection, "map_partitions") and hasattr(self.collection, "columns")
+        return hasattr(self.collection, "map_partitions")
 
     def _selected(self, columns: Columns) -> Any:
         """Return the collection with these columns only, so that no others are read."""

@@ -7,7 +7,8 @@ These are merged in a tree; what was found for the patterns then travels back to
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from c2rf.estimators.checked import (
     known_columns,
     same_kinds,
 )
-from c2rf.exceptions import InputError
+from c2rf.exceptions import C2RFError, InputError
 from c2rf.votes import PatternTable
 
 
@@ -87,7 +88,8 @@ class _Count:
             return Counted((), {}, (0,))
         kinds = kinds_of(self.classifier, data, where)
         chunk = check_chunk(self.classifier, data, where)
-        table = self.classifier._count_patterns(chunk.data, chunk.name)
+        with _naming(chunk.name):
+            table = self.classifier._count_patterns(chunk.data, chunk.name)
         return Counted((table,), kinds, (n_rows,))
 
 
@@ -110,6 +112,17 @@ class _Label:
             return np.empty(0, dtype=self.classifier.classes_.dtype)
         start = sum(self.sizes[:number])
         return np.asarray(self.label(check_chunk(self.classifier, data, where, start)).labels)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Name the partition where a member complains of what it finds there."""
+    try:
+        yield
+    except C2RFError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def _merge(parts: Sequence[Counted]) -> Counted:
