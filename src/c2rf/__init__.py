@@ -7,7 +7,7 @@ positive, and proves how close any weighting could get.
 from __future__ import annotations
 
 from c2rf import baselines, datasets, exceptions
-from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
+from c2rf.estimators import BlendClassifier, C2RFClassifier, KnownTotalsClassifier
 from c2rf.exceptions import (
     BackendError,
     BackendNotInstalledError,
@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendError",
     "BackendNotInstalledError",
+    "BlendClassifier",
     "C2RFClassifier",
     "C2RFError",
     "ClusterError",

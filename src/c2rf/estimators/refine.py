@@ -113,8 +113,9 @@ def refine(
         A dict per round: ``round``, ``criterion`` (None where none was needed), ``taken``, ``why``.
     """
     if hasattr(first.model, "student"):
+        labeled, crowd = (task.X, task.y), task.X_unlabeled
         model, scores, history = learn_by_teaching(
-            first.model, first.scores, task.X, task.y, task.X_unlabeled, task.label, rounds, task.seed
+            first.model, first.scores, *labeled, crowd, task.label, rounds, task.seed
         )
         return Fit(model, scores), history
     fit, history = first, []

@@ -17,6 +17,8 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+_KNOWN_WITHIN = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
@@ -71,6 +73,21 @@ class Bounds:
         highest = np.minimum(self.group_upper, self.group_sizes[:, None]).sum(axis=0)
         lowest = self.group_lower.sum(axis=0)
         return bool((self.lower > lowest).any() or (self.upper < highest).any())
+
+    def rates(self) -> NDArray[np.float64] | None:
+        """Return the rates of the classes, None unless every one is known to a tenth of all.
+
+        Examples
+        --------
+        >>> Bounds.overall([2, 7], [3, 8], 10).rates()
+        array([0.25, 0.75])
+        """
+        lowest = np.maximum(self.lower, self.group_lower.sum(axis=0))
+        highest = np.minimum(self.upper, self.group_upper.sum(axis=0))
+        if self.n_points == 0 or (highest - lowest).max() > _KNOWN_WITHIN * self.n_points:
+            return None
+        middle = (lowest + highest) / 2
+        return middle / middle.sum()
 
     def of_group(self, g: int) -> Bounds:
         """Return the bounds of one group alone, as overall ones."""

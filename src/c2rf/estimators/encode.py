@@ -1,0 +1,76 @@
+"""Columns made fit for linear and kernel methods, by what the whole population looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf.problem import Floats
+
+MOST_LEVELS = 12
+"""A column of at most so many distinct values is a category: every value gets a column."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """A column of numbers, to be given mean 0 and variance 1."""
+
+    mean: float
+    deviation: float
+
+    def encode(self, column: Floats) -> Floats:
+        encoded = (column - self.mean) / self.deviation
+        return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """A column of few values: an indicator each, all with mean 0 and together of variance 1."""
+
+    values: Floats
+    means: Floats
+
+    def encode(self, column: Floats) -> Floats:
+        deviation = np.sqrt((self.means * (1 - self.means)).sum())
+        encoded = ((column[:, None] == self.values) - self.means) / deviation
+        encoded[np.isnan(column)] = 0.0
+        return encoded
+
+
+class Encoder:
+    """Standardizes columns of numbers and spreads out columns of few values.
+
+    Every column of the data weighs the same, whatever its kind: the total variance of what it
+    becomes is one. Constant columns are dropped; a missing value becomes the mean.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_points, n_features)
+        Points that show how the columns are distributed; NaN is allowed.
+
+    Examples
+    --------
+    >>> encoder = Encoder(np.array([[1.0, 7.0], [2.0, 7.0], [2.0, 7.0], [1.0, 7.0]]))
+    >>> encoder.encode(np.array([[1.0, 7.0], [2.0, 9.0]])).round(3).tolist()
+    [[0.707, -0.707], [-0.707, 0.707]]
+    """
+
+    def __init__(self, X: Floats) -> None:
+        self._columns = [(j, kind) for j, column in enumerate(X.T) if (kind := _kind(column))]
+
+    def encode(self, X: Floats) -> Floats:
+        """Return the encoded columns; a single one of zeros where no column varies."""
+        blocks = [kind.encode(X[:, j]) for j, kind in self._columns]
+        return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
+
+
+def _kind(column: NDArray[np.float64]) -> _Numbers | _Levels | None:
+    known = column[~np.isnan(column)]
+    values, counts = np.unique(known, return_counts=True)
+    if len(values) < 2:
+        return None
+    if len(values) <= MOST_LEVELS:
+        return _Levels(values, counts / len(known))
+    return _Numbers(float(known.mean()), float(known.std()))
