@@ -196,7 +196,7 @@ def test_goals_are_checked_on_all_data_sets_only() -> None:
     fewer = [check.statement for check in goals(quality(records[1:]))]  # one of known-totals less
     assert [statement.split(":")[0] for statement in fewer] == [
         "C²RF with offset",
-        "Totals are met exactly by top-lambda, extra-trees-top, extra-trees-refit, known-totals",
+        "Totals are met exactly by extra-trees-top, known-totals",
     ]
     assert not list(goals(quality([replace(r, data=f"my-{r.data}") for r in records])))
 
