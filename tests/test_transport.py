@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,8 @@ from c2rf.transport import (
     paths,
     zero_floor,
 )
+from c2rf.transport.residual import Nodes
+from c2rf.transport.sweeps import swept
 
 
 @st.composite
@@ -220,14 +224,34 @@ class TestScores:
         assert zero_floor(np.array([[1e-320, 1.0]])) == 1e-300
 
 
+class TestSweeps:
+    @pytest.mark.parametrize("n_groups", [1, 3])
+    def test_prices_nearly_meet_the_bounds(self, n_groups):
+        rng = np.random.default_rng(0)
+        scores, groups = rng.normal(size=(3000, 4)), np.arange(3000) % n_groups
+        counts = table(rng.choice(4, 3000, p=[0.1, 0.2, 0.3, 0.4]), groups, 4)
+        overall = counts.sum(axis=0)
+        bounds = Bounds(overall, overall, counts, counts, counts.sum(axis=1))
+        nodes = Nodes(n_groups, 4)
+        cells, _, end = nodes.split(swept(scores, groups, bounds, nodes.zeros(), 5))
+        labels = (scores + cells[groups]).argmax(axis=1)
+        assert np.abs(table(labels, groups, 4) - counts).sum() < 60
+        assert end == 0
+
+    def test_prices_are_zero_where_nothing_binds(self):
+        scores = np.random.default_rng(0).normal(size=(100, 3))
+        bounds, nodes = Bounds.overall([0, 0, 0], [100, 100, 100], 100), Nodes(1, 3)
+        prices = swept(scores, np.zeros(100, dtype=int), bounds, nodes.zeros(), 2)
+        np.testing.assert_array_equal(prices, nodes.zeros())
+
+
 class TestConflict:
     def test_equals_a_linear_program(self):
         rng = np.random.default_rng(0)
         n_possible = 0
         for _ in range(200):
             bounds = random_bounds(rng)
-            groups = np.repeat(np.arange(bounds.n_groups), bounds.group_sizes)
-            scores = np.zeros((bounds.n_points, bounds.n_classes))
+            scores, groups = nothing_to_gain(bounds)
             possible = linear_program(scores, groups, bounds).status == 0
             conflict = find_conflict(bounds)
             assert possible == (conflict is None)
@@ -235,3 +259,29 @@ class TestConflict:
             if conflict is not None:
                 assert conflict.must > conflict.can
         assert 20 < n_possible < 180
+
+    def test_what_it_says_is_true(self):
+        """By the groups alone, the classes must have so many points, or can have so few."""
+        rng = np.random.default_rng(1)
+        n_told = {True: 0, False: 0}
+        for _ in range(300):
+            bounds = random_bounds(rng)
+            conflict = find_conflict(bounds)
+            free = np.full_like(bounds.upper, bounds.n_points)
+            alone = replace(bounds, lower=0 * free, upper=free)
+            if conflict is None or find_conflict(alone) is not None:
+                continue
+            scores, groups = nothing_to_gain(bounds)
+            scores[:, conflict.classes] = -1.0 if conflict.crowded else 1.0
+            number = abs(linear_program(scores, groups, alone).fun)
+            told = (conflict.must, conflict.can)[:: 1 if conflict.crowded else -1]
+            assert number == pytest.approx(told[0])
+            side = bounds.upper if conflict.crowded else bounds.lower
+            assert side[conflict.classes].sum() == told[1]
+            n_told[conflict.crowded] += 1
+        assert min(n_told.values()) > 10
+
+
+def nothing_to_gain(bounds):
+    groups = np.repeat(np.arange(bounds.n_groups), bounds.group_sizes)
+    return np.zeros((bounds.n_points, bounds.n_classes)), groups
