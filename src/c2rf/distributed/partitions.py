@@ -18,8 +18,13 @@ from c2rf.sources import Chunk, Columns, Source, as_source, naming_source, wante
 MERGED_AT_ONCE = 8
 """So many partial results become one, and so many of these again."""
 
+SPANS_AT_ONCE = 32
+"""So many spans of rows are worked on before the next are begun, which bounds the memory."""
+
 Work = Callable[[Any, int], Any]
 """What is done with the rows of a partition and its number."""
+SpanWork = Callable[[list[Any], slice], Any]
+"""What is done with some rows of neighbouring partitions."""
 
 
 def is_dask(given: Any) -> bool:
@@ -133,6 +138,75 @@ class Partitions:
         meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
         return selected.map_partitions(_do_frame, shared, columns=columns, meta=meta)
 
+    def spans(
+        self,
+        prepare: Work,
+        work: SpanWork,
+        size: int,
+        columns: Columns = None,
+    ) -> Iterator[Any]:
+        """Do some work on so many rows at a time, wherever partitions end.
+
+        Parameters
+        ----------
+        prepare : callable
+            What is done with each partition first, as in :meth:`reduce`.
+        work : callable
+            Takes the prepared partitions that a span touches, and which of their rows it is.
+        size : int
+            Number of rows of all spans but the last.
+        columns : sequence of str, optional
+            As for :meth:`chunks`.
+
+        Yields
+        ------
+        object
+            The result for each span, in order. Some spans are worked on at once.
+
+        Examples
+        --------
+        >>> import dask.array
+        >>> rows = dask.array.arange(5, chunks=2)[:, None]
+        >>> population = Partitions(rows).counted()
+        >>> def add(pieces, span):
+        ...     return int(np.vstack(pieces)[span].sum())
+        >>> list(population.spans(lambda rows, number: rows, add, 3))
+        [3, 7]
+        """
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        first, second, parts = _shared(prepare), _shared(work), self._parts(columns)
+        ready = [delayed(_do)(part, first, number, columns) for number, part in enumerate(parts)]
+        starts = range(0, sum(self.sizes), size)
+        for k in range(0, len(starts), SPANS_AT_ONCE):
+            touched = [self._touched(start, size) for start in starts[k : k + SPANS_AT_ONCE]]
+            jobs = [delayed(_do_span)(ready[which], second, rows) for which, rows in touched]
+            with naming_cluster():
+                try:
+                    done = compute(*jobs)
+                except Exception as error:
+                    _blame(error, parts)
+                    raise
+            yield from done
+
+    def counted(self) -> Self:
+        """Return the same population with the numbers of rows of its partitions."""
+        return self.with_sizes(self.reduce(_size, _concatenated, self.narrow))
+
+    def _touched(self, start: int, size: int) -> tuple[slice, slice]:
+        """Return the partitions that a span of rows touches, and where it is among their rows."""
+        ends = np.cumsum(self.sizes)
+        stop = min(start + size, int(ends[-1]))
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        skipped = int(ends[first]) - self.sizes[first]
+        return slice(int(first), int(last) + 1), slice(start - skipped, stop - skipped)
+
+    @property
+    def narrow(self) -> Columns:
+        """A single column, for what needs only the rows."""
+        return list(self.collection.columns)[:1] if self._is_frame else None
+
     def with_sizes(self, sizes: Sequence[int]) -> Self:
         """Return the same population with the numbers of rows of its partitions."""
         return replace(self, sizes=tuple(sizes))
@@ -162,7 +236,7 @@ def partition_name(number: int) -> str:
     return f"partition {number}"
 
 
-def _shared(work: Work) -> Any:
+def _shared(work: Work | SpanWork) -> Any:
     """Return the work as one node of the graph: it travels once, and survives lost workers."""
     from dask.delayed import delayed
 
@@ -181,6 +255,18 @@ def _merged(results: list[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
 
 def _do(data: Any, work: Work, number: int, columns: Columns) -> Any:
     return work(_as_wanted(data, columns), number)
+
+
+def _do_span(pieces: list[Any], work: SpanWork, rows: slice) -> Any:
+    return work(pieces, rows)
+
+
+def _size(data: Any, number: int) -> tuple[int, ...]:
+    return (data.shape[0],)
+
+
+def _concatenated(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(size for part in parts for size in part)
 
 
 def _do_block(block: Any, work: Work, block_id: tuple[int, ...] = (0,)) -> Any:

@@ -35,7 +35,7 @@ def probabilities(model: Any, X: Any) -> Floats:
     table = np.empty((X.shape[0], len(model.classes_)))
     for start in range(0, X.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, X.shape[0]))
-        table[rows] = model.predict_proba(_plain(_safe_indexing(X, rows)))
+        table[rows] = model.predict_proba(plain(_safe_indexing(X, rows)))
     return table
 
 
@@ -50,12 +50,12 @@ def blocks(chunks: Iterable[Checked]) -> Iterator[tuple[int, Any]]:
             continue
         rows = stacked(waiting)
         for k in range(0, n_waiting - n_waiting % BLOCK_ROWS, BLOCK_ROWS):
-            yield start + k, _plain(_safe_indexing(rows, slice(k, k + BLOCK_ROWS)))
+            yield start + k, plain(_safe_indexing(rows, slice(k, k + BLOCK_ROWS)))
         n_left = n_waiting % BLOCK_ROWS
         start += n_waiting - n_left
         waiting, n_waiting = [_safe_indexing(rows, slice(rows.shape[0] - n_left, None))], n_left
     if n_waiting:
-        yield start, _plain(stacked(waiting))
+        yield start, plain(stacked(waiting))
 
 
 def stacked(tables: list[Any]) -> Any:
@@ -75,6 +75,6 @@ def on_disk(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
         return np.memmap(file, dtype, "w+", shape=shape)
 
 
-def _plain(X: Any) -> Any:
+def plain(X: Any) -> Any:
     """Return an array row by row in memory: another order may round differently."""
     return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from c2rf.distributed import as_population
 from c2rf.ensemble import seeded
 from c2rf.estimators.blend import BlendClassifier
 from c2rf.estimators.calibrate import matching_offsets
@@ -27,7 +28,6 @@ from c2rf.estimators.streamed_totals import TotalsInChunks
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.members import listed, takes_missing
 from c2rf.problem import Floats
-from c2rf.sources import as_source
 from c2rf.transport import Assignment, Bounds, assign, log_scores, zero_floor
 
 _MOST_SEEDS = np.iinfo(np.int32).max
@@ -185,7 +185,7 @@ class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
         with self._jobs():
             if has_totals:
                 seed = random_state.randint(_MOST_SEEDS)
-                source = as_source(X_unlabeled)
+                source = as_population(X_unlabeled)
                 if source is None:
                     X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
                     self._fit_in_memory(template, X, y, X_unlabeled, known, seed)

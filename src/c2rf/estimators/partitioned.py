@@ -76,6 +76,16 @@ def for_workers(classifier: Any) -> Any:
     return copy.copy(classifier).set_params(n_jobs=1)
 
 
+def check_size(data: Any, number: int, sizes: Sequence[int]) -> int:
+    """Return the number of a partition's first row; it must have the size that was counted."""
+    if data.shape[0] != sizes[number]:
+        raise InputError(
+            f"{partition_name(number)} of X_unlabeled had {sizes[number]} rows when they were "
+            f"counted, but has {data.shape[0]} now: {CHANGED}"
+        )
+    return sum(sizes[:number])
+
+
 @dataclass(frozen=True, eq=False)
 class _Count:
     """The work of counting a partition."""
@@ -102,16 +112,11 @@ class _Label:
     sizes: tuple[int, ...]
 
     def __call__(self, data: Any, number: int) -> NDArray[Any]:
-        n_rows, where = data.shape[0], partition_name(number)
-        if n_rows != self.sizes[number]:
-            raise InputError(
-                f"{where} of X_unlabeled had {self.sizes[number]} rows when they were counted, "
-                f"but has {n_rows} now: {CHANGED}"
-            )
-        if n_rows == 0:
+        start = check_size(data, number, self.sizes)
+        if data.shape[0] == 0:
             return np.empty(0, dtype=self.classifier.classes_.dtype)
-        start = sum(self.sizes[:number])
-        return np.asarray(self.label(check_chunk(self.classifier, data, where, start)).labels)
+        chunk = check_chunk(self.classifier, data, partition_name(number), start)
+        return np.asarray(self.label(chunk).labels)
 
 
 @contextmanager

@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from c2rf.distributed import Partitions
+from c2rf.distributed.partitions import partition_name
 from c2rf.estimators.blocks import BLOCK_ROWS, blocks, on_disk, stacked
 from c2rf.estimators.checked import CHANGED, checked_chunks
 from c2rf.estimators.known import Known
+from c2rf.estimators.partitioned_totals import count_rows, draw_rows, place_labels, score_blocks
 from c2rf.estimators.streamed import InChunks, LabeledChunk
 from c2rf.exceptions import InputError
 from c2rf.problem import Floats
@@ -68,7 +71,12 @@ def draw(classifier: Any, source: Source, seed: int) -> Sample:
     Every row gets a random number, and those with the smallest are kept.
     """
     most = max(1, min(MOST_SAMPLED, _MOST_CELLS // classifier.n_features_in_))
-    rng = np.random.default_rng([seed, 4])
+    key = [seed, 4]
+    if isinstance(source, Partitions):
+        data, rows = draw_rows(classifier, source, most, key)
+        names = [f"X_unlabeled ({partition_name(k)})" for k in range(len(source.sizes))]
+        return Sample(data, rows, list(zip(names, source.sizes, strict=True)))
+    rng = np.random.default_rng(key)
     kept = _Smallest(most)
     chunks = []
     for chunk in checked_chunks(classifier, source):
@@ -116,6 +124,10 @@ def score(classifier: Any, source: Source, n_points: int) -> Floats:
     """Read a population once, and return the probabilities of its points, in a temporary file."""
     model = classifier.estimator_
     table = on_disk((n_points, len(classifier.classes_)))
+    if isinstance(source, Partitions):
+        for start, probabilities in score_blocks(classifier, source):
+            table[start : start + len(probabilities)] = probabilities
+        return table
     n_read = 0
     for start, rows in blocks(checked_chunks(classifier, source)):
         n_read = start + rows.shape[0]
@@ -177,6 +189,8 @@ class TotalsInChunks(InChunks):
         """
         stream, start = self._known_stream(), 0
         for name, size in stream.chunks:
+            if size == 0:
+                continue
             rows = slice(start, start + size)
             labels = self.classes_[stream.codes[rows]]
             yield LabeledChunk(labels, np.asarray(stream.scores[rows]), name)
@@ -186,10 +200,14 @@ class TotalsInChunks(InChunks):
         self, template: Any, X: Any, y: NDArray[Any], source: Source, known: Known, seed: int
     ) -> None:
         """Meet the totals of points that come in chunks; few of them are taken into memory."""
+        if isinstance(source, Partitions):
+            source = count_rows(source)
         sample = draw(self, source, seed)
         if sample.is_all:
             self._fit_in_memory(template, X, y, sample.data, known, seed)
             codes = np.searchsorted(self.classes_, self.transduction_)
+            if isinstance(source, Partitions):
+                del self.transduction_
             self._stream = LabeledStream(source, sample.chunks, codes, self.scores_)
             return
         names, groups, bounds = known.bounds(self.classes_, sample.n_points, self.totals_policy)
@@ -206,6 +224,9 @@ class TotalsInChunks(InChunks):
         self._stream = LabeledStream(source, sample.chunks, found.labels, table)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "scores_" and "_stream" in self.__dict__:
-            return self._stream.scores
+        stream = self.__dict__.get("_stream")
+        if name == "scores_" and stream is not None:
+            return stream.scores
+        if name == "transduction_" and stream and isinstance(stream.source, Partitions):
+            return place_labels(self.classes_, stream.codes, stream.source)
         return super().__getattr__(name)
