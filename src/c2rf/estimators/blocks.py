@@ -76,5 +76,7 @@ def on_disk(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
 
 
 def plain(X: Any) -> Any:
-    """Return an array row by row in memory: another order may round differently."""
+    """Return an array row by row, a frame column by column in memory: else sums may round anew."""
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(dict(X.items()), copy=True)
     return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

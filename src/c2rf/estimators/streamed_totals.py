@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from c2rf.distributed import Partitions
 from c2rf.distributed.partitions import partition_name
-from c2rf.estimators.blocks import BLOCK_ROWS, blocks, on_disk, stacked
+from c2rf.estimators.blocks import BLOCK_ROWS, blocks, on_disk, plain, stacked
 from c2rf.estimators.checked import CHANGED, checked_chunks
 from c2rf.estimators.known import Known
 from c2rf.estimators.partitioned_totals import count_rows, draw_rows, place_labels, score_blocks
@@ -75,7 +75,7 @@ def draw(classifier: Any, source: Source, seed: int) -> Sample:
     if isinstance(source, Partitions):
         data, rows = draw_rows(classifier, source, most, key)
         names = [f"X_unlabeled ({partition_name(k)})" for k in range(len(source.sizes))]
-        return Sample(data, rows, list(zip(names, source.sizes, strict=True)))
+        return Sample(plain(data), rows, list(zip(names, source.sizes, strict=True)))
     rng = np.random.default_rng(key)
     kept = _Smallest(most)
     chunks = []
@@ -84,7 +84,7 @@ def draw(classifier: Any, source: Source, seed: int) -> Sample:
         chunks.append((chunk.name, size))
         kept.add(rng.random(size), chunk.start, chunk.data)
     rows, data = kept.gathered()
-    return Sample(data, rows, chunks)
+    return Sample(plain(data), rows, chunks)
 
 
 class _Smallest:
