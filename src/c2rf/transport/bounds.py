@@ -8,6 +8,7 @@ only if, for every set of groups and classes, what must enter it fits through wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,9 +82,13 @@ class Bounds:
         --------
         >>> Bounds.overall([2, 7], [3, 8], 10).rates()
         array([0.25, 0.75])
+        >>> Bounds.overall([0, 7], [10, 7], 10).rates()  # one class has the rest
+        array([0.3, 0.7])
         """
-        lowest = np.maximum(self.lower, self.group_lower.sum(axis=0))
-        highest = np.minimum(self.upper, self.group_upper.sum(axis=0))
+        inner = _implied(self.group_lower, self.group_upper, self.group_sizes[:, None])
+        lowest = np.maximum(self.lower, inner[0].sum(axis=0))
+        highest = np.minimum(self.upper, inner[1].sum(axis=0))
+        lowest, highest = _implied(lowest, highest, self.n_points)
         if self.n_points == 0 or (highest - lowest).max() > _KNOWN_WITHIN * self.n_points:
             return None
         middle = (lowest + highest) / 2
@@ -92,6 +97,13 @@ class Bounds:
     def of_group(self, g: int) -> Bounds:
         """Return the bounds of one group alone, as overall ones."""
         return Bounds.overall(self.group_lower[g], self.group_upper[g], int(self.group_sizes[g]))
+
+
+def _implied(lower: Ints, upper: Ints, sizes: Any) -> tuple[Ints, Ints]:
+    """Return what bounds of classes imply for each other, given how many points there are."""
+    others_lower = lower.sum(axis=-1, keepdims=True) - lower
+    others_upper = upper.sum(axis=-1, keepdims=True) - upper
+    return np.maximum(lower, sizes - others_upper), np.minimum(upper, sizes - others_lower)
 
 
 @dataclass(frozen=True, eq=False)
