@@ -113,6 +113,47 @@ class TestSameModel:
 
 
 @pytest.mark.usefixtures("small")
+class TestGroupsByName:
+    WITH_GROUPS = POPULATION.assign(region=GROUPS, half=np.arange(N) % 2)
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        for k, part in enumerate(cut(self.WITH_GROUPS, [1200])):
+            part.to_parquet(tmp_path / f"{k}.parquet", row_group_size=500)
+        return tmp_path
+
+    def test_one_column(self, folder):
+        model = MODELS["forest"]
+        whole = fitted(POPULATION, model, groups=GROUPS, group_totals=GROUP_TOTALS)
+        streamed = fitted(folder, model, groups="region", group_totals=GROUP_TOTALS)
+        np.testing.assert_array_equal(streamed.transduction_, whole.transduction_)
+
+    def test_several_columns(self, folder):
+        pl = pytest.importorskip("polars")
+        table, totals = self.WITH_GROUPS[["half", "region"]], {(0, "north"): {"yes": 100}}
+        whole = fitted(POPULATION, MODELS["forest"], groups=table, group_totals=totals)
+        for source in (folder, pl.scan_parquet(folder / "*.parquet")):
+            known = {"groups": ("half", "region"), "group_totals": totals}
+            streamed = fitted(source, MODELS["forest"], **known)
+            np.testing.assert_array_equal(streamed.transduction_, whole.transduction_)
+
+    def test_refused(self, folder):
+        def fit(source, groups):
+            return fitted(source, MODELS["forest"], groups=groups, group_totals=GROUP_TOTALS)
+
+        with pytest.raises(InputError, match=r"0.parquet lacks columns of X: 'town'"):
+            fit(folder, "town")
+        with pytest.raises(InputError, match="only where these are read from files"):
+            fit(cut(POPULATION, [10]), "region")
+        with pytest.raises(InputError, match="'region', names a column, which needs a population"):
+            fit(POPULATION, "region")
+        self.WITH_GROUPS.assign(region=None).to_parquet(folder / "1.parquet")
+        with pytest.raises(InputError, match=r"1.parquet, row group 0: groups has no entry in row"):
+            fit(folder, "region")
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("rounds", [1, "auto"])
 def test_refined_on_a_sample_that_does_not_depend_on_the_cuts(rounds):
     forest = MODELS["forest"]

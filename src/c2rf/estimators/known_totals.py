@@ -163,6 +163,8 @@ class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
             the rest.
         groups : array-like of shape (n_unlabeled,) or (n_unlabeled, n_columns), optional
             The group of each unlabeled point; with several columns a group is a tuple of values.
+            Of files, datasets and lazy frames, also the name of the column that holds it, or a
+            tuple of names.
         group_totals : dict of group to dict of class to total, optional
             Totals within groups, beside or instead of overall ones; what is not named is free.
 

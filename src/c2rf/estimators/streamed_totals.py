@@ -200,6 +200,7 @@ class TotalsInChunks(InChunks):
         self, template: Any, X: Any, y: NDArray[Any], source: Source, known: Known, seed: int
     ) -> None:
         """Meet the totals of points that come in chunks; few of them are taken into memory."""
+        known = known.grouped_by(source)
         if isinstance(source, Partitions):
             source = count_rows(source)
         sample = draw(self, source, seed)
