@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import c2rf
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.votes import PatternTable, check_votes, pack, unpack
+from c2rf.votes import PatternTable, check_votes, pack, pack_columns, unpack
 from strategies import votes
 
 WIDTHS = [1, 7, 8, 9, 63, 64, 65, 128, 130]
@@ -118,7 +118,7 @@ def test_merging_adds_counts_beyond_32_bits():
     assert big.merge(big).n_points == 2**41
 
 
-@pytest.mark.parametrize("n_trees", [3, 70])
+@pytest.mark.parametrize("n_trees", [3, 30, 70])
 def test_lookup_finds_patterns_and_says_which_are_new(n_trees):
     rows = random_votes(60, n_trees, n_kinds=6, seed=1)
     table = PatternTable.from_votes(rows)
@@ -130,6 +130,37 @@ def test_lookup_finds_patterns_and_says_which_are_new(n_trees):
         assert (table.lookup(others) == -1).all()
     mixed = PatternTable.from_votes(rows[:1]).lookup(np.vstack([rows[:1], -rows[:1], rows[:1]]))
     assert mixed.tolist() == [0, -1, 0]
+
+
+@pytest.mark.parametrize("n_trees", WIDTHS)
+def test_packing_columns_is_packing_rows(n_trees, monkeypatch):
+    rows = random_votes(50, n_trees)
+    monkeypatch.setattr("c2rf.votes._BLOCK_ROWS", 7)
+    np.testing.assert_array_equal(pack_columns(list(rows.T > 0)), pack(rows))
+
+
+@pytest.mark.parametrize("n_points", [2, 300])  # sorted, and with a place for each pattern
+@pytest.mark.parametrize("inverse", [False, True])
+def test_counting_packed_votes(n_points, inverse):
+    rows = random_votes(n_points, 9)
+    table = PatternTable.from_words(pack(rows), 9, inverse=inverse)
+    expected = np.unique(rows, axis=0, return_counts=True)
+    assert rows_and_counts(table.patterns, table.counts) == rows_and_counts(*expected)
+    assert (np.diff(table.words[:, 0].astype(np.int64)) > 0).all()
+    if inverse:
+        np.testing.assert_array_equal(table.patterns[table.inverse], rows)
+
+
+@pytest.mark.parametrize("n_trees", [5, 70])
+def test_tables_without_points_can_be_merged(n_trees):
+    rows = random_votes(40, n_trees, n_kinds=5)
+    some, none = PatternTable.from_votes(rows), PatternTable.from_words(pack(rows[:0]), n_trees)
+    assert (none.n_patterns, none.n_points) == (0, 0)
+    for table in (some.merge(none), none.merge(some), PatternTable.merged([none, some, none])):
+        np.testing.assert_array_equal(table.words, some.words)
+        np.testing.assert_array_equal(table.counts, some.counts)
+    assert none.merge(none).n_points == 0
+    assert (none.lookup(rows) == -1).all()
 
 
 def test_tables_of_other_trees_are_refused():
