@@ -7,6 +7,7 @@ probabilities that it gets in memory.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator
 from tempfile import TemporaryFile
 from typing import Any
@@ -73,6 +74,23 @@ def on_disk(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
     """Return an array in a temporary file, which is gone when the array is."""
     with TemporaryFile() as file:
         return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def release(table: NDArray[Any]) -> None:
+    """Give back the memory that an array in a file has taken; the file has all, when it is read.
+
+    The system would do so, too, but only when there is no other memory left.
+
+    Examples
+    --------
+    >>> table = on_disk((2, 2))
+    >>> table[:] = 1.0
+    >>> release(table)
+    >>> table.sum().item()
+    4.0
+    """
+    if isinstance(table.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        table.base.madvise(mmap.MADV_DONTNEED)
 
 
 def plain(X: Any) -> Any:

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from c2rf.distributed import Partitions
 from c2rf.distributed.partitions import partition_name
-from c2rf.estimators.blocks import BLOCK_ROWS, blocks, on_disk, plain, stacked
+from c2rf.estimators.blocks import BLOCK_ROWS, blocks, on_disk, plain, release, stacked
 from c2rf.estimators.checked import CHANGED, checked_chunks
 from c2rf.estimators.known import Known
 from c2rf.estimators.partitioned_totals import count_rows, draw_rows, place_labels, score_blocks
@@ -127,12 +127,14 @@ def score(classifier: Any, source: Source, n_points: int) -> Floats:
     if isinstance(source, Partitions):
         for start, probabilities in score_blocks(classifier, source):
             table[start : start + len(probabilities)] = probabilities
+            release(table)
         return table
     n_read = 0
     for start, rows in blocks(checked_chunks(classifier, source)):
         n_read = start + rows.shape[0]
         if n_read <= n_points:
             table[start:n_read] = model.predict_proba(rows)
+            release(table)
     if n_read != n_points:
         raise InputError(f"{n_points} rows were counted, but {n_read} are to be labeled: {CHANGED}")
     return table
@@ -144,6 +146,8 @@ def logarithms(table: Floats, floor: float) -> Floats:
     for start in range(0, len(table), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         logs[rows] = log_scores(table[rows], floor)
+        release(table)
+        release(logs)
     return logs
 
 
