@@ -161,7 +161,7 @@ class ParquetFiles:
             with file:
                 names = [name for name in file.schema_arrow.names if name not in _INDEX]
                 first = first or names
-                _check_same(names, first, path, self.paths[0])
+                check_same_columns(names, first, path, self.paths[0])
                 wanted = wanted_columns(columns, names, str(path))
                 for group in range(file.num_row_groups):
                     where = f"{path}, row group {group}"
@@ -184,7 +184,7 @@ class TextFiles:
             names = [str(name) for name in self._read(path, nrows=1).iloc[0]]
             check_names(path, names, _separator(path))
             first = first or names
-            _check_same(names, first, path, self.paths[0])
+            check_same_columns(names, first, path, self.paths[0])
             wanted = wanted_columns(columns, names, str(path))
             # All columns: else pandas overlooks lines with too many cells.
             parts = self._read(path, chunksize=self.rows)
@@ -326,7 +326,7 @@ def wanted_columns(columns: Columns, names: Sequence[str], where: str) -> list[s
     return list(names if columns is None else columns)
 
 
-def _check_same(names: list[str], first: list[str], path: Path, first_path: Path) -> None:
+def check_same_columns(names: list[str], first: list[str], path: Path, first_path: Path) -> None:
     """Refuse a file with other columns than the first; their order is free."""
     missing = [name for name in first if name not in names]
     added = [name for name in names if name not in first]

@@ -242,6 +242,8 @@ def _typed(table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str]) -> 
     for name in numbers:
         columns[name] = as_numbers(table[name])
         _check_size(name, [columns[name]])
+        if pd.api.types.is_numeric_dtype(table[name].dtype):
+            continue  # looking at every cell as text takes its time
         cells = as_text(table[name])
         odd = np.flatnonzero(columns[name].isna() & cells.notna())
         if len(odd):
