@@ -38,6 +38,8 @@ _OF_INDIVIDUALS = (
     "patterns_",
     "scores_",
     "oob_decision_function_",
+    "rehearsals_",
+    "rehearsed_",
 )
 _PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
 

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
+from c2rf.estimators.calibrate import matching_offsets
 from c2rf.exceptions import InputError
 from c2rf.transport import log_scores
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 Groups = NDArray[np.object_] | None
 
 MOST_SCORE = 100.0
@@ -47,20 +49,25 @@ def judge(classifier: Any, X: Any, positive: str | None = None, groups: Groups =
     """Judge any rows, each for itself."""
     if isinstance(classifier, C2RFClassifier):
         return _by_votes(classifier, X)
-    if isinstance(classifier, KnownTotalsClassifier):
-        probabilities = classifier.estimator_.predict_proba(X)
-        return _by_probabilities(classifier, probabilities, positive, groups)
-    raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
+    if not isinstance(classifier, KnownTotalsClassifier):
+        raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
+    logs = log_scores(classifier.estimator_.predict_proba(X), classifier._floor)
+    shifted = logs + _offsets(classifier, groups)
+    probabilities = classifier.predict_proba(X, groups)
+    return _by_lead(classifier, shifted, probabilities, shifted.argmax(axis=1), positive)
 
 
 def judge_unlabeled(
     classifier: Any, X: Any, positive: str | None = None, groups: Groups = None
 ) -> Judgement:
     """Judge the rows that a classifier was fitted to, with the labels that meet the totals."""
-    labels = classifier.transduction_.astype(object)
     if isinstance(classifier, C2RFClassifier):
-        return replace(_by_votes(classifier, X), labels=labels)
-    return _by_probabilities(classifier, classifier.scores_, positive, groups, labels)
+        return replace(_by_votes(classifier, X), labels=classifier.transduction_.astype(object))
+    # By what was said of each row without its own label, not by what a refitted model says now.
+    logs = log_scores(classifier.scores_)
+    codes = np.searchsorted(classifier.classes_, classifier.transduction_)
+    probabilities = _matching(logs, codes, groups)
+    return _by_lead(classifier, logs + _offsets(classifier, groups), probabilities, codes, positive)
 
 
 def _by_votes(classifier: C2RFClassifier, X: Any) -> Judgement:
@@ -75,39 +82,41 @@ def _by_votes(classifier: C2RFClassifier, X: Any) -> Judgement:
     return Judgement(labels, scores, confidence, str(classifier.pos_label_))
 
 
-def _by_probabilities(
+def _by_lead(
     classifier: KnownTotalsClassifier,
+    shifted: Floats,
     probabilities: Floats,
+    codes: Codes,
     positive: str | None,
-    groups: Groups,
-    labels: NDArray[np.object_] | None = None,
 ) -> Judgement:
-    """Score by log-odds from the cut-off; the confidence is the corrected probability."""
-    shifted, corrected = _with_totals(classifier, probabilities, groups)
-    rows, classes = np.arange(len(shifted)), classifier.classes_
-    codes = shifted.argmax(axis=1) if labels is None else np.searchsorted(classes, list(labels))
-    own = shifted[rows, codes]
+    """Score by the lead over the next best class; the confidence is the label's probability."""
+    rows = np.arange(len(shifted))
     others = shifted.copy()
     others[rows, codes] = -np.inf
-    lead = np.clip(own - others.max(axis=1), -MOST_SCORE, MOST_SCORE)
-    found = classes[codes].astype(object)
+    lead = np.clip(shifted[rows, codes] - others.max(axis=1), -MOST_SCORE, MOST_SCORE)
+    labels = classifier.classes_[codes].astype(object)
     if positive is not None:
-        lead = np.where(found == positive, lead, -lead)
-    return Judgement(found, lead, corrected[rows, codes], positive)
+        lead = np.where(labels == positive, lead, -lead)
+    return Judgement(labels, lead, probabilities[rows, codes], positive)
 
 
-def _with_totals(
-    classifier: KnownTotalsClassifier, probabilities: Floats, groups: Groups
-) -> tuple[Floats, Floats]:
-    """Return log-probabilities moved to the cut-off, and probabilities that the totals correct.
+def _offsets(classifier: KnownTotalsClassifier, groups: Groups) -> Floats:
+    """Return what is added to the log-probabilities of each row, that of its group if known."""
+    if groups is None:
+        return classifier.offsets_
+    names, codes = np.unique(groups, return_inverse=True)
+    known = classifier.group_offsets_
+    return np.array([known.get(name, classifier.offsets_) for name in names])[codes]
 
-    Of the unlabeled it must be those probabilities by which they were ranked, which the public
-    methods of the classifier do not take.
-    """
-    logs, n = log_scores(probabilities, classifier._floor), len(probabilities)
-    offsets = classifier._looked_up(groups, n, classifier.offsets_, "group_offsets_")
-    priors = classifier._looked_up(groups, n, classifier._prior, "_group_priors")
-    return logs + offsets, softmax(logs + priors, axis=1)
+
+def _matching(logs: Floats, codes: Codes, groups: Groups) -> Floats:
+    """Return probabilities whose mean in every group is the share of each class there."""
+    probabilities = np.empty_like(logs)
+    for name in [None] if groups is None else np.unique(groups):
+        rows = slice(None) if groups is None else groups == name
+        shares = np.bincount(codes[rows], minlength=logs.shape[1]) / len(codes[rows])
+        probabilities[rows] = softmax(logs[rows] + matching_offsets(logs[rows], shares), axis=1)
+    return probabilities
 
 
 def rows_to_show(population: pd.DataFrame, identifier: str | None) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from c2rf.exceptions import InputError
 from c2rf.files import atomic_outputs, check_output
 from c2rf.model_file import StoredModel, need_skops
 from c2rf.tables import check_writable, write_table
-from c2rf.words import count, span
+from c2rf.words import count, short, span
 
 _HOW = {
     "numbers": "a number",
@@ -135,7 +135,7 @@ def summary(answer: Answer) -> list[tuple[str, str]]:
         low, high = int(question.bounds.lower[place]), int(question.bounds.upper[place])
         reached = f"{(labels == name).sum():,}"
         known = f"known: {span(low, high, len(labels))}"
-        rows.append((f"label {name}", f"{reached} ({known})"))
+        rows.append((f"label {short(name)}", f"{reached} ({known})"))
     solution = getattr(answer.classifier, "solution_", None)
     if solution is not None:
         rows.append(("proof", screen.proof(solution)))
@@ -152,7 +152,7 @@ def _data(question: Question) -> list[tuple[str, str]]:
 def _wished(question: Question) -> list[tuple[str, str]]:
     n, bounds = len(question.population), question.bounds
     rows = [
-        (f"total of {name}", span(int(low), int(high), n))
+        (f"total of {short(name)}", span(int(low), int(high), n))
         for name, low, high in zip(question.classes, bounds.lower, bounds.upper, strict=True)
     ]
     if question.groups.column is not None:
@@ -164,7 +164,7 @@ def _wished(question: Question) -> list[tuple[str, str]]:
 def _columns(question: Question) -> list[tuple[str, str]]:
     """Say what became of the columns that are not simply numbers, and what else is odd."""
     rows = [
-        (f"column {column.name}", what)
+        (f"column {short(column.name)}", what)
         for column in question.features.columns
         if (what := _what_is_odd(column))
     ]

@@ -37,6 +37,7 @@ def predict(
     from c2rf.files import atomic_output, check_output
     from c2rf.model_file import StoredModel
     from c2rf.tables import check_writable, read_table, write_table
+    from c2rf.words import short
 
     check_output(out, force=force, inputs=[model, file])
     check_writable(out)
@@ -53,7 +54,7 @@ def predict(
     with atomic_output(out, force=force) as temporary:
         write_table(judgement.beside(rows), temporary)
     found = [
-        (f"label {name}", f"{(judgement.labels == name).sum():,}")
+        (f"label {short(name)}", f"{(judgement.labels == name).sum():,}")
         for name in stored.classifier.classes_
     ]
     screen.say(

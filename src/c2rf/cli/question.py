@@ -111,7 +111,7 @@ def ask(
             raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
     classes = sorted(set(sample))
     groups = Groups.of(population, group)
-    bounds, remarks = _bounds(totals, classes, groups, policy)
+    bounds, remarks = known_bounds(totals, classes, groups, policy)
     return Question(
         target=target,
         sample=sample,
@@ -126,7 +126,7 @@ def ask(
     )
 
 
-def _bounds(
+def known_bounds(
     totals: Totals, classes: Sequence[str], groups: Groups, policy: Literal["strict", "scale"]
 ) -> tuple[Bounds, list[str]]:
     """Return whole-numbered bounds, and what had to be changed for them."""
@@ -140,21 +140,7 @@ def _bounds(
             groups.sizes,
             policy,
         )
-    in_groups = _tightened(bounds.group_lower, bounds.group_upper, bounds.group_sizes[:, None])
-    overall = _tightened(
-        np.maximum(bounds.lower, in_groups[0].sum(axis=0)),
-        np.minimum(bounds.upper, in_groups[1].sum(axis=0)),
-        bounds.n_points,
-    )
-    bounds = Bounds(*overall, *in_groups, bounds.group_sizes)
-    return bounds, [f"Totals were changed: {change.message}." for change in changes]
-
-
-def _tightened(lower: Ints, upper: Ints, size: int | Ints) -> tuple[Ints, Ints]:
-    """Say what the bounds of all other classes leave for each: often one is the rest."""
-    least = size - (upper.sum(axis=-1, keepdims=True) - upper)
-    most = size - (lower.sum(axis=-1, keepdims=True) - lower)
-    return np.maximum(lower, least), np.minimum(upper, most)
+    return bounds.tightened(), [f"Totals were changed: {change.message}." for change in changes]
 
 
 def _twice(population: pd.DataFrame, identifier: str | None) -> list[str]:

@@ -85,14 +85,26 @@ class Bounds:
         >>> Bounds.overall([0, 7], [10, 7], 10).rates()  # one class has the rest
         array([0.3, 0.7])
         """
+        known = self.tightened()
+        width = (known.upper - known.lower).max()
+        if self.n_points == 0 or width > _KNOWN_WITHIN * self.n_points:
+            return None
+        middle = (known.lower + known.upper) / 2
+        return middle / middle.sum()
+
+    def tightened(self) -> Bounds:
+        """Return the bounds with what they imply for each other.
+
+        Examples
+        --------
+        >>> known = Bounds.overall([0, 7], [10, 7], 10).tightened()
+        >>> known.lower, known.upper
+        (array([3, 7]), array([3, 7]))
+        """
         inner = _implied(self.group_lower, self.group_upper, self.group_sizes[:, None])
         lowest = np.maximum(self.lower, inner[0].sum(axis=0))
         highest = np.minimum(self.upper, inner[1].sum(axis=0))
-        lowest, highest = _implied(lowest, highest, self.n_points)
-        if self.n_points == 0 or (highest - lowest).max() > _KNOWN_WITHIN * self.n_points:
-            return None
-        middle = (lowest + highest) / 2
-        return middle / middle.sum()
+        return Bounds(*_implied(lowest, highest, self.n_points), *inner, self.group_sizes)
 
     def of_group(self, g: int) -> Bounds:
         """Return the bounds of one group alone, as overall ones."""
