@@ -78,6 +78,9 @@ FORESTS = {
     "bag": BaggingClassifier(
         DecisionTreeClassifier(max_depth=2), 70, max_features=0.4, random_state=0
     ),
+    "one column each": BaggingClassifier(
+        DecisionTreeClassifier(max_depth=2), 5, max_features=1, random_state=0
+    ),
     "boost": AdaBoostClassifier(n_estimators=8, random_state=0),
     "best first": RandomForestClassifier(5, max_leaf_nodes=6, random_state=0),
     "deep and shallow": RandomForestClassifier(6, min_samples_leaf=30, random_state=0),

@@ -91,19 +91,22 @@ def as_formula(
     said: list[Formula] = list(positive.tolist())
     sizes = [0] * len(said)
     thresholds = _floor_single(tree.threshold)
+    lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
+    seen = np.maximum(tree.feature, 0)  # leaves have none
+    features = seen if columns is None else columns[seen]
+    goes_left = tree.missing_go_to_left.tolist()
     # Children come after their parents: from the last node on, they are known when needed.
-    for node in reversed(range(tree.node_count)):
-        left, right = tree.children_left[node], tree.children_right[node]
+    for node in reversed(range(len(said))):
+        left, right = lefts[node], rights[node]
         if left == _NO_CHILD:
             continue
         yes, no = said[left], said[right]
         if isinstance(yes, bool) and yes is no:
             said[node] = yes
             continue
-        above = bool(tree.missing_go_to_left[node])
-        feature = int(tree.feature[node] if columns is None else columns[tree.feature[node]])
+        above = bool(goes_left[node])
         yes, no = (no, yes) if above else (yes, no)
-        said[node] = Choice(feature, thresholds[node], above, yes, no)
+        said[node] = Choice(int(features[node]), thresholds[node], above, yes, no)
         sizes[node] = 1 + sizes[left] + sizes[right]
     return said[0] if sizes[0] <= most_splits else None
 
