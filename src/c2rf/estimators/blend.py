@@ -297,7 +297,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_points,)
             Classes.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chances = self.predict_proba(X)
+        return self.classes_[chances.argmax(axis=1)]
 
     def student(self, random_state: int) -> BlendClassifier:
         """Return the unfitted classifier that learns from labels this one has found.
