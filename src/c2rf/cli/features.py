@@ -6,10 +6,9 @@ are text, so that a saved one can be asked to encode any other file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,31 +16,10 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from c2rf.cli.columns import FEW_LEVELS, Column, Look, are_numbers, check_size, of_kind
 from c2rf.exceptions import InputError
 from c2rf.members import listed
 from c2rf.tables import as_numbers, as_text
-
-FEW_LEVELS = 20
-"""Text with at most so many different values gets a column of 0 and 1 for each."""
-
-Kind = Literal["numbers", "one-hot", "ordinal"]
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
-_LARGEST = float(np.finfo(np.float32).max)  # trees compare single-precision numbers
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that is learned from, and what there is to know about it.
-
-    ``levels`` counts its different values among the labeled; ``missing`` its empty cells, labeled
-    and unlabeled; ``unseen`` the unlabeled rows whose text no labeled row has.
-    """
-
-    name: str
-    kind: Kind
-    levels: int
-    missing: tuple[int, int]
-    unseen: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +54,27 @@ def make_features(
     >>> features.columns[1]
     Column(name='town', kind='one-hot', levels=2, missing=(0, 0), unseen=1)
     """
-    columns = [_look_at(labeled[name], unlabeled[name], name in text) for name in names]
+    looks = [Look(labeled[name], name in text) for name in names]
+    for look in looks:
+        look.at(unlabeled[look.name])
+    columns = [look.column() for look in looks]
+    encoder = make_encoder(labeled, columns)
+    return Features(encode(encoder, labeled), encode(encoder, unlabeled), columns, encoder)
 
-    def of(kind: Kind) -> list[str]:
-        return [column.name for column in columns if column.kind == kind]
 
+def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
+    """Return an encoder of such columns that has learned the levels of the labeled."""
+    numbers, few, many = (of_kind(columns, kind) for kind in ("numbers", "one-hot", "ordinal"))
+    unseen_as_missing = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan}
     encoder = ColumnTransformer(
         [
-            ("numbers", "passthrough", of("numbers")),
-            ("one-hot", OneHotEncoder(handle_unknown="ignore"), of("one-hot")),
-            (
-                "ordinal",
-                OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
-                of("ordinal"),
-            ),
+            ("numbers", "passthrough", numbers),
+            ("one-hot", OneHotEncoder(handle_unknown="ignore"), few),
+            ("ordinal", OrdinalEncoder(**unseen_as_missing), many),
         ],
         sparse_threshold=0,
     )
-    encoder.fit(_typed(labeled, of("numbers"), of("one-hot") + of("ordinal")))
-    return Features(encode(encoder, labeled), encode(encoder, unlabeled), columns, encoder)
+    return encoder.fit(_typed(labeled, numbers, few + many))
 
 
 def encode(encoder: Any, table: pd.DataFrame) -> NDArray[np.float64]:
@@ -182,67 +162,13 @@ def target_values(labeled: pd.DataFrame, target: str) -> NDArray[np.object_]:
     return values.to_numpy()
 
 
-def _look_at(labeled: pd.Series[Any], unlabeled: pd.Series[Any], is_text: bool) -> Column:
-    """Find out what a column holds."""
-    name = str(labeled.name)
-    texts = [as_text(labeled), as_text(unlabeled)]
-    missing = (int(texts[0].isna().sum()), int(texts[1].isna().sum()))
-    numbers = [as_numbers(labeled), as_numbers(unlabeled)]
-    not_numbers = [n.isna() & t.notna() for n, t in zip(numbers, texts, strict=True)]
-    levels = set(texts[0].dropna())
-    if not is_text and not any(part.any() for part in not_numbers):
-        _check_size(name, numbers)
-        return Column(name, "numbers", len(set(numbers[0].dropna())), missing, 0)
-    if not is_text:
-        _refuse_odd_numbers(name, texts, not_numbers)
-    unseen = int((texts[1].notna() & ~texts[1].isin(levels)).sum())
-    kind: Kind = "one-hot" if len(levels) <= FEW_LEVELS else "ordinal"
-    return Column(name, kind, len(levels), missing, unseen)
-
-
-def _refuse_odd_numbers(
-    name: str, texts: Sequence[pd.Series[Any]], not_numbers: Sequence[pd.Series[bool]]
-) -> None:
-    """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
-    given = pd.concat([text.dropna() for text in texts])
-    odd = pd.concat([text[part] for text, part in zip(texts, not_numbers, strict=True)])
-    instead = f"or take the whole column as text with --text {name}"
-    if given.nunique() <= FEW_LEVELS:
-        return
-    if all(map(_DECIMAL_COMMA.fullmatch, odd)):
-        raise InputError(
-            f"numbers must have a decimal point and no other sign; found {odd.iloc[0]!r} in "
-            f"column {name!r}. Write 1.5 and 1234, {instead}"
-        )
-    if 2 * len(odd) < len(given):
-        which = int(not_numbers[1].any() and not not_numbers[0].any())
-        row = int(np.flatnonzero(not_numbers[which])[0])
-        raise InputError(
-            f"column {name!r} holds numbers, but {odd.iloc[0]!r} in data row {row + 1} of the "
-            f"{('labeled', 'unlabeled')[which]} file ({len(odd)} such cells in all). Correct or "
-            f"empty them, {instead}"
-        )
-
-
-def _check_size(name: str, numbers: Sequence[pd.Series[float]]) -> None:
-    """Refuse numbers that are too large for a tree."""
-    for part in numbers:
-        if np.isinf(part).any():
-            raise InputError(f"numbers must be finite; found an infinite one in column {name!r}")
-        if (part.abs() > _LARGEST).any():
-            raise InputError(
-                f"numbers must be at most {_LARGEST:.3g} in size; found {part.abs().max():.3g} in "
-                f"column {name!r}"
-            )
-
-
 def _typed(table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
     """Return columns of floats and of text, NaN where there is no value."""
     columns: dict[str, Any] = {}
     for name in numbers:
         columns[name] = as_numbers(table[name])
-        _check_size(name, [columns[name]])
-        if pd.api.types.is_numeric_dtype(table[name].dtype):
+        check_size(name, columns[name])
+        if are_numbers(table[name].dtype):
             continue  # looking at every cell as text takes its time
         cells = as_text(table[name])
         odd = np.flatnonzero(columns[name].isna() & cells.notna())
