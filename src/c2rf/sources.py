@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -23,6 +24,8 @@ from c2rf.members import listed
 from c2rf.tables import (
     as_numbers,
     as_text,
+    check_cells,
+    check_kinds,
     check_names,
     check_pyarrow,
     has_tabs,
@@ -152,13 +155,54 @@ class ParquetFiles:
 
     def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
         """Read the files from the start, in the order of their names."""
-        from pyarrow.parquet import ParquetFile
+        for batch, where in self._batches(columns):
+            frame = _as_frame(batch)
+            yield Chunk(frame if columns is not None else frame.to_numpy(), where)
 
+    def tables(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """Read the files as ``read_table`` does: all columns have the types of the schema."""
+        schema = pick(self.schema, columns)
+        for batch, where in self._batches(columns):
+            with naming_source(where):
+                same = batch if batch.schema.equals(schema) else batch.cast(schema)
+            yield Chunk(same.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True), where)
+
+    @cached_property
+    def schema(self) -> Any:
+        """The columns and their types, with room for the numbers of all files."""
+        import pyarrow as pa
+
+        found: Any = None
+        for path, schema in zip(self.paths, (f.schema_arrow for f in self._footers), strict=True):
+            schema = pick(schema, [name for name in schema.names if name not in _INDEX])
+            check_kinds(path, schema)
+            if found is None:
+                found = first = schema.remove_metadata()
+                continue
+            check_same_columns(schema.names, first.names, path, self.paths[0])
+            _check_same_types(schema, found, path, self.paths[0])
+            with naming_source(str(path)):
+                found = pa.unify_schemas(
+                    [found, schema.remove_metadata()], promote_options="permissive"
+                )
+        return found
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in all files."""
+        return sum(file.metadata.num_rows for file in self._footers)
+
+    @property
+    def _footers(self) -> Iterator[Any]:
+        for path in self.paths:
+            with _opened(path) as file:
+                yield file
+
+    def _batches(self, columns: Columns) -> Iterator[tuple[Any, str]]:
+        """Read these columns, in this order, and say where they are."""
         first: list[str] | None = None
         for path in self.paths:
-            with naming_source(str(path)):
-                file = ParquetFile(path)
-            with file:
+            with _opened(path) as file:
                 names = [name for name in file.schema_arrow.names if name not in _INDEX]
                 first = first or names
                 check_same_columns(names, first, path, self.paths[0])
@@ -167,7 +211,7 @@ class ParquetFiles:
                     where = f"{path}, row group {group}"
                     batches = file.iter_batches(self.rows, row_groups=[group], columns=wanted)
                     for batch in _named(batches, where):
-                        yield Chunk(_data(batch, wanted, columns), where)
+                        yield batch.select(wanted), where
 
 
 @dataclass(frozen=True)
@@ -179,10 +223,27 @@ class TextFiles:
 
     def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
         """Read the files from the start, in the order of their names."""
+        for cells, where in self._cells(columns):
+            frame = cells.apply(_numbers_or_text)
+            yield Chunk(frame if columns is not None else frame.to_numpy(), where)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """Read the files as ``read_table`` does: cells are text."""
+        for cells, where in self._cells(columns):
+            with naming_source(where):
+                check_cells(where, cells)
+            yield Chunk(cells, where)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self._header(self.paths[0])
+
+    def _cells(self, columns: Columns) -> Iterator[tuple[pd.DataFrame, str]]:
+        """Read these columns, in this order, and say where they are."""
         first: list[str] | None = None
         for path in self.paths:
-            names = [str(name) for name in self._read(path, nrows=1).iloc[0]]
-            check_names(path, names, _separator(path))
+            names = self._header(path)
             first = first or names
             check_same_columns(names, first, path, self.paths[0])
             wanted = wanted_columns(columns, names, str(path))
@@ -191,10 +252,13 @@ class TextFiles:
             start = 1  # the header
             for cells in _named(parts, str(path)):
                 frame = cells.iloc[start:].set_axis(names, axis="columns")
-                frame = frame[wanted].apply(_numbers_or_text)
-                where = f"{path}, from data row {cells.index[0]}"
-                yield Chunk(frame if columns is not None else frame.to_numpy(), where)
+                yield frame[wanted], f"{path}, from data row {cells.index[0]}"
                 start = 0
+
+    def _header(self, path: Path) -> list[str]:
+        names = [str(name) for name in self._read(path, nrows=1).iloc[0]]
+        check_names(path, names, _separator(path))
+        return names
 
     def _read(self, path: Path, **options: Any) -> Any:
         options |= {"header": None, "dtype": str, "na_filter": False, "encoding": "utf-8-sig"}
@@ -333,6 +397,45 @@ def check_same_columns(names: list[str], first: list[str], path: Path, first_pat
     if missing or added:
         differs = f"lacks {listed(missing)}" if missing else f"also has {listed(added)}"
         raise InputError(f"{path} must have the columns of {first_path}; it {differs}")
+
+
+def _check_same_types(schema: Any, first: Any, path: Path, first_path: Path) -> None:
+    """Refuse a file that holds text, say, where the first one holds numbers."""
+    for column in schema:
+        here, there = _type_class(column.type), _type_class(first.field(column.name).type)
+        if here != there and "null" not in (here, there):
+            raise InputError(
+                f"{path} must have the types of {first_path}; column {column.name!r} holds "
+                f"{here} ({column.type}), there {there} ({first.field(column.name).type})"
+            )
+
+
+def _type_class(kind: Any) -> str:
+    """Return what all types have in common that a column may have in different files."""
+    from pyarrow import types
+
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
+        return "text"
+    return "dates" if types.is_date(kind) or types.is_timestamp(kind) else str(kind)
+
+
+def pick(schema: Any, names: Sequence[str]) -> Any:
+    """Return the schema of some columns."""
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in names])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile
+
+    with naming_source(str(path)):
+        file = ParquetFile(path)
+    with file:
+        yield file
 
 
 def _separator(path: Path) -> str:

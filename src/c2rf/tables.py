@@ -10,9 +10,10 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -61,13 +62,63 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     >>> gzip.decompress(path.read_bytes())
     b'id\tage\n007\t41\n'
     """
-    if is_parquet(path):
-        table.to_parquet(path, index=False, engine="pyarrow")
-        return
-    text = table.to_csv(index=False, sep="\t" if has_tabs(path) else ",", lineterminator="\n")
-    content = text.encode()
-    # Without a time stamp: the same table is the same file.
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
+    with TableWriter(path) as writer:
+        writer.write(table)
+
+
+class TableWriter:
+    r"""Writes a table a part at a time; the parts have the same columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> with TableWriter(path) as writer:
+    ...     writer.write(pd.DataFrame({"id": ["007"]}))
+    ...     writer.write(pd.DataFrame({"id": ["008"]}))
+    >>> path.read_text()
+    'id\n007\n008\n'
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._open = path, ExitStack()
+        self._file: Any = None
+
+    def write(self, part: pd.DataFrame) -> None:
+        """Write some rows."""
+        if is_parquet(self.path):
+            self._write_parquet(part)
+        else:
+            self._write_text(part)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.close()
+
+    def _write_parquet(self, part: pd.DataFrame) -> None:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        if self._file is None:
+            rows = pa.Table.from_pandas(part, preserve_index=False)
+            self._file = self._open.enter_context(ParquetWriter(self.path, rows.schema))
+        else:
+            rows = pa.Table.from_pandas(part, schema=self._file.schema, preserve_index=False)
+        self._file.write_table(rows)
+
+    def _write_text(self, part: pd.DataFrame) -> None:
+        is_first = self._file is None
+        if is_first:
+            self._file = self._open.enter_context(self.path.open("wb"))
+            if self.path.suffix.lower() == ".gz":
+                # Without a name and a time stamp: the same table is the same file.
+                zipped = gzip.GzipFile("", "wb", fileobj=self._file, mtime=0)
+                self._file = self._open.enter_context(zipped)
+        separator = "\t" if has_tabs(self.path) else ","
+        text = part.to_csv(index=False, header=is_first, sep=separator, lineterminator="\n")
+        self._file.write(text.encode())
 
 
 def check_writable(path: Path) -> None:
@@ -155,7 +206,7 @@ def _read_text(path: Path, separator: str, *, zipped: bool) -> pd.DataFrame:
     if len(cells) == 1:
         raise InputError(f"{path} has a header but no rows")
     table = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis="columns")
-    _check_cells(path, table)
+    check_cells(path, table)
     return table
 
 
@@ -170,8 +221,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             content = file.read()
         names = list(content.column_names)
         check_names(path, names)
-        for name, kind in zip(names, content.schema.types, strict=True):
-            _check_kind(path, name, kind)
+        check_kinds(path, content.schema)
         content = content.drop_columns([n for n in names if n.startswith(_UNNAMED_INDEX)])
         table = content.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -182,15 +232,16 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return table
 
 
-def _check_kind(path: Path, name: str, kind: Any) -> None:
-    """Refuse columns whose cells are not single values."""
+def check_kinds(path: Path, schema: Any) -> None:
+    """Refuse columns of a Parquet file whose cells are not single values."""
     from pyarrow import types
 
-    if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-        raise InputError(
-            f"{path}: columns must hold numbers, text, dates or true and false; "
-            f"found {name!r} of type {kind}: remove it"
-        )
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+            raise InputError(
+                f"{path}: columns must hold numbers, text, dates or true and false; "
+                f"found {name!r} of type {kind}: remove it"
+            )
 
 
 def check_pyarrow(path: Path) -> None:
@@ -215,7 +266,7 @@ def check_names(path: Path, names: Sequence[str], separator: str = ",") -> None:
         raise InputError(f"{path}: column names must differ; found {twice[0]!r} more than once")
 
 
-def _check_cells(path: Path, table: pd.DataFrame) -> None:
+def check_cells(path: Path | str, table: pd.DataFrame) -> None:
     """Refuse zero bytes: what holds them is not text but a binary file."""
     for name in table:
         if "\0" in str(name) or table[name].str.contains("\0", regex=False).any():
