@@ -18,16 +18,22 @@ SHOW_TRACEBACK = "C2RF_TRACEBACK"
 
 app = typer.Typer(
     name="c2rf",
-    help="Label a population so that the labels add up to a known total, and prove how close "
-    "a forest can get.",
+    help="Label a population so that the labels add up to known totals.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (classify, predict, solve, verify, demo, backends):
-    app.command()(getattr(module, module.__name__.rpartition(".")[2]))
-app.add_typer(bench.bench, name="bench")
+LOOK_AROUND = "Look around"
+PANELS = {
+    "Label a population": (classify, predict),
+    "Weigh votes, with a proof": (solve, verify),
+    LOOK_AROUND: (demo, backends),
+}
+for panel, modules in PANELS.items():
+    for module in modules:
+        command = getattr(module, module.__name__.rpartition(".")[2])
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(bench.bench, name="bench", rich_help_panel=LOOK_AROUND)
 
 
 def _show_version(wished: bool) -> None:

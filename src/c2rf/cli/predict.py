@@ -27,9 +27,10 @@ def predict(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Label further rows one by one with a saved model; no total is met for them.
+    """Label further rows, each for itself, with a saved model.
 
-    The output is that of classify. Columns the model did not learn from are left alone.
+    No total is met for them. The output is that of classify. Columns the model did not learn from
+    are left alone.
     """
     from c2rf.cli.features import encode
     from c2rf.cli.judge import judge, rows_to_show

@@ -29,7 +29,7 @@ def solve(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Weigh trees so that their weighted votes add up to the known total.
+    """Weigh trees so that their votes add up to the known total.
 
     Prints how close the total is met and what is proven; writes weights and labels to --out.
     """

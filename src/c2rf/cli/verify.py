@@ -22,7 +22,7 @@ def verify(
     time_limit: options.TimeLimit = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Recompute in exact arithmetic what a solution claims: weights, labels, distance.
+    """Check exactly what a solution claims: weights, labels, distance.
 
     Exits with 1 and says what is wrong if a claim does not hold. The lower bound is the
     solver's proof; --second-opinion asks another solver for it.
