@@ -68,5 +68,17 @@ html_theme_options = {
     "footer_end": ["sphinx-version"],
 }
 # These have no pages below them: no empty side bar.
-SINGLE_PAGES = ["index", "start", "problem", "choosing", "proof", "cli", "faq", "changelog"]
+SINGLE_PAGES = [
+    "index",
+    "start",
+    "problem",
+    "totals",
+    "which",
+    "choosing",
+    "scaling",
+    "proof",
+    "cli",
+    "faq",
+    "changelog",
+]
 html_sidebars = {page: [] for page in SINGLE_PAGES}
