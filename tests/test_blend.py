@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
-from c2rf.estimators.blend import FAMILIES
+from c2rf.estimators.blend_members import FAMILIES
 from c2rf.estimators.encode import Encoder
 from c2rf.estimators.held_out import accuracy_at_rates, folds, point_weights, quantiles
 from c2rf.estimators.least_squares import (

@@ -4,7 +4,8 @@ Files are written by skops: they hold no code, and only types of a known list ar
 The list, :data:`TRUSTED`, is what c2rf's own models consist of beyond the types that skops trusts
 by itself (numpy's arrays, scikit-learn's estimators). A file with any other type is refused.
 
-The labels of the individuals that a model was made for are not part of it.
+The labels of the individuals that a model was made for are not part of it. Some of their features
+may be: a kernel method remembers points.
 """
 
 from __future__ import annotations
@@ -24,8 +25,18 @@ from c2rf.files import reading
 
 TRUSTED = (
     "c2rf.ensemble.Ensemble",
+    "c2rf.estimators.blend.BlendClassifier",
+    "c2rf.estimators.blend_members.Member",
     "c2rf.estimators.c2rf.C2RFClassifier",
+    "c2rf.estimators.encode.Encoder",
+    "c2rf.estimators.encode._Levels",
+    "c2rf.estimators.encode._Numbers",
     "c2rf.estimators.known_totals.KnownTotalsClassifier",
+    "c2rf.estimators.least_squares.CalibratedLeastSquares",
+    "c2rf.estimators.least_squares.KernelSpace",
+    "c2rf.estimators.least_squares.LinearSpace",
+    "c2rf.estimators.least_squares.Moments",
+    "c2rf.estimators.teach.Consensus",
     "sklearn.tree._tree.Tree",
 )
 """Types that a model file may hold beyond those skops trusts by itself."""
@@ -157,11 +168,16 @@ def _load(path: Path) -> Any:
 
 def _without_individuals(classifier: Any) -> Any:
     """Return a classifier that predicts the same and knows nobody's label."""
+    if isinstance(classifier, list):
+        return [_without_individuals(member) for member in classifier]
+    if not hasattr(classifier, "predict") or not hasattr(classifier, "__dict__"):
+        return classifier
     stripped = copy.copy(classifier)
-    for name in _OF_INDIVIDUALS:
-        stripped.__dict__.pop(name, None)
-    if hasattr(stripped, "estimator_"):
-        stripped.estimator_ = _without_individuals(stripped.estimator_)
+    for name, value in vars(classifier).items():
+        if name in _OF_INDIVIDUALS:
+            del stripped.__dict__[name]
+        else:
+            stripped.__dict__[name] = _without_individuals(value)
     return stripped
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,23 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from c2rf.estimators.blend_members import (
+    Member,
+    Views,
+    checked_families,
+    held_out_places,
+    make_members,
+)
 from c2rf.estimators.data import check_labels
 from c2rf.estimators.encode import Encoder
-from c2rf.estimators.held_out import Codes, accuracy_at_rates, folds, point_weights, quantiles
-from c2rf.estimators.least_squares import CalibratedLeastSquares, KernelSpace, LinearSpace, Moments
+from c2rf.estimators.held_out import (
+    Codes,
+    accuracy_at_rates,
+    folds,
+    point_weights,
+    quantiles,
+    standard_error,
+)
 from c2rf.exceptions import InputError
 from c2rf.problem import Floats
-
-FAMILIES = ("trees", "full-trees", "logistic", "svc", "linear", "kernel")
-"""Extra trees on some or all columns per split, logistic regression, support vectors, and least
-squares that know the population, on the columns or in a Gaussian kernel's space."""
 
 N_FOLDS = 5
 N_REPEATS = 2
@@ -42,7 +47,6 @@ TEMPERATURE = 0.5
 
 _LEAST_WEIGHT = 1e-3
 _MOST_POPULATION = _MOST_REFERENCE = 5000
-_LANDMARKS = 300, 400  # of the labeled points, of the population
 _USUAL_SHARPNESS, _SHARPNESS_RANGE = 2.0, (0.1, 10.0)
 
 
@@ -62,42 +66,6 @@ class Rehearsal:
     held: Codes
     held_places: Floats
     crowd_places: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _Views:
-    """Points as they are, for trees, and encoded, for the others."""
-
-    raw: Floats
-    encoded: Floats
-
-    def rows(self, index: Any) -> _Views:
-        return _Views(self.raw[index], self.encoded[index])
-
-
-@dataclass(frozen=True, eq=False)
-class _Member:
-    """A classifier of the blend, fitted or not."""
-
-    family: str
-    model: Any
-
-    def fitted(self, points: _Views, codes: Codes, *, light: bool = False) -> _Member:
-        model = copy.copy(self.model)
-        if light and "trees" in self.family:
-            model.set_params(n_estimators=max(1, model.n_estimators // 4))
-        return _Member(self.family, model.fit(self._view(points), codes))
-
-    def scores(self, points: _Views) -> Floats:
-        """Return a score per class, higher for the more likely."""
-        view = self._view(points)
-        if hasattr(self.model, "predict_proba"):
-            return self.model.predict_proba(view)
-        scores = self.model.decision_function(view)
-        return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-
-    def _view(self, points: _Views) -> Floats:
-        return points.raw if "trees" in self.family else points.encoded
 
 
 class BlendClassifier(ClassifierMixin, BaseEstimator):
@@ -220,7 +188,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        families = _checked_families(self.families)
+        families = checked_families(self.families)
         y = check_labels(self, y, only_two=False)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
         if len(X) != len(y):
@@ -239,7 +207,9 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         self.rehearsed_ = order[:N_REHEARSED]
         self._encoder = Encoder(seen if population is None else np.vstack([X, seen]))
         points, crowd = self._views(X), self._views(seen)
-        members = self._members(families, points.encoded, crowd.encoded, rng)
+        members = make_members(
+            families, points.encoded, crowd.encoded, self.rates_, self.n_estimators, rng
+        )
         self.sharpness_ = _USUAL_SHARPNESS if self.sharpness is None else self.sharpness
         sizes = np.array([sum(other.family == m.family for other in members) for m in members])
         weights = 1.0 / sizes
@@ -331,46 +301,18 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _views(self, X: Floats) -> _Views:
-        return _Views(X, self._encoder.encode(X))
+    def _views(self, X: Floats) -> Views:
+        return Views(X, self._encoder.encode(X))
 
     def _in_parallel(self, calls: Any) -> list[Any]:
         return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(calls))
 
-    def _members(
-        self, families: Sequence[str], X: Floats, crowd: Floats, rng: np.random.RandomState
-    ) -> list[_Member]:
-        """Return the unfitted members of some families."""
-        seeds = rng.randint(np.iinfo(np.int32).max, size=2)
-        order = rng.permutation(len(X))
-        made: dict[str, list[Any]] = {
-            "trees": [ExtraTreesClassifier(self.n_estimators, random_state=seeds[0])],
-            "full-trees": [
-                ExtraTreesClassifier(self.n_estimators, max_features=None, random_state=seeds[1])
-            ],
-            "logistic": [LogisticRegression(C=c, max_iter=1000) for c in (0.1, 1.0)],
-            "svc": [SVC(C=c) for c in (1.0, 3.0)],
-        }
-        if "linear" in families:
-            moments = Moments(LinearSpace(), crowd)
-            made["linear"] = [
-                CalibratedLeastSquares(moments, self.rates_, ridge) for ridge in (0.01, 0.1, 1.0)
-            ]
-        if "kernel" in families:
-            n_own, n_others = _LANDMARKS
-            landmarks = np.vstack([X[order[:n_own]], crowd[:n_others]])
-            moments = Moments(KernelSpace(landmarks, float(crowd.var(axis=0).sum())), crowd)
-            made["kernel"] = [
-                CalibratedLeastSquares(moments, self.rates_, ridge) for ridge in (0.001, 0.01, 0.1)
-            ]
-        return [_Member(family, model) for family in families for model in made[family]]
-
     def _trust(
         self,
-        members: Sequence[_Member],
-        points: _Views,
+        members: Sequence[Member],
+        points: Views,
         codes: Codes,
-        sample: _Views | None,
+        sample: Views | None,
         weights: Floats,
         rng: np.random.RandomState,
     ) -> Floats:
@@ -379,7 +321,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         if not repeats[0]:
             return np.ones(len(members))
         found = self._in_parallel(
-            delayed(_held_out_places)(member, points, codes, parts, sample)
+            delayed(held_out_places)(member, points, codes, parts, sample)
             for member in members
             for parts in repeats
         )
@@ -392,7 +334,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             [np.mean([accuracy_at_rates(p, known, self.rates_) for p in row]) for row in table]
         )
         self.accuracies_ = [(m.family, float(a)) for m, a in zip(members, accuracies, strict=True)]
-        error = _standard_error(accuracies.max(), known, self.rates_)
+        error = standard_error(accuracies.max(), known, self.rates_)
         trust = np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
         share = weights * trust / (weights * trust).sum()
         if self.sharpness is None:
@@ -407,40 +349,6 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
                 for rows, places in zip(repeats[0], crowd, strict=True)
             ]
         return trust
-
-
-def _held_out_places(
-    member: _Member,
-    points: _Views,
-    codes: Codes,
-    parts: Sequence[tuple[Codes, Codes]],
-    sample: _Views | None,
-) -> tuple[Floats, list[Floats]]:
-    """Return the places among the population of held-out points, and of its sample by each model.
-
-    NaN where a point was never held out.
-    """
-    n_classes = int(codes.max()) + 1
-    placed = np.full((len(codes), n_classes), np.nan)
-    crowd = []
-    for kept, held in parts:
-        model = member.fitted(points.rows(kept), codes[kept], light=True)
-        placed[held] = model.scores(points.rows(held))
-        if sample is not None:
-            scores = model.scores(sample)
-            reference = np.sort(scores, axis=0)
-            placed[held] = quantiles(placed[held], reference)
-            crowd.append(quantiles(scores, reference))
-    if sample is None:  # the held-out points themselves are all there is of the population
-        seen = ~np.isnan(placed[:, 0])
-        placed[seen] = quantiles(placed[seen], np.sort(placed[seen], axis=0))
-    return placed, crowd
-
-
-def _standard_error(accuracy: float, codes: Codes, rates: Floats) -> float:
-    """Return the standard error of an accuracy estimated from weighted points, never zero."""
-    within = np.clip(accuracy, 0.5, 1 - 0.5 / len(codes))
-    return float(np.sqrt(within * (1 - within) * (point_weights(codes, rates) ** 2).sum()))
 
 
 def _log_odds(placed: Floats, rates: Floats) -> Floats:
@@ -459,18 +367,6 @@ def _best_sharpness(placed: Floats, codes: Codes, rates: Floats) -> float:
 
     best = minimize_scalar(loss, bounds=np.log(_SHARPNESS_RANGE), method="bounded")
     return float(np.exp(best.x))
-
-
-def _checked_families(families: Sequence[str] | None) -> tuple[str, ...]:
-    if families is None:
-        return FAMILIES
-    chosen = tuple(families)
-    if not chosen or not set(chosen) <= set(FAMILIES) or len(set(chosen)) < len(chosen):
-        raise InputError(
-            f"families must be some of {', '.join(FAMILIES)}, each at most once, or None for all; "
-            f"found {families!r}"
-        )
-    return chosen
 
 
 def _checked_rates(rates: ArrayLike | None, codes: Codes, n_classes: int) -> Floats:

@@ -40,7 +40,8 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
     """
     offsets = np.full(len(rates), -np.inf)
     some = np.flatnonzero(rates > 0)
-    offsets[some] = _newton(scores[:, some], rates[some])
+    among = scores if len(some) == len(rates) else scores[:, some]  # a copy may be too large
+    offsets[some] = _newton(among, rates[some])
     return offsets
 
 

@@ -142,3 +142,9 @@ def change(before: Floats, after: Floats, codes: Codes, rates: Floats) -> tuple[
     gain = (after[own] > cuts).astype(int) - (before[own] > cuts)
     effect = gain * point_weights(codes, rates)
     return float(effect.sum()), float(np.sqrt((effect**2).sum()))
+
+
+def standard_error(accuracy: float, codes: Codes, rates: Floats) -> float:
+    """Return the standard error of an accuracy estimated from weighted points, never zero."""
+    within = np.clip(accuracy, 0.5, 1 - 0.5 / len(codes))
+    return float(np.sqrt(within * (1 - within) * (point_weights(codes, rates) ** 2).sum()))

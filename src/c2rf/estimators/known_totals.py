@@ -50,7 +50,7 @@ class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with predict_proba, or None, default=None
-        Who ranks the points; None is an ensemble that did well in our comparison. Fitted ones go
+        Who ranks the points; None is a :class:`BlendClassifier`. Fitted ones go
         in :class:`sklearn.frozen.FrozenEstimator`, and are not refitted.
     rounds : int or "auto", default="auto"
         How many times to refit on the found labels. "auto" takes a round only if models without
