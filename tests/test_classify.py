@@ -13,14 +13,15 @@ from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.cli.features import encode, make_features
 from c2rf.tables import as_numbers, read_table
-from people import People, make_people
+from people import People, make_people, quick_estimator
 
 BASE = "--target sick --method c2rf --drop id --trees 5"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> Path:
-    """Run in a folder of its own, with lines that are not broken."""
+    """Run in a folder of its own, quickly, with lines that are not broken."""
+    monkeypatch.setattr("c2rf.estimators.known_totals.default_estimator", quick_estimator)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path

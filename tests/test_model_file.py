@@ -35,9 +35,9 @@ def fitted(name: str) -> object:
         forest = RandomForestClassifier(5, max_depth=2)
         classifier = C2RFClassifier(forest, random_state=0, pos_label="yes")
         return classifier.fit(*data, n_positive=70)
-    estimator = RandomForestClassifier(20, max_depth=3)
+    estimator = None if name == "default" else RandomForestClassifier(20, max_depth=3)
     classifier = KnownTotalsClassifier(estimator, rounds=1, random_state=0)
-    if name == "known-totals":
+    if name != "groups":
         return classifier.fit(*data, totals={"yes": 70})
     return classifier.fit(*data, groups=GROUPS, group_totals={"north": {"yes": 20}})
 
@@ -46,7 +46,9 @@ def stored(name: str = "c2rf", group: str | None = None) -> StoredModel:
     return StoredModel(FEATURES.encoder, fitted(name), "sick", "yes", group)
 
 
-@pytest.mark.parametrize("name", ["c2rf", "paper with a forest", "known-totals", "groups"])
+@pytest.mark.parametrize(
+    "name", ["c2rf", "paper with a forest", "known-totals", "groups", "default"]
+)
 def test_what_comes_back_predicts_the_same(tmp_path, name):
     before = stored(name, "region" if name == "groups" else None)
     before.write(tmp_path / "m.skops")
@@ -75,7 +77,7 @@ def test_nobody_s_label_is_in_the_file(tmp_path, name):
 
 def test_the_trusted_types_are_just_those_that_are_needed(tmp_path):
     found: set[str] = set()
-    for name in ("c2rf", "known-totals"):
+    for name in ("c2rf", "known-totals", "default"):
         stored(name).write(tmp_path / name)
         found |= set(skops.io.get_untrusted_types(file=tmp_path / name))
     assert found == set(TRUSTED)

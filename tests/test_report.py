@@ -19,7 +19,7 @@ from c2rf.report import Facts, FeatureFact, ForestFact, RankingFact, make_page
 from c2rf.report.cautions import cautions
 from c2rf.report.content import make_content
 from c2rf.transport.bounds import Bounds
-from people import make_people
+from people import make_people, quick_estimator
 
 SECTIONS = ["data", "answer", "sure", "how", "careful", "repeat"]
 EVIL = [
@@ -264,6 +264,14 @@ class TestPage:
 
     def test_a_single_row(self):
         check_self_contained(make_page(facts(n=1)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Labels need not be good to be reported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("c2rf.estimators.known_totals.default_estimator", quick_estimator)
+        yield
 
 
 @pytest.fixture(scope="module")
