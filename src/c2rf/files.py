@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import secrets
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,8 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary name to write to; what is there at the end becomes ``path``.
 
     The temporary name ends like ``path``, for writers that look at the ending. If the block
-    fails, ``path`` is untouched and the temporary file is gone; a disk that is full is told.
+    fails, ``path`` is untouched and the temporary file is gone; a disk that is full is told. What
+    a killed process has left is removed by the next one that writes ``path``.
 
     Examples
     --------
@@ -95,8 +97,13 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
     ['a', 'b']
     """
     _check_outputs(paths, force)
-    temporaries = [path.with_name(f".{secrets.token_hex(4)}-{path.name}") for path in paths]
+    locks = ExitStack()
     try:
+        temporaries: list[Path] = []
+        for path in paths:
+            _remove_abandoned(path)
+            temporaries.append(path.with_name(f".{secrets.token_hex(4)}-{path.name}"))
+            locks.enter_context(_locked(temporaries[-1]))
         yield temporaries
         _check_outputs(paths, force)  # they may have appeared meanwhile
         with _uninterrupted():
@@ -108,6 +115,36 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
     finally:
         for temporary in temporaries:
             temporary.unlink(missing_ok=True)
+        locks.close()
+
+
+@contextmanager
+def _locked(temporary: Path) -> Iterator[None]:
+    """Make a file that is locked as long as this process lives."""
+    with temporary.open("wb") as file:
+        _lock(file)
+        yield
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary files of processes that were killed while they wrote ``path``."""
+    pattern = re.compile(r"\.[0-9a-f]{8}-" + re.escape(path.name))
+    for other in path.parent.iterdir():
+        if pattern.fullmatch(other.name) and other.is_file():
+            with other.open("rb") as file:
+                if _lock(file):
+                    other.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file unless another process has; False also where files cannot be locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _check_outputs(paths: Sequence[Path], force: bool) -> None:

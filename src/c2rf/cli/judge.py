@@ -48,11 +48,11 @@ class Judgement:
 def judge(classifier: Any, X: Any, positive: str | None = None, groups: Groups = None) -> Judgement:
     """Judge any rows, each for itself."""
     if isinstance(classifier, C2RFClassifier):
-        return _by_votes(classifier, X)
+        return judge_votes(classifier, classifier.decision_function(X))
     if not isinstance(classifier, KnownTotalsClassifier):
         raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
     logs = log_scores(classifier.estimator_.predict_proba(X), classifier._floor)
-    shifted = logs + _offsets(classifier, groups)
+    shifted = logs + _offsets_of_rows(classifier, groups)
     probabilities = classifier.predict_proba(X, groups)
     return _by_lead(classifier, shifted, probabilities, shifted.argmax(axis=1), positive)
 
@@ -62,18 +62,24 @@ def judge_unlabeled(
 ) -> Judgement:
     """Judge the rows that a classifier was fitted to, with the labels that meet the totals."""
     if isinstance(classifier, C2RFClassifier):
-        return replace(_by_votes(classifier, X), labels=classifier.transduction_.astype(object))
+        said = judge_votes(classifier, classifier.decision_function(X))
+        return replace(said, labels=classifier.transduction_.astype(object))
     # By what was said of each row without its own label, not by what a refitted model says now.
     logs = log_scores(classifier.scores_)
     codes = np.searchsorted(classifier.classes_, classifier.transduction_)
-    probabilities = _matching(logs, codes, groups)
-    return _by_lead(classifier, logs + _offsets(classifier, groups), probabilities, codes, positive)
+    if groups is None:
+        names, members = None, np.zeros(len(logs), dtype=np.intp)
+    else:
+        names, members = np.unique(groups, return_inverse=True)
+    priors = matching_priors(logs, codes, members, 1 if names is None else len(names))
+    shifts = Shifts(group_offsets(classifier, names), priors)
+    return judge_logs(classifier, logs, codes, members, shifts, positive)
 
 
-def _by_votes(classifier: C2RFClassifier, X: Any) -> Judgement:
+def judge_votes(classifier: C2RFClassifier, decision: Floats) -> Judgement:
     """Score by the weighted vote; the confidence is the share of the weight for the label."""
     toward_positive = 1 if classifier.classes_[1] == classifier.pos_label_ else -1
-    scores = toward_positive * classifier.decision_function(X)
+    scores = toward_positive * decision
     vote = (scores - classifier.offset_) / classifier.weights_.sum()
     is_positive = scores > 0
     confidence = np.clip((1 + np.where(is_positive, vote, -vote)) / 2, 0, 1)
@@ -100,23 +106,64 @@ def _by_lead(
     return Judgement(labels, lead, probabilities[rows, codes], positive)
 
 
-def _offsets(classifier: KnownTotalsClassifier, groups: Groups) -> Floats:
-    """Return what is added to the log-probabilities of each row, that of its group if known."""
+def _offsets_of_rows(classifier: KnownTotalsClassifier, groups: Groups) -> Floats:
     if groups is None:
         return classifier.offsets_
-    names, codes = np.unique(groups, return_inverse=True)
+    names, members = np.unique(groups, return_inverse=True)
+    return group_offsets(classifier, names)[members]
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """What is added to log-probabilities in each group: for labels, and for confidences."""
+
+    offsets: Floats
+    priors: Floats
+
+
+def judge_logs(
+    classifier: KnownTotalsClassifier,
+    logs: Floats,
+    codes: Codes,
+    members: Codes,
+    shifts: Shifts,
+    positive: str | None,
+) -> Judgement:
+    """Judge rows of known labels and groups, given as numbers, by their log-probabilities."""
+    probabilities = softmax(logs + shifts.priors[members], axis=1)
+    return _by_lead(classifier, logs + shifts.offsets[members], probabilities, codes, positive)
+
+
+def group_offsets(classifier: KnownTotalsClassifier, names: Any) -> Floats:
+    """Return the offsets of labels of each group; those of all where there are no groups."""
+    if names is None:
+        return classifier.offsets_[None]
     known = classifier.group_offsets_
-    return np.array([known.get(name, classifier.offsets_) for name in names])[codes]
+    return np.array([known.get(name, classifier.offsets_) for name in names])
 
 
-def _matching(logs: Floats, codes: Codes, groups: Groups) -> Floats:
-    """Return probabilities whose mean in every group is the share of each class there."""
-    probabilities = np.empty_like(logs)
-    for name in [None] if groups is None else np.unique(groups):
-        rows = slice(None) if groups is None else groups == name
-        shares = np.bincount(codes[rows], minlength=logs.shape[1]) / len(codes[rows])
-        probabilities[rows] = softmax(logs[rows] + matching_offsets(logs[rows], shares), axis=1)
-    return probabilities
+def matching_priors(logs: Floats, codes: Codes, members: Codes, n_groups: int) -> Floats:
+    """Return offsets with which mean probabilities in every group are the shares of labels there.
+
+    Examples
+    --------
+    >>> logs, codes = np.log([[0.9, 0.1], [0.8, 0.2]]), np.array([0, 1])
+    >>> priors = matching_priors(logs, codes, np.zeros(2, dtype=int), 1)
+    >>> softmax(logs + priors, axis=1).mean(axis=0).round(9).tolist()
+    [0.5, 0.5]
+    """
+    n_classes = logs.shape[1]
+    if n_groups == 1:
+        shares = np.bincount(codes, minlength=n_classes) / len(codes)
+        return matching_offsets(logs, shares)[None]
+    order = np.argsort(members, kind="stable")
+    ends = np.cumsum(np.bincount(members, minlength=n_groups))[:-1]
+    priors = np.zeros((n_groups, n_classes))
+    for group, rows in enumerate(np.split(order, ends)):
+        if len(rows):
+            shares = np.bincount(codes[rows], minlength=n_classes) / len(rows)
+            priors[group] = matching_offsets(logs[rows], shares)
+    return priors
 
 
 def rows_to_show(population: pd.DataFrame, identifier: str | None) -> pd.DataFrame:

@@ -99,7 +99,7 @@ def _fit_known_totals(
         question.sample.astype(np.str_),
         X_unlabeled=features.unlabeled,
         totals=_ranges(question, bounds.lower, bounds.upper),
-        groups=question.groups.of_rows,
+        groups=question.groups.numbered,
         group_totals=by_group,
     )
 

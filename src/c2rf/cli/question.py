@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from c2rf.cli.features import Features, feature_names, make_features, target_values
 from c2rf.cli.options import check_column
 from c2rf.cli.totals import Totals
+from c2rf.estimators.known import Grouped
 from c2rf.exceptions import InputError
 from c2rf.tables import as_text, read_table
 from c2rf.totals import make_bounds
@@ -46,6 +47,11 @@ class Groups:
     def of_rows(self) -> NDArray[np.object_] | None:
         """The name of the group of each row; None without groups."""
         return None if self.column is None else np.array(self.names, dtype=object)[self.codes]
+
+    @property
+    def numbered(self) -> Grouped | None:
+        """Them as a classifier takes them; None without groups."""
+        return None if self.column is None else Grouped(list(self.names), self.codes)
 
     @property
     def sizes(self) -> Ints:
