@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from c2rf.cli.features import encode, feature_names, make_features, target_values
+from c2rf.cli.columns import Look
+from c2rf.cli.features import Features, encode, feature_names, make_encoder, target_values
 from c2rf.cli.judge import ADDED, judge, rows_to_show
 from c2rf.cli.methods import METHODS, check_question
 from c2rf.cli.options import check_column
@@ -103,10 +104,12 @@ def classify_on_dask(job: DaskJob) -> Outcome:
     ...     "sick",
     ...     Totals({"1": 150}),
     ...     folder / "labels",
+    ...     method="c2rf",
+    ...     choices=(("trees", 5),),
     ...     identifier="id",
     ... )
-    >>> classify_on_dask(job).counts
-    {'0': 150, '1': 150}
+    >>> sum(classify_on_dask(job).counts.values())
+    300
     >>> pd.read_parquet(folder / "labels").columns.tolist()
     ['id', 'label', 'score', 'confidence']
     """
@@ -147,18 +150,21 @@ def _ask(job: DaskJob, population: Any) -> Question:
     rows_to_show(header, job.identifier)
     left_out = [*job.drop, *([job.identifier] if job.identifier else [])]
     names = feature_names(known, header, job.target, left_out, job.group)
-    features = make_features(known, header, names, job.text)
+    # What the cells of a population hold is found out where they are encoded.
+    columns = [Look(known[name], name in job.text).column() for name in names]
+    encoder = make_encoder(known, columns)
+    labeled = encode(encoder, known)
     rows = _rows(population, job.group)
     groups = Groups.of(rows, job.group)
     classes = sorted(set(sample))
     bounds, remarks = known_bounds(job.totals, classes, groups, job.policy)
-    encoded = _encoded(population, names, features.encoder, features.labeled.shape[1])
+    encoded = _encoded(population, names, encoder, labeled.shape[1])
     return Question(
         target=job.target,
         sample=sample,
         classes=classes,
         population=rows,
-        features=replace(features, unlabeled=encoded),
+        features=Features(labeled, encoded, columns, encoder),
         totals=job.totals,
         bounds=bounds,
         groups=groups,

@@ -17,15 +17,15 @@ ANSWER_SECONDS = 30.0
 
 
 @contextmanager
-def connected(address: str | None, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
+def connected(address: str | None, seconds: float | None = None) -> Iterator[None]:
     """Compute on the cluster of the scheduler at this address; None means threads of our own.
 
     Parameters
     ----------
     address : str or None
         Such as ``tcp://10.0.0.1:8786``.
-    seconds : float
-        How long to wait for the scheduler, and for a first worker.
+    seconds : float, optional
+        How long to wait for the scheduler, and for a first worker; else ``ANSWER_SECONDS``.
 
     Examples
     --------
@@ -42,6 +42,7 @@ seconds; check the address, and that it is running
         return
     from distributed import Client
 
+    seconds = ANSWER_SECONDS if seconds is None else seconds
     try:
         asyncio.run(asyncio.wait_for(_greet(address, seconds), seconds))
     except (OSError, ValueError, TimeoutError) as error:
@@ -85,14 +86,14 @@ async def _greet(address: str, seconds: float) -> None:
     await comm.close()
 
 
-def _answering_client(seconds: float = ANSWER_SECONDS) -> Any:
+def _answering_client() -> Any:
     """Return the client that would get the work, if there is one; it must show a sign of life."""
     client = _current_client()
     if client is not None:
         try:
-            client.sync(client.scheduler.identity, callback_timeout=seconds)
+            client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
         except (OSError, TimeoutError) as error:
-            raise _silent(client.scheduler.address, seconds) from error
+            raise _silent(client.scheduler.address, ANSWER_SECONDS) from error
     return client
 
 
