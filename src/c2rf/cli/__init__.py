@@ -20,6 +20,7 @@ app = typer.Typer(
     name="c2rf",
     help="Label a population so that the labels add up to known totals.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # paragraphs are wrapped to the screen
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

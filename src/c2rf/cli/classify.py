@@ -12,6 +12,8 @@ import typer
 from c2rf.cli import options, screen
 
 DEFAULT_METHOD = "known-totals"
+TOTALS, FILES, COLUMNS, WEIGHTS = "Known totals", "Outputs", "Columns", "With --method c2rf"
+"""Panels of the help."""
 
 
 def classify(
@@ -22,78 +24,147 @@ def classify(
     unlabeled: Annotated[Path, typer.Argument(metavar="UNLABELED", help="Individuals to label.")],
     target: Annotated[str, typer.Option(metavar="COL", help="Column of LABELED with the class.")],
     positive: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="The class that --total counts.")
+        str | None,
+        typer.Option(
+            metavar="CLASS", help="The class that --total counts.", rich_help_panel=TOTALS
+        ),
     ] = None,
-    total: Annotated[str | None, options.TOTAL] = None,
+    total: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N", help="Its known number: 1234, 12% or 1200..1300.", rich_help_panel=TOTALS
+        ),
+    ] = None,
     totals: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help='Totals of classes: "yes=1234,no=8766"; ranges lo..hi.'),
+        typer.Option(
+            metavar="LIST",
+            help='Totals of classes: "yes=1234,no=8766"; ranges lo..hi.',
+            rich_help_panel=TOTALS,
+        ),
     ] = None,
     totals_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Totals as a table: class, total, and that of --group."),
+        typer.Option(
+            metavar="FILE",
+            help="Totals as a table: class, total, and that of --group.",
+            rich_help_panel=TOTALS,
+        ),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="Column of UNLABELED whose groups have the totals."),
+        typer.Option(
+            metavar="COL",
+            help="Column of UNLABELED whose groups have the totals.",
+            rich_help_panel=TOTALS,
+        ),
     ] = None,
     totals_policy: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Totals that do not add up: strict refuses, scale fits."),
+        typer.Option(
+            metavar="NAME",
+            help="Totals that do not add up: strict refuses, scale fits.",
+            rich_help_panel=TOTALS,
+        ),
     ] = "strict",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the labels go: .csv, .tsv, .gz or .parquet."),
+        typer.Option(
+            metavar="FILE",
+            help="Where the labels go: .csv, .tsv, .gz or .parquet.",
+            rich_help_panel=FILES,
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Where a report to read goes.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.html", help="Where a report to read goes.", rich_help_panel=FILES
+        ),
     ] = None,
     save_model: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.skops", help="Where the model goes, for c2rf predict."),
+        typer.Option(
+            metavar="FILE.skops",
+            help="Where the model goes, for c2rf predict.",
+            rich_help_panel=FILES,
+        ),
     ] = None,
     identifier: Annotated[
         str | None,
         typer.Option(
-            "--id", metavar="COL", help="Column that names individuals; not learned from."
+            "--id",
+            metavar="COL",
+            help="Column that names individuals; not learned from.",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLS", help="Columns not to learn from, a,b or repeated."),
+        typer.Option(
+            metavar="COLS",
+            help="Columns not to learn from, a,b or repeated.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLS", help="Columns of numbers that are codes, like 70173."),
+        typer.Option(
+            metavar="COLS",
+            help="Columns of numbers that are codes, like 70173.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="known-totals or c2rf.")
     ] = DEFAULT_METHOD,
-    trees: Annotated[int | None, typer.Option(min=1, help="c2rf: number of trees.")] = None,
+    trees: Annotated[
+        int | None, typer.Option(min=1, help="Number of trees.", rich_help_panel=WEIGHTS)
+    ] = None,
     lower: Annotated[
-        float | None, typer.Option(help="c2rf: least weight of a tree.", show_default="1")
+        float | None,
+        typer.Option(help="Least weight of a tree.", show_default="1", rich_help_panel=WEIGHTS),
     ] = None,
     upper: Annotated[
-        float | None, typer.Option(help="c2rf: greatest weight of a tree.", show_default="100")
+        float | None,
+        typer.Option(
+            help="Greatest weight of a tree.", show_default="100", rich_help_panel=WEIGHTS
+        ),
     ] = None,
     offset: Annotated[
-        str | None, typer.Option(metavar="LO..HI", help="c2rf: range of a free shift of the score.")
+        str | None,
+        typer.Option(
+            metavar="LO..HI", help="Range of a free shift of the score.", rich_help_panel=WEIGHTS
+        ),
     ] = None,
     prefer: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="c2rf: majority, for weights as equal as possible."),
+        typer.Option(
+            metavar="NAME",
+            help="majority, for weights as equal as possible.",
+            rich_help_panel=WEIGHTS,
+        ),
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="c2rf: auto, c2rf, p-c2rf, only-pp or only-br."),
+        typer.Option(
+            metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.", rich_help_panel=WEIGHTS
+        ),
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(metavar="NAME", help="c2rf: highs, scip or gurobi.")
+        str | None,
+        typer.Option(metavar="NAME", help="highs, scip or gurobi.", rich_help_panel=WEIGHTS),
     ] = None,
     time_limit: options.TimeLimit = None,
     rounds: Annotated[
         int | None, typer.Option(min=0, help="known-totals: how often to learn from its labels.")
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Where UNLABELED is kept: in memory, or left in its files and read in chunks.",
+        ),
+    ] = "auto",
     seed: options.Seed = 0,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Processors to use, -1 for all.")
@@ -111,9 +182,8 @@ def classify(
     total is a count (1234), a rate (0.12 or 12%) or a range of either (1200..1300).
     """
     from c2rf.cli import labeling
-    from c2rf.cli.judge import rows_to_show
+    from c2rf.cli.engines import pick_engine
     from c2rf.cli.methods import Choices, check_method, check_question
-    from c2rf.cli.question import ask
     from c2rf.cli.totals import collect
 
     job = labeling.Job(labeled, unlabeled, method, seed, shlex.join(["c2rf", *context.obj]))
@@ -127,7 +197,8 @@ def classify(
     inputs = [labeled, unlabeled, *([totals_file] if totals_file else [])]
     outputs.check(force=force, inputs=inputs)
     start = time.perf_counter()
-    question = ask(
+    chosen = pick_engine(engine, unlabeled, quiet)
+    question = chosen.ask(
         labeled,
         unlabeled,
         target,
@@ -139,12 +210,11 @@ def classify(
         policy=options.one_of("--totals-policy", totals_policy, ("strict", "scale")),
     )
     check_question(method, question)
-    rows_to_show(question.population, identifier)
     job.seconds["reading and checking"] = time.perf_counter() - start
     if dry_run:
+        question = chosen.checked(question)
         screen.say([*labeling.plan(question, job), *outputs.tell()], quiet=quiet)
         return
-    with screen.waiting("learning and labeling", quiet):
-        answer = labeling.label(question, job, choices, jobs)
-    outputs.write(answer, force=force)
-    screen.say([*labeling.summary(answer), *outputs.tell()], quiet=quiet)
+    answer = chosen.answer(question, job, choices, jobs, outputs, force)
+    told = labeling.summary(answer.question, answer.classifier, answer.counts)
+    screen.say([*told, *outputs.tell()], quiet=quiet)
