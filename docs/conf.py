@@ -41,7 +41,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "reading_order.reading_order",
     "abort_on_example_error": True,
     "run_stale_examples": True,  # the example may be old and the library new
     "download_all_examples": False,
@@ -82,3 +82,4 @@ SINGLE_PAGES = [
     "changelog",
 ]
 html_sidebars = {page: [] for page in SINGLE_PAGES}
+html_sidebars["gallery/**"] = []  # code needs the room; "Examples" leads back to all of them

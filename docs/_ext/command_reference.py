@@ -33,14 +33,19 @@ class Command(Directive):
 
 
 def _parameters(command: Any, context: typer.Context) -> list[nodes.Node]:
-    """List what a command takes; ``--help`` explains itself."""
-    records = [
-        parameter.get_help_record(context)
-        for parameter in command.get_params(context)
-        if parameter.name != "help"
-    ]
-    entries = [_entry(*record) for record in records if record is not None]
-    return [nodes.definition_list("", *entries)] if entries else []
+    """List what a command takes, in the groups of its help; ``--help`` explains itself."""
+    groups: dict[str | None, list[nodes.Node]] = {}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and parameter.name != "help":
+            panel = getattr(parameter, "rich_help_panel", None)
+            groups.setdefault(panel, []).append(_entry(*record))
+    listed: list[nodes.Node] = []
+    for panel, entries in groups.items():
+        if panel is not None:
+            listed.append(nodes.rubric(text=panel))
+        listed.append(nodes.definition_list("", *entries))
+    return listed
 
 
 def _entry(name: str, help_text: str) -> nodes.definition_list_item:
