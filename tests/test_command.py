@@ -1,0 +1,45 @@
+"""The command itself: what is installed, and Ctrl-C while it is still being imported."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+import c2rf_command
+from c2rf.cli.exits import INTERRUPTED
+
+
+def test_installed_under_its_name():
+    (command,) = entry_points(group="console_scripts", name="c2rf")
+    assert command.load() is c2rf_command.main
+
+
+def test_runs_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["c2rf", "--version"])
+    assert c2rf_command.main() == 0
+    assert capsys.readouterr().out.startswith("c2rf ")
+
+
+def test_interrupted_while_importing(monkeypatch, capsys):
+    real = builtins.__import__
+
+    def interrupted(name, *rest):
+        if name == "c2rf.cli":
+            raise KeyboardInterrupt
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    code = c2rf_command.main()
+    monkeypatch.undo()
+    assert code == c2rf_command.INTERRUPTED == INTERRUPTED
+    assert capsys.readouterr().err == "c2rf: stopped by Ctrl-C\n"
+
+
+@pytest.mark.parametrize("module", ["sklearn", "dask", "matplotlib", "pyarrow"])
+def test_importing_the_starter_imports_nothing_else(module):
+    script = f"import sys, c2rf_command; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
