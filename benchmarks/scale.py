@@ -5,7 +5,7 @@ usage: python -m benchmarks.scale --scratch FOLDER [--rows 100000 1000000 ...] [
 A population is made by the generators, a chunk at a time, and classified from its file: in one
 process (``stream``: C2RFClassifier, ``totals``: KnownTotalsClassifier), on a local Dask cluster of
 processes (``dask-1``, ``dask-2``: so many workers of one thread each), and by the command line
-(``cli``: known totals, ``cli-c2rf``). Every measurement is a process of its own, so that its peak
+(``cli``: c2rf, ``cli-totals``). Every measurement is a process of its own, so that its peak
 memory is its own; of several processes the largest counts. What has been measured is not measured
 again: records are kept in ``scale.jsonl``, and the files in the scratch folder.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ GROWTH = {
     "trees": (5, 10, 20, 50, 100),
     "features": (5, 10, 20, 40, 80),
 }
+DEFAULT = ("stream", "totals", "dask-1", "dask-2", "cli")
 COLUMNS = [
     "engine", "rows", "trees", "features", "seconds", "solve", "rows_per_s", "megabytes",
     "positives", "known", "eta",
@@ -41,10 +43,11 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, required=True, help="where large files may go")
     parser.add_argument("--rows", type=int, nargs="+", default=list(GROWTH["rows"]))
     parser.add_argument("--base-rows", type=int, default=BASE["rows"], help="of trees and features")
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(DEFAULT))
     parser.add_argument("--grows", nargs="+", choices=GROWTH, default=list(GROWTH))
     parser.add_argument("--repeat", type=int, default=1, help="the fastest of so many runs counts")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--publish", type=Path, help="a folder for copies of the table and plot")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -62,6 +65,10 @@ def main() -> None:
                 if not records.know(asked):
                     records.add(asked, measure(asked, args.scratch, args.repeat))
     write(records, args.out)
+    if args.publish:
+        args.publish.mkdir(parents=True, exist_ok=True)
+        for name in ("scale.csv", "scale.svg"):
+            shutil.copy(args.out / name, args.publish / name)
 
 
 class Records:

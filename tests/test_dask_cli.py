@@ -152,3 +152,29 @@ class TestRefused:
         with pytest.raises(ClusterError, match="does not answer"):
             classify_on_dask(replace(job, scheduler="tcp://127.0.0.1:9"))
         assert not job.out.exists()
+
+
+class TestCommand:
+    def command(self, job, *more):
+        words = ["classify", job.labeled, job.unlabeled, "--target", "sick", "--positive", "yes"]
+        words += ["--total", "300", "--id", "who", "--engine", "dask", "--method", "c2rf", *more]
+        return main([str(word) for word in words])
+
+    def test_it_does_the_job(self, job, capsys):
+        assert self.command(job, "--out", job.out) == 0
+        assert "900" in capsys.readouterr().out
+        assert len(pd.read_parquet(job.out)) == N
+
+    def test_options_it_does_not_know(self, job, capsys):
+        for more in (["--report", "r.html"], ["--dry-run"], []):
+            out = ["--out", job.out] if more else []
+            assert self.command(job, *out, *more) == 2
+        assert "say where the labels should go" in capsys.readouterr().err
+        assert self.command(job, "--out", job.out, "--engine", "memory", "--scheduler", "x") == 2
+        assert "--scheduler is an option of --engine dask" in capsys.readouterr().err
+
+    def test_no_scheduler(self, job, capsys, monkeypatch):
+        monkeypatch.setattr("c2rf.distributed.cluster.ANSWER_SECONDS", 0.3)
+        assert self.command(job, "--out", job.out, "--scheduler", "tcp://127.0.0.1:9") == 1
+        assert "does not answer within 0.3 seconds" in capsys.readouterr().err
+        assert not job.out.exists()

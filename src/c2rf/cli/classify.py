@@ -162,9 +162,13 @@ def classify(
         str,
         typer.Option(
             metavar="NAME",
-            help="Where UNLABELED is kept: in memory, or left in its files and read in chunks.",
+            help="Where UNLABELED is kept: in memory, or left in its files: chunks, or dask.",
         ),
     ] = "auto",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="dask: a cluster's scheduler, tcp://host:8786."),
+    ] = None,
     seed: options.Seed = 0,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Processors to use, -1 for all.")
@@ -195,6 +199,19 @@ def classify(
     check_method(method, choices)
     given = collect(positive, total, totals, totals_file, group, target)
     inputs = [labeled, unlabeled, *([totals_file] if totals_file else [])]
+    policy = options.one_of("--totals-policy", totals_policy, ("strict", "scale"))
+    if engine == "dask" or scheduler is not None:
+        from c2rf.cli import on_dask
+
+        on_dask.check_options(engine, out, report, save_model, dry_run=dry_run)
+        assert out is not None
+        asked = on_dask.DaskJob(
+            labeled, unlabeled, target, given, out, method, tuple(choices.given().items()), seed,
+            identifier, group, options.split_names(drop), options.split_names(text), policy,
+            scheduler, force,
+        )  # fmt: skip
+        on_dask.run(asked, quiet=quiet)
+        return
     outputs.check(force=force, inputs=inputs)
     start = time.perf_counter()
     chosen = pick_engine(engine, unlabeled, quiet)
@@ -207,7 +224,7 @@ def classify(
         text=options.split_names(text),
         identifier=identifier,
         group=group,
-        policy=options.one_of("--totals-policy", totals_policy, ("strict", "scale")),
+        policy=policy,
     )
     check_question(method, question)
     job.seconds["reading and checking"] = time.perf_counter() - start

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from c2rf.cli import labeling, screen
 from c2rf.cli.columns import Look
 from c2rf.cli.features import Features, encode, feature_names, make_encoder, target_values
 from c2rf.cli.judge import ADDED, judge, rows_to_show
@@ -124,6 +125,26 @@ def classify_on_dask(job: DaskJob) -> Outcome:
         with _output(job.out, force=job.force) as parts:
             counts = Partitions(judged).reduce(_Write(parts), _added, list(judged.columns))
     return Outcome(question, classifier, {name: counts[name] for name in question.classes})
+
+
+def check_options(
+    engine: str, out: Path | None, report: Path | None, model: Path | None, *, dry_run: bool
+) -> None:
+    """Refuse options that the engine dask does not know, or that only it knows."""
+    if engine != "dask":
+        raise InputError("--scheduler is an option of --engine dask; give both, or neither")
+    if report is not None or model is not None or dry_run:
+        raise InputError("--engine dask knows no --report, --save-model or --dry-run")
+    if out is None:
+        raise InputError("say where the labels should go with --out")
+
+
+def run(job: DaskJob, *, quiet: bool) -> None:
+    """Do the job, and tell what was done."""
+    with screen.waiting("learning and labeling", quiet):
+        outcome = classify_on_dask(job)
+    told = labeling.summary(outcome.question, outcome.classifier, outcome.counts)
+    screen.say([*told, ("output", str(job.out))], quiet=quiet)
 
 
 def _check_out(job: DaskJob) -> None:
