@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -19,6 +20,7 @@ class Command(Directive):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
+        self.state.document.settings.env.note_reread()  # commands change, pages do not
         command: Any = typer.main.get_command(command_line)
         for word in self.arguments[0].split():
             command = command.commands[word]
@@ -27,7 +29,7 @@ class Command(Directive):
         paragraphs = [" ".join(part.split()) for part in command.help.split("\n\n")]
         return [
             nodes.literal_block(usage, usage, language="text"),
-            *(nodes.paragraph(text=text) for text in paragraphs),
+            *map(_prose, paragraphs),
             *_parameters(command, context),
         ]
 
@@ -48,11 +50,19 @@ def _parameters(command: Any, context: typer.Context) -> list[nodes.Node]:
     return listed
 
 
+def _prose(text: str) -> nodes.paragraph:
+    """Return a paragraph in which options look like options: two dashes stay two dashes."""
+    parts = re.split(r"(--\w[\w-]*)", text)
+    return nodes.paragraph(
+        "", "", *(nodes.literal(text=p) if p.startswith("--") else nodes.Text(p) for p in parts)
+    )
+
+
 def _entry(name: str, help_text: str) -> nodes.definition_list_item:
     return nodes.definition_list_item(
         "",
         nodes.term("", "", nodes.literal(text=name)),
-        nodes.definition("", nodes.paragraph(text=help_text)),
+        nodes.definition("", _prose(help_text)),
     )
 
 
