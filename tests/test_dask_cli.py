@@ -178,3 +178,15 @@ class TestCommand:
         assert self.command(job, "--out", job.out, "--scheduler", "tcp://127.0.0.1:9") == 1
         assert "does not answer within 0.3 seconds" in capsys.readouterr().err
         assert not job.out.exists()
+
+    def test_a_cluster(self, job):
+        distributed = pytest.importorskip("distributed")
+        options = {"processes": False, "n_workers": 1, "dashboard_address": None}
+        with (
+            dask.config.set(scheduler=None),
+            distributed.LocalCluster(protocol="tcp", **options) as cluster,
+        ):
+            more = ["--out", job.out, "--scheduler", cluster.scheduler_address]
+            assert self.command(job, *more) == 0
+        expected = in_memory(job, "--total", "300", "--id", "who")
+        assert pd.read_parquet(job.out)["label"].tolist() == expected["label"].tolist()
