@@ -44,11 +44,10 @@ def read_table(path: Path) -> pd.DataFrame:
     >>> read_table(path).to_dict("list")
     {'id': ['007', '008'], 'age': ['41', '']}
     """
-    with reading(path), path.open("rb") as file:
-        start = file.read(4)
-    if start == _PARQUET or is_parquet(path):
+    if holds_parquet(path):
         return _read_parquet(path)
-    return _read_text(path, "\t" if has_tabs(path) else ",", zipped=start[:2] == _GZIP)
+    zipped = _start(path)[:2] == _GZIP
+    return _read_text(path, "\t" if has_tabs(path) else ",", zipped=zipped)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -125,6 +124,16 @@ def check_writable(path: Path) -> None:
     """Refuse a file that :func:`write_table` could not write for want of a package."""
     if is_parquet(path):
         check_pyarrow(path)
+
+
+def holds_parquet(path: Path) -> bool:
+    """Whether a file that is there is a Parquet file, by its content or its name."""
+    return _start(path) == _PARQUET or is_parquet(path)
+
+
+def _start(path: Path) -> bytes:
+    with reading(path), path.open("rb") as file:
+        return file.read(4)
 
 
 def is_parquet(path: Path) -> bool:

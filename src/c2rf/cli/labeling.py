@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from c2rf.cli import screen
-from c2rf.cli.features import Column
+from c2rf.cli.columns import Column
 from c2rf.cli.judge import Judgement, judge_unlabeled, rows_to_show
 from c2rf.cli.methods import METHODS, Choices
 from c2rf.cli.question import Question
@@ -47,19 +48,31 @@ class Answer:
     classifier: Any
     judgement: Judgement
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many got each label."""
+        labels = self.judgement.labels
+        return {name: int((labels == name).sum()) for name in self.question.classes}
+
 
 def label(question: Question, job: Job, choices: Choices, jobs: int | None) -> Answer:
     """Learn from the labeled and label the others; Ctrl-C ends it without an answer."""
+    classifier = learn(question, job, choices, jobs)
+    judgement = judge_unlabeled(
+        classifier, question.features.unlabeled, question.positive, question.groups.of_rows
+    )
+    return Answer(question, job, classifier, judgement)
+
+
+def learn(question: Question, job: Job, choices: Choices, jobs: int | None) -> Any:
+    """Return a classifier that knows the labels of the unlabeled."""
     start = time.perf_counter()
     classifier = METHODS[job.method].fit(question, choices.given(), job.seed, jobs)
     solution = getattr(classifier, "solution_", None)
     if solution is not None and solution.stats.get("interrupted"):
         raise KeyboardInterrupt
     job.seconds["learning and labeling"] = time.perf_counter() - start
-    judgement = judge_unlabeled(
-        classifier, question.features.unlabeled, question.positive, question.groups.of_rows
-    )
-    return Answer(question, job, classifier, judgement)
+    return classifier
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,11 @@ class Outputs:
     @property
     def paths(self) -> list[Path]:
         """All of them."""
-        return [path for path in (self.labels, self.report, self.model) if path is not None]
+        return [path for path in self._each if path is not None]
+
+    @property
+    def _each(self) -> tuple[Path | None, ...]:
+        return self.labels, self.report, self.model
 
     def check(self, *, force: bool, inputs: Sequence[Path]) -> None:
         """Refuse what cannot be written before any work is done."""
@@ -95,25 +112,24 @@ class Outputs:
     def write(self, answer: Answer, *, force: bool) -> None:
         """Write all files."""
         question = answer.question
-        with atomic_outputs(self.paths, force=force) as temporaries:
-            places = dict(zip(self.paths, temporaries, strict=True))
-            if self.labels is not None:
+        with self.places(force=force) as places:
+            if places.labels is not None:
                 rows = rows_to_show(question.population, question.identifier)
-                write_table(answer.judgement.beside(rows), places[self.labels])
-            if self.report is not None:
+                write_table(answer.judgement.beside(rows), places.labels)
+            if places.report is not None:
                 from c2rf.cli.facts import make_facts
                 from c2rf.report import make_page
 
-                places[self.report].write_text(make_page(make_facts(answer)), encoding="utf-8")
-            if self.model is not None:
-                model = StoredModel(
-                    question.features.encoder,
-                    answer.classifier,
-                    question.target,
-                    question.positive,
-                    question.groups.column,
-                )
-                model.write(places[self.model])
+                places.report.write_text(make_page(make_facts(answer)), encoding="utf-8")
+            if places.model is not None:
+                store(question, answer.classifier, places.model)
+
+    @contextmanager
+    def places(self, *, force: bool) -> Iterator[Outputs]:
+        """Yield temporary places; what is there in the end becomes the files."""
+        with atomic_outputs(self.paths, force=force) as temporaries:
+            there = dict(zip(self.paths, temporaries, strict=True))
+            yield Outputs(*(path and there[path] for path in self._each))
 
     def tell(self) -> list[tuple[str, str]]:
         """Say where the files are."""
@@ -121,22 +137,33 @@ class Outputs:
         return [(name, str(path)) for name, path in named if path is not None]
 
 
+def store(question: Question, classifier: Any, path: Path) -> None:
+    """Write a model for ``c2rf predict``."""
+    model = StoredModel(
+        question.features.encoder,
+        classifier,
+        question.target,
+        question.positive,
+        question.groups.column,
+    )
+    model.write(path)
+
+
 def plan(question: Question, job: Job) -> list[tuple[str, str]]:
     """Say what would be done."""
     return [*_data(question), ("method", job.method), *_wished(question), *_columns(question)]
 
 
-def summary(answer: Answer) -> list[tuple[str, str]]:
-    """Say what was done."""
-    question = answer.question
+def summary(
+    question: Question, classifier: Any, counts: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """Say what was done, given how many got each label."""
     rows = _data(question)
-    labels = answer.judgement.labels
     for place, name in enumerate(question.classes):
         low, high = int(question.bounds.lower[place]), int(question.bounds.upper[place])
-        reached = f"{(labels == name).sum():,}"
-        known = f"known: {span(low, high, len(labels))}"
-        rows.append((f"label {short(name)}", f"{reached} ({known})"))
-    solution = getattr(answer.classifier, "solution_", None)
+        known = f"known: {span(low, high, len(question.population))}"
+        rows.append((f"label {short(name)}", f"{counts[name]:,} ({known})"))
+    solution = getattr(classifier, "solution_", None)
     if solution is not None:
         rows.append(("proof", screen.proof(solution)))
     return [*rows, *_columns(question)]
