@@ -248,12 +248,12 @@ class TextFiles:
             check_same_columns(names, first, path, self.paths[0])
             wanted = wanted_columns(columns, names, str(path))
             # All columns: else pandas overlooks lines with too many cells.
-            parts = self._read(path, chunksize=self.rows)
-            start = 1  # the header
-            for cells in _named(parts, str(path)):
-                frame = cells.iloc[start:].set_axis(names, axis="columns")
-                yield frame[wanted], f"{path}, from data row {cells.index[0]}"
-                start = 0
+            with self._read(path, chunksize=self.rows) as parts:
+                start = 1  # the header
+                for cells in _named(parts, str(path)):
+                    frame = cells.iloc[start:].set_axis(names, axis="columns")
+                    yield frame[wanted], f"{path}, from data row {cells.index[0]}"
+                    start = 0
 
     def _header(self, path: Path) -> list[str]:
         names = [str(name) for name in self._read(path, nrows=1).iloc[0]]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -34,8 +34,10 @@ from c2rf.cli.methods import Choices
 from c2rf.cli.options import check_column
 from c2rf.cli.population import Encoded, Population, Progress
 from c2rf.cli.question import Question, known_bounds
+from c2rf.cli.shown import ShownRows
 from c2rf.cli.totals import Totals
 from c2rf.estimators import C2RFClassifier
+from c2rf.estimators.checked import CHANGED
 from c2rf.estimators.streamed import LabeledChunk
 from c2rf.estimators.streamed_totals import logarithms
 from c2rf.exceptions import InputError
@@ -143,7 +145,13 @@ class Answer:
     ) -> None:
         self.question, self.population = question, population
         self.job, self.classifier = job, classifier
-        self.counts = dict.fromkeys(question.classes, 0)
+        self._shown = ShownRows(question, job.seed)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many got each label."""
+        found = self._shown.counts.sum(axis=0).tolist()
+        return dict(zip(self.question.classes, found, strict=True))
 
     def write(self, outputs: Outputs, *, force: bool, progress: Progress) -> None:
         """Write all files; the labels as they come."""
@@ -154,23 +162,32 @@ class Answer:
                     write(table)
             self.question = with_empty_cells(self.question)
             self.job.seconds["writing"] = time.perf_counter() - start
+            if places.report is not None:
+                self._report(places.report)
             if places.model is not None:
                 store(self.question, self.classifier, places.model)
+
+    def _report(self, path: Path) -> None:
+        from c2rf.cli.facts import make_sampled_facts
+        from c2rf.report import make_page
+
+        facts = make_sampled_facts(self.question, self.job, self.classifier, self._shown)
+        path.write_text(make_page(facts), encoding="utf-8")
 
     def _judged(self, progress: Progress) -> Iterator[pd.DataFrame]:
         """Yield the rows of the output, a part at a time."""
         header = rows_to_show(self.population.header, self.question.identifier)
         shown = [str(name) for name in header]
-        rows = _Rows(self.population.parts(shown))
         judge, start = _Judge(self.question, self.classifier), 0
-        for chunk in self.classifier.label_chunks():
-            end = start + len(chunk.labels)
-            judgement = judge(chunk, slice(start, end))
-            for name, n in zip(*np.unique(chunk.labels, return_counts=True), strict=True):
-                self.counts[str(name)] += int(n)
-            yield judgement.beside(rows.take(end - start))
-            progress("labeling", end)
-            start = end
+        with closing(_Rows(self.population.parts(shown))) as rows:
+            for chunk in self.classifier.label_chunks():
+                end = start + len(chunk.labels)
+                judgement = judge(chunk, slice(start, end))
+                table = rows.take(end - start)
+                self._shown.add(judgement, table, start)
+                yield judgement.beside(table)
+                progress("labeling", end)
+                start = end
 
 
 @contextmanager
@@ -186,16 +203,22 @@ def _writing(path: Path | None) -> Iterator[Any]:
 class _Rows:
     """Rows in parts of any size, taken as many at a time as are wanted."""
 
-    def __init__(self, parts: Iterator[pd.DataFrame]) -> None:
+    def __init__(self, parts: Generator[pd.DataFrame]) -> None:
         self._parts, self._left = parts, pd.DataFrame()
 
     def take(self, n: int) -> pd.DataFrame:
         """Return the next rows."""
         while len(self._left) < n:
-            part = next(self._parts)
+            part = next(self._parts, None)
+            if part is None:
+                raise InputError(f"rows are missing that were there before: {CHANGED}")
             self._left = pd.concat([self._left, part]) if len(self._left) else part
         taken, self._left = self._left.iloc[:n], self._left.iloc[n:]
         return taken
+
+    def close(self) -> None:
+        """Close the files."""
+        self._parts.close()
 
 
 class _Judge:
@@ -226,19 +249,21 @@ class _Judge:
 
 
 class RowsDone:
-    """Says how many rows are done: one live line on a terminal, plain lines elsewhere."""
+    """Says on standard error how many rows are done, in about ten lines for each step."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.n_rows = quiet, 0
-        self._said: tuple[str, int] = ("", 0)
+        self._step, self._said = "", 0
 
-    def __call__(self, what: str, done: int) -> None:
+    def __call__(self, step: str, done: int) -> None:
         """Say it, where it is worth a line."""
-        if self.quiet:
+        if step != self._step and self._step == "labeling":
+            return  # it reads as well
+        if step != self._step or done < self._said:
+            self._step, self._said = step, 0
+        line_after = max(self.n_rows // 10, 1_000_000)
+        if self.quiet or (done < self.n_rows and done < self._said + line_after):
             return
-        step = max(self.n_rows // 10, 1_000_000)
-        before = self._said if self._said[0] == what and self._said[1] <= done else (what, 0)
-        if done == self.n_rows or done // step > before[1] // step:
-            of_all = f" of {self.n_rows:,}" if self.n_rows else ""
-            print(f"{what}: {done:,}{of_all} rows", file=sys.stderr, flush=True)
-        self._said = (what, done)
+        of_all = f" of {self.n_rows:,}" if self.n_rows else ""
+        print(f"{step}: {done:,}{of_all} rows", file=sys.stderr, flush=True)
+        self._said = done

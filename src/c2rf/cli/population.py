@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Population:
         """Read some columns from the start, a part at a time; empty parts are left out."""
         return (chunk for chunk in self.files.tables(columns) if len(chunk.data))
 
-    def parts(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def parts(self, columns: Sequence[str]) -> Generator[pd.DataFrame]:
         """Read some columns from the start, a part at a time."""
         return (chunk.data for chunk in self.tables(columns))
 

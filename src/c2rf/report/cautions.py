@@ -69,7 +69,7 @@ def _sample(facts: Facts) -> Iterator[str]:
 
 def _ties(facts: Facts) -> Iterator[str]:
     scores, sizes = np.unique(facts.scores, return_counts=True)
-    largest = int(sizes.max())
+    largest = facts.of_all(int(sizes.max()))
     if largest > max(2, MANY_TIED * facts.n):
         yield (
             f"Many ties: {count(largest, 'row')} ({percent(largest / facts.n)}) have one and the "
@@ -77,12 +77,13 @@ def _ties(facts: Facts) -> Iterator[str]:
             "classifier cannot tell such rows apart; do not rank within them."
         )
     against = int(np.sum(facts.confidence < 0.5)) if facts.ranking is not None else 0
+    against = facts.of_all(against)
     if against and len(facts.classes) == 2:
         yield (
             f"Against the odds: {count(against, 'label')} ({percent(against / facts.n)}) are less "
             "probable than the other class and were given because the total needs them."
         )
-    unsure = int(np.sum(facts.confidence < MANY_UNSURE))
+    unsure = facts.of_all(int(np.sum(facts.confidence < MANY_UNSURE)))
     if unsure > facts.n / 4:
         yield (
             f"{count(unsure, 'label')} ({percent(unsure / facts.n)}) have a confidence below "

@@ -8,14 +8,12 @@ import numpy as np
 
 from c2rf.report import figures
 from c2rf.report.cautions import cautions
-from c2rf.report.facts import Facts, RankingFact
+from c2rf.report.facts import NEAREST, Facts, RankingFact
 from c2rf.report.parts import Code, Grid, Page, Picture, Section, Text, Warnings
 from c2rf.words import count, percent, quoted, short, span
 
 MOST_ROWS = 200
 """Longest table of classes, groups or columns."""
-NEAREST = 10
-"""So many of the rows nearest to the cut-off are shown."""
 
 Part = Text | Grid | Picture | Warnings | Code
 

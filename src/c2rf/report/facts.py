@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from c2rf.problem import Solution
 from c2rf.transport.bounds import Bounds
 
+NEAREST = 10
+"""So many of the rows nearest to the cut-off are shown."""
+
 Floats = NDArray[np.float64]
 Texts = NDArray[np.object_]
 Ints = NDArray[np.int64]
@@ -98,6 +101,8 @@ class Facts:
         Of the packages that matter.
     remarks : sequence of str
         What to be careful about that only the maker of the facts knows.
+    all_counts : ndarray of int, shape (n_groups, n_classes), or None
+        Labels of each class in each group, where the unlabeled rows above are only a sample.
     """
 
     labeled_file: str
@@ -123,11 +128,16 @@ class Facts:
     forest: ForestFact | None = None
     ranking: RankingFact | None = None
     remarks: Sequence[str] = ()
+    all_counts: Ints | None = None
 
     @property
     def n(self) -> int:
         """Number of unlabeled rows."""
-        return len(self.labels)
+        return len(self.labels) if self.all_counts is None else int(self.all_counts.sum())
+
+    def of_all(self, n_rows: int) -> int:
+        """Return how many of all rows it is, if it is so many of those that are given."""
+        return round(n_rows * self.n / len(self.labels))
 
     @cached_property
     def sample_counts(self) -> Ints:
@@ -143,6 +153,8 @@ class Facts:
     @cached_property
     def counts(self) -> Ints:
         """Labels of each class in each group."""
+        if self.all_counts is not None:
+            return self.all_counts
         counts = np.zeros((len(self.group_names), len(self.classes)), dtype=np.int64)
         np.add.at(counts, (self.groups, self.codes), 1)
         return counts
