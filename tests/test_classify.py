@@ -272,6 +272,20 @@ class TestKnownTotals:
         classifier.fit(X, people.labeled["sick"], X_unlabeled=Xu, totals={"yes": 90})
         assert pd.read_csv("out.csv")["label"].tolist() == classifier.transduction_.tolist()
 
+    @pytest.mark.parametrize("learner", ["blend", "extra-trees", "logistic"])
+    def test_learners_meet_totals_and_are_saved(self, people, learner):
+        people.write()
+        line = f"{self.FAST} --positive yes --total 90 --learner {learner} --out out.csv"
+        classify(f"{line} --save-model model.skops")
+        assert counts("out.csv") == {("yes",): 90, ("no",): 150}
+        assert run("predict model.skops unlabeled.csv --out again.csv") == 0
+
+    def test_unknown_learner(self, people, capsys):
+        people.write()
+        line = f"classify labeled.csv unlabeled.csv {self.FAST} --positive yes --total 90"
+        assert run(f"{line} --learner oracle --out out.csv") == 2
+        assert "--learner must be blend or extra-trees or logistic" in capsys.readouterr().err
+
 
 class TestFeatures:
     def test_missing_stays_missing_and_text_is_encoded(self):

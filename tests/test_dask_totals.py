@@ -93,7 +93,10 @@ def test_labels_are_those_in_memory(name, y):
 
 @given(bounds=st.lists(st.integers(0, N), max_size=12), rounds=st.sampled_from([0, 1]))
 @settings(
-    max_examples=4, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_partitions_are_chunks(small, bounds, rounds):
     parts = cut(POPULATION, bounds)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli.features import encode, make_features
+from c2rf.cli.methods import make_learner
 from c2rf.exceptions import InputError
 from c2rf.model_file import FORMAT, FORMAT_VERSION, TRUSTED, StoredModel, versions
 from people import make_people
@@ -35,7 +36,9 @@ def fitted(name: str) -> object:
         forest = RandomForestClassifier(5, max_depth=2)
         classifier = C2RFClassifier(forest, random_state=0, pos_label="yes")
         return classifier.fit(*data, n_positive=70)
-    estimator = None if name == "default" else RandomForestClassifier(20, max_depth=3)
+    estimator = RandomForestClassifier(20, max_depth=3)
+    if name in ("default", "logistic"):
+        estimator = make_learner(name)
     classifier = KnownTotalsClassifier(estimator, rounds=1, random_state=0)
     if name != "groups":
         return classifier.fit(*data, totals={"yes": 70})
@@ -47,7 +50,7 @@ def stored(name: str = "c2rf", group: str | None = None) -> StoredModel:
 
 
 @pytest.mark.parametrize(
-    "name", ["c2rf", "paper with a forest", "known-totals", "groups", "default"]
+    "name", ["c2rf", "paper with a forest", "known-totals", "groups", "logistic", "default"]
 )
 def test_what_comes_back_predicts_the_same(tmp_path, name):
     before = stored(name, "region" if name == "groups" else None)
@@ -77,7 +80,7 @@ def test_nobody_s_label_is_in_the_file(tmp_path, name):
 
 def test_the_trusted_types_are_just_those_that_are_needed(tmp_path):
     found: set[str] = set()
-    for name in ("c2rf", "known-totals", "default"):
+    for name in ("c2rf", "known-totals", "logistic", "default"):
         stored(name).write(tmp_path / name)
         found |= set(skops.io.get_untrusted_types(file=tmp_path / name))
     assert found == set(TRUSTED)

@@ -37,6 +37,7 @@ TRUSTED = (
     "c2rf.estimators.least_squares.LinearSpace",
     "c2rf.estimators.least_squares.Moments",
     "c2rf.estimators.teach.Consensus",
+    "numpy.dtype",
     "sklearn.tree._tree.Tree",
 )
 """Types that a model file may hold beyond those skops trusts by itself."""

@@ -155,6 +155,14 @@ def classify(
         typer.Option(metavar="NAME", help="highs, scip or gurobi.", rich_help_panel=WEIGHTS),
     ] = None,
     time_limit: options.TimeLimit = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="known-totals: blend, or the quicker extra-trees and logistic.",
+            show_default="blend",
+        ),
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=0, help="known-totals: how often to learn from its labels.")
     ] = None,
@@ -194,7 +202,7 @@ def classify(
     outputs = labeling.Outputs(out, report, save_model)
     choices = Choices(
         trees, lower, upper, options.parse_offset(offset), prefer, solver, backend, time_limit,
-        rounds,
+        learner, rounds,
     )  # fmt: skip
     check_method(method, choices)
     given = collect(positive, total, totals, totals_file, group, target)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from c2rf.baselines import N_TREES
+from c2rf.cli.options import one_of
 from c2rf.cli.question import Question
 from c2rf.exceptions import InputError
 
@@ -24,6 +26,7 @@ class Choices:
     solver: str | None = None
     backend: str | None = None
     time_limit: float | None = None
+    learner: str | None = None
     rounds: int | None = None
 
     def given(self) -> dict[str, Any]:
@@ -52,6 +55,8 @@ def check_method(name: str, choices: Choices) -> Method:
                 f"--{option.replace('_', '-')} is not an option of the method {name}; it is one "
                 f"of {able}"
             )
+    if choices.learner is not None:
+        one_of("--learner", choices.learner, LEARNERS)
     return method
 
 
@@ -93,7 +98,9 @@ def _fit_known_totals(
     if question.groups.column is not None:
         ranges = zip(question.groups.names, bounds.group_lower, bounds.group_upper, strict=True)
         by_group = {name: _ranges(question, low, high) for name, low, high in ranges}
-    classifier = KnownTotalsClassifier(n_jobs=jobs, random_state=seed, **chosen)
+    learner = make_learner(chosen.get("learner"))
+    rest = {name: value for name, value in chosen.items() if name != "learner"}
+    classifier = KnownTotalsClassifier(learner, n_jobs=jobs, random_state=seed, **rest)
     return classifier.fit(
         features.labeled,
         question.sample.astype(np.str_),
@@ -102,6 +109,35 @@ def _fit_known_totals(
         groups=question.groups.numbered,
         group_totals=by_group,
     )
+
+
+LEARNERS = ("blend", "extra-trees", "logistic")
+
+
+def make_learner(name: str | None) -> Any:
+    """Return who ranks the individuals, None for the default.
+
+    The blend is the most accurate, the others are quicker: extra trees by far, and logistic
+    regression by so much that ten million rows are no matter.
+
+    Examples
+    --------
+    >>> make_learner("blend") is None
+    True
+    >>> make_learner("extra-trees")
+    ExtraTreesClassifier(n_estimators=200)
+    """
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if name == "extra-trees":
+        return ExtraTreesClassifier(N_TREES)
+    if name == "logistic":
+        return make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000))
+    return None
 
 
 def _ranges(question: Question, lower: Any, upper: Any) -> dict[str, tuple[int, int]]:
@@ -127,9 +163,9 @@ def _positive(question: Question) -> str:
 
 
 METHODS = {
-    "known-totals": Method(frozenset({"rounds"}), _fit_known_totals),
+    "known-totals": Method(frozenset({"learner", "rounds"}), _fit_known_totals),
     "c2rf": Method(
-        frozenset(field.name for field in fields(Choices)) - {"rounds"},
+        frozenset(field.name for field in fields(Choices)) - {"learner", "rounds"},
         _fit_c2rf,
     ),
 }
