@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from c2rf.chunks import ParquetFiles, TextFiles
 from c2rf.cli import engines, main, shown
 from c2rf.cli.in_chunks import RowsDone
-from c2rf.sources import ParquetFiles, TextFiles
 from c2rf.tables import read_table
 from people import People, make_people, quick_estimator
 

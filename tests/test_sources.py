@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from c2rf.chunks import ParquetFiles, TextFiles
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.sources import ArrowDataset, Chunks, LazyFrames, ParquetFiles, TextFiles, as_source
+from c2rf.sources import ArrowDataset, Chunks, LazyFrames, as_source
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf.chunks import Chunk, ParquetFiles, TextFiles
 from c2rf.cli.columns import Column, Look, are_numbers
 from c2rf.cli.features import encode
 from c2rf.cli.question import Groups
 from c2rf.exceptions import InputError
-from c2rf.sources import Chunk, ParquetFiles, TextFiles, as_source
+from c2rf.sources import as_source
 from c2rf.tables import holds_parquet
 
 Progress = Callable[[str, int], None]

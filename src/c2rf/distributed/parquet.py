@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from c2rf.chunks import ParquetFiles, check_same_columns, naming_source
 from c2rf.exceptions import InputError
-from c2rf.sources import ParquetFiles, as_source, check_same_columns, naming_source
+from c2rf.sources import as_source
 
 MOST_ROWS = 1 << 18
 """Row groups of a file are put together in a partition up to so many rows."""

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf.chunks import Chunk, Columns, naming_source, wanted_columns
 from c2rf.distributed.cluster import naming_cluster
 from c2rf.exceptions import C2RFError, InputTypeError
-from c2rf.sources import Chunk, Columns, Source, as_source, naming_source, wanted_columns
+from c2rf.sources import Source, as_source
 
 MERGED_AT_ONCE = 8
 """So many partial results become one, and so many of these again."""
