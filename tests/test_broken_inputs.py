@@ -237,7 +237,6 @@ OPTIONS = [
     ("--trees 3", "--totals-policy lax", "strict or scale"),
     ("labeled.csv", "absent.csv", "absent.csv: there is no such file"),
     ("unlabeled.csv", "absent.csv", "absent.csv: there is no such file"),
-    ("unlabeled.csv", ".", "must have the columns"),
     ("--out out.csv", "--out absent/out.csv", "there is no folder absent"),
     ("--out out.csv", "--out .", "not a regular file"),
     ("--out out.csv", "--out unlabeled.csv", "is an input"),
