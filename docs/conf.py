@@ -83,3 +83,4 @@ SINGLE_PAGES = [
 ]
 html_sidebars = {page: [] for page in SINGLE_PAGES}
 html_sidebars["gallery/**"] = []  # code needs the room; "Examples" leads back to all of them
+html_sidebars["bench/**"] = []  # so do wide tables
