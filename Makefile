@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/c2rf demo
 
 test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check .
