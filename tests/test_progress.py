@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import c2rf
-from c2rf.progress import line, listening
+from c2rf.cli import screen
+from c2rf.progress import hearing, line, listening, tell
 from c2rf.run import Event
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
@@ -77,3 +79,48 @@ def test_an_error_of_the_function_is_passed_on():
 def test_listening_does_not_change_the_result():
     one, other = c2rf.solve(VOTES, 1, progress=lambda event: None), c2rf.solve(VOTES, 1)
     np.testing.assert_array_equal(one.weights, other.weights)
+
+
+def test_classifiers_tell_what_they_are_at():
+    X, y = c2rf.datasets.make_twonorm(300, random_state=0)
+    heard: list[str] = []
+    ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), rounds=1, random_state=0)
+    weighted = c2rf.C2RFClassifier(n_estimators=5, random_state=0)
+    with hearing(heard.append):
+        ranked.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 120})
+        assert [what.split()[0] for what in heard] == [
+            "learning",
+            "learning",
+            "meeting",
+            "matching",
+        ]
+        heard.clear()
+        weighted.fit(X[:50], y[:50], X_unlabeled=X[50:], n_positive=120)
+    assert heard
+    assert all(LINE.match(text) for text in heard)
+    heard.clear()
+    weighted.fit(X[:50], y[:50], X_unlabeled=X[50:], n_positive=120)
+    assert heard == []
+
+
+def test_a_line_now_and_then_where_there_is_no_terminal(monkeypatch, capsys):
+    clock = iter([0.0, 1.0, 11.0, 12.0])
+    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
+    with screen.waiting("learning"):
+        for what in ("soon", "later", "too soon again"):
+            tell(what)
+    assert capsys.readouterr().err == "learning: later (11 s)\n"
+
+
+def test_a_live_line_for_who_looks(monkeypatch, capsys):
+    monkeypatch.setattr(screen, "shows_progress", lambda: True)
+    with screen.waiting("learning"):
+        tell("from the labeled points")
+    tell("nobody listens any more")
+    assert capsys.readouterr().out == ""
+
+
+def test_quiet(capsys):
+    with screen.waiting("learning", quiet=True):
+        tell("something")
+    assert capsys.readouterr() == ("", "")

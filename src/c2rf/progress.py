@@ -1,12 +1,50 @@
-"""Showing a solve as it goes: one live line on a terminal, plain lines elsewhere."""
+"""Showing long work as it goes.
+
+A solve shows itself, if asked: one live line on a terminal, plain lines elsewhere. Classifiers tell
+whoever listens what they are at.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from c2rf.run import Event, Listener
+
+Ear = Callable[[str], None]
+_ear: ContextVar[Ear | None] = ContextVar("ear", default=None)
+
+
+@contextmanager
+def hearing(ear: Ear) -> Iterator[None]:
+    """Call ``ear`` with what classifiers are at, as long as this lasts.
+
+    Examples
+    --------
+    >>> with hearing(print):
+    ...     tell("meeting the totals")
+    meeting the totals
+    >>> tell("nobody listens")
+    """
+    token = _ear.set(ear)
+    try:
+        yield
+    finally:
+        _ear.reset(token)
+
+
+def tell(what: str) -> None:
+    """Tell whoever listens what is going on."""
+    ear = _ear.get()
+    if ear is not None:
+        ear(what)
+
+
+def told() -> Listener | bool:
+    """Return the ``progress`` argument for a solve whose events are told, too."""
+    return False if _ear.get() is None else lambda event: tell(line(event))
 
 
 def line(event: Event) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ from c2rf.words import count as count
 
 if TYPE_CHECKING:
     from c2rf.problem import Solution
+
+
+LINE_SECONDS = 10.0
+"""Where nobody looks at a terminal, there is a line of progress at most so often."""
 
 
 def console(quiet: bool = False) -> Console:
@@ -66,9 +71,34 @@ def shows_progress(quiet: bool = False) -> bool:
 
 @contextmanager
 def waiting(for_what: str, quiet: bool = False) -> Iterator[None]:
-    """Show that something is going on, if somebody looks."""
-    if shows_progress(quiet):
-        with Console(stderr=True).status(for_what):
-            yield
-    else:
+    """Show what is going on: a live line on a terminal, now and then a plain line elsewhere."""
+    from c2rf.progress import hearing
+
+    start = time.monotonic()
+    if quiet:
         yield
+    elif shows_progress():
+        with Console(stderr=True).status(for_what) as status:
+
+            def update(what: str) -> None:
+                seconds = time.monotonic() - start
+                status.update(f"{for_what}: {what} ({seconds:.0f} s)")
+
+            with hearing(update):
+                yield
+    else:
+        with hearing(_now_and_then(for_what, start)):
+            yield
+
+
+def _now_and_then(for_what: str, start: float) -> Callable[[str], None]:
+    last = start
+
+    def say_line(what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS:
+            last = now
+            print(f"{for_what}: {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
+
+    return say_line

@@ -22,6 +22,7 @@ from c2rf.estimators.streamed import InChunks, PatternLabels, Stream
 from c2rf.exceptions import InputError
 from c2rf.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, takes_missing
 from c2rf.problem import Floats, Solution, check_box, check_offset, check_total, scores
+from c2rf.progress import told
 from c2rf.solve import solve
 from c2rf.sources import Source
 from c2rf.votes import PatternTable, unpack
@@ -343,6 +344,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
             prefer=self.prefer,
             time_limit=self.time_limit,
             random_state=seed,
+            progress=told(),
         )
         self.weights_, self.offset_ = solution.weights, float(solution.offset)
         return solution

@@ -28,6 +28,7 @@ from c2rf.estimators.streamed_totals import TotalsInChunks
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.members import listed, takes_missing
 from c2rf.problem import Floats
+from c2rf.progress import tell
 from c2rf.transport import Assignment, Bounds, assign, log_scores, zero_floor
 
 _MOST_SEEDS = np.iinfo(np.int32).max
@@ -301,8 +302,10 @@ class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
 
         task = Task(template, X, y, X_unlabeled, label, seed, bounds.rates())
         with naming_missing(self, X, "X"), naming_missing(self, X_unlabeled, "X_unlabeled"):
+            tell(f"learning from {len(y):,} labeled points")
             first = first_fit(task)
             _check_classes(first.model, self.classes_)
+            tell("learning from the labels found, where that helps")
             fit, self.history_ = refine(task, first, self.rounds)
         self.estimator_, self.scores_ = fit.model, fit.scores
         self._floor = zero_floor(fit.scores)
@@ -314,8 +317,10 @@ class KnownTotalsClassifier(TotalsInChunks, ClassifierMixin, BaseEstimator):
         names, codes, bounds = known.bounds(self.classes_, X_unlabeled.shape[0], self.totals_policy)
         self._rank(template, X, y, X_unlabeled, codes, bounds, seed)
         scores = log_scores(self.scores_, self._floor)
+        tell(f"meeting the totals of {len(scores):,} points")
         found = self._meet(scores, names, codes, bounds, seed)
         self.transduction_ = self.classes_[found.labels]
+        tell("matching the probabilities to the totals")
         self._calibrate(X_unlabeled, names, codes, found.counts)
 
     def _meet(
