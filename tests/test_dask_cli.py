@@ -123,6 +123,9 @@ class TestRefused:
         PEOPLE.drop(columns="b").to_parquet(job.unlabeled / "1.parquet")
         self.refused(job, r"1.parquet must have the columns of .*0.parquet; it lacks 'b'")
 
+    def test_text_of_a_column_that_is_not_there(self, job):
+        self.refused(replace(job, text=["zip"]), "--text: 'zip' is not a column to learn from")
+
     def test_text_among_numbers(self, job):
         PEOPLE.astype({"b": str}).assign(b="many").to_parquet(job.unlabeled / "2.parquet")
         self.refused(

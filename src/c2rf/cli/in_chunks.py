@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from c2rf.cli.columns import Look
-from c2rf.cli.features import Features, encode, feature_names, make_encoder, target_values
+from c2rf.cli.features import Features, encode, make_encoder
 from c2rf.cli.judge import (
     Judgement,
     Shifts,
@@ -31,9 +31,8 @@ from c2rf.cli.judge import (
 )
 from c2rf.cli.labeling import Job, Outputs, learn, store
 from c2rf.cli.methods import Choices
-from c2rf.cli.options import check_column
 from c2rf.cli.population import Encoded, Population, Progress
-from c2rf.cli.question import Question, known_bounds
+from c2rf.cli.question import Question, known_bounds, read_sample
 from c2rf.cli.shown import ShownRows
 from c2rf.cli.totals import Totals
 from c2rf.estimators import C2RFClassifier
@@ -41,7 +40,7 @@ from c2rf.estimators.checked import CHANGED
 from c2rf.estimators.streamed import LabeledChunk
 from c2rf.estimators.streamed_totals import logarithms
 from c2rf.exceptions import InputError
-from c2rf.tables import TableWriter, read_table
+from c2rf.tables import TableWriter
 from c2rf.transport import log_scores
 
 
@@ -92,29 +91,23 @@ def ask(
     progress: Progress,
 ) -> Question:
     """Read the labeled, look at the others, and check everything before any work is done."""
-    known, header = read_table(labeled), population.header
-    sample = target_values(known, target)
-    others = [str(name) for name in header if name != target]
-    check_column("--id", identifier, others)
-    check_column("--group", group, others)
+    header = population.header
+    sample = read_sample(
+        labeled, header, target, drop=drop, text=text, identifier=identifier, group=group
+    )
     rows_to_show(header, identifier)
-    left_out = [*drop, *([identifier] if identifier else [])]
-    names = feature_names(known, header, target, left_out, group)
-    for name in text:
-        if name not in names:
-            raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
-    looks = [Look(known[name], name in text) for name in names]
+    known, classes = sample.table, sample.classes
+    looks = [Look(known[name], name in text) for name in sample.names]
     found = population.survey(looks, group, progress)
     if not found.n_rows:
         raise InputError(f"{population.path} has columns but no rows")
     columns = [look.column() for look in looks]
     encoder = make_encoder(known, columns)
-    classes = sorted(set(sample))
     bounds, remarks = known_bounds(totals, classes, found.groups, policy)
     encoded: Any = Encoded(population, encoder, columns, progress)
     return Question(
         target=target,
-        sample=sample,
+        sample=sample.labels,
         classes=classes,
         population=pd.DataFrame(index=range(found.n_rows)),
         features=Features(encode(encoder, known), encoded, columns, encoder),

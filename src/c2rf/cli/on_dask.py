@@ -20,11 +20,10 @@ import pandas as pd
 
 from c2rf.cli import labeling, screen
 from c2rf.cli.columns import Look
-from c2rf.cli.features import Features, encode, feature_names, make_encoder, target_values
+from c2rf.cli.features import Features, encode, make_encoder
 from c2rf.cli.judge import ADDED, judge, rows_to_show
 from c2rf.cli.methods import METHODS, check_question
-from c2rf.cli.options import check_column
-from c2rf.cli.question import Groups, Question, known_bounds
+from c2rf.cli.question import Groups, Question, known_bounds, read_sample
 from c2rf.cli.totals import Totals
 from c2rf.distributed import Partitions, connected
 from c2rf.distributed.cluster import need_dask
@@ -32,7 +31,7 @@ from c2rf.distributed.parquet import read_parquet
 from c2rf.distributed.partitions import partition_name
 from c2rf.exceptions import InputError
 from c2rf.files import atomic_output, check_output
-from c2rf.tables import is_parquet, read_table
+from c2rf.tables import is_parquet
 
 
 @dataclass(frozen=True)
@@ -163,26 +162,29 @@ def _check_out(job: DaskJob) -> None:
 
 def _ask(job: DaskJob, population: Any) -> Question:
     """Check everything, and put the question with the population left where it is."""
-    known, header = read_table(job.labeled), population._meta
-    sample = target_values(known, job.target)
-    others = [str(name) for name in header if name != job.target]
-    check_column("--id", job.identifier, others)
-    check_column("--group", job.group, others)
+    header = population._meta
+    sample = read_sample(
+        job.labeled,
+        header,
+        job.target,
+        drop=job.drop,
+        text=job.text,
+        identifier=job.identifier,
+        group=job.group,
+    )
     rows_to_show(header, job.identifier)
-    left_out = [*job.drop, *([job.identifier] if job.identifier else [])]
-    names = feature_names(known, header, job.target, left_out, job.group)
+    known, names, classes = sample.table, sample.names, sample.classes
     # What the cells of a population hold is found out where they are encoded.
     columns = [Look(known[name], name in job.text).column() for name in names]
     encoder = make_encoder(known, columns)
     labeled = encode(encoder, known)
     rows = _rows(population, job.group)
     groups = Groups.of(rows, job.group)
-    classes = sorted(set(sample))
     bounds, remarks = known_bounds(job.totals, classes, groups, job.policy)
     encoded = _encoded(population, names, encoder, labeled.shape[1])
     return Question(
         target=job.target,
-        sample=sample,
+        sample=sample.labels,
         classes=classes,
         population=rows,
         features=Features(labeled, encoded, columns, encoder),

@@ -92,6 +92,44 @@ class Question:
         return [str(name) for name in as_text(self.population[self.identifier]).fillna("")]
 
 
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The labeled file, the class of each of its rows, and the columns to learn from."""
+
+    table: pd.DataFrame
+    labels: NDArray[np.object_]
+    names: list[str]
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes, sorted."""
+        return sorted(set(self.labels))
+
+
+def read_sample(
+    labeled: Path,
+    header: pd.DataFrame,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    identifier: str | None = None,
+    group: str | None = None,
+) -> Sample:
+    """Read the labeled, and check the columns against those of the population, its ``header``."""
+    table = read_table(labeled)
+    labels = target_values(table, target)
+    others = [str(name) for name in header if name != target]
+    check_column("--id", identifier, others)
+    check_column("--group", group, others)
+    left_out = [*drop, *([identifier] if identifier else [])]
+    names = feature_names(table, header, target, left_out, group)
+    for name in text:
+        if name not in names:
+            raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
+    return Sample(table, labels, names)
+
+
 def ask(
     labeled: Path,
     unlabeled: Path,
@@ -105,25 +143,19 @@ def ask(
     policy: Literal["strict", "scale"] = "strict",
 ) -> Question:
     """Read and check everything, before any work is done."""
-    known, population = read_table(labeled), read_table(unlabeled)
-    sample = target_values(known, target)
-    others = [str(name) for name in population if name != target]
-    check_column("--id", identifier, others)
-    check_column("--group", group, others)
-    left_out = [*drop, *([identifier] if identifier else [])]
-    names = feature_names(known, population, target, left_out, group)
-    for name in text:
-        if name not in names:
-            raise InputError(f"--text: {name!r} is not a column to learn from; found {names}")
-    classes = sorted(set(sample))
+    population = read_table(unlabeled)
+    sample = read_sample(
+        labeled, population, target, drop=drop, text=text, identifier=identifier, group=group
+    )
+    classes = sample.classes
     groups = Groups.of(population, group)
     bounds, remarks = known_bounds(totals, classes, groups, policy)
     return Question(
         target=target,
-        sample=sample,
+        sample=sample.labels,
         classes=classes,
         population=population,
-        features=make_features(known, population, names, text),
+        features=make_features(sample.table, population, sample.names, text),
         totals=totals,
         bounds=bounds,
         groups=groups,
