@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from c2rf.bench import published
 from c2rf.bench.methods import METHODS
-from c2rf.bench.protocol import PROTOCOLS, sample_seed
+from c2rf.bench.protocol import PROTOCOLS, Sample, sample_seed
 from c2rf.bench.records import Record
 
 
@@ -48,3 +50,9 @@ def record(data: str, sample: int, method: str, protocol: str = "biased", **chan
         "machine": {"system": "Linux", "processor": "any", "cores": 2},
     }
     return Record(**{**filled, **changes})
+
+
+def toy(votes: list[list[int]], n_positive: int) -> Sample:
+    cast = np.array(votes, dtype=np.int8)
+    nothing = np.empty((0, 1))
+    return Sample(nothing, np.empty(0, np.int8), np.zeros((len(cast), 1)), cast, n_positive, 0)
