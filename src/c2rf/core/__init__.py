@@ -1,0 +1,1 @@
+"""Votes and their patterns, the problem and its solution, and the exact check of a solution."""

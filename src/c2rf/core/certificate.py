@@ -1,0 +1,250 @@
+"""The checker of certificates: proofs that no weights come closer to the total than a bound.
+
+Whole numbers only, no solver, nothing else of c2rf. The page "How we prove it" explains it line by
+line. Distinct rows of votes are called patterns: whole numbers whose bit j is 1 where tree j votes
++1, sorted, and numbered from 1. The literal ``i`` says "pattern i is positive" (z_i = 1), ``-i``
+"pattern i is negative" (z_i = 0). A bound B is proven by contradiction: suppose that weights miss
+the total by B - 1 at most. Their count of positives T, the sum of w_i z_i, then lies between
+total - (B - 1) and total + (B - 1). Cases are told apart until each of them is impossible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from operator import mul
+from typing import Any
+
+FORMAT, VERSION = "c2rf-certificate", 1
+TOLERANCE = Fraction(1, 10**9)
+"""Weights may leave the box by this much, margins may be this much below one."""
+MOST_SUMS = 1 << 20  # that the rule "sums" may look at
+
+
+class CertificateError(ValueError):
+    """The certificate proves nothing, or it is about another problem."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The problem that a certificate is about, in whole numbers and fractions."""
+
+    n_trees: int
+    patterns: Sequence[int]
+    counts: Sequence[int]
+    total: int
+    lower: Fraction
+    upper: Fraction
+    offset: tuple[Fraction, Fraction] | None = None
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the problem, written out as text."""
+        shift = "none" if self.offset is None else f"{self.offset[0]} {self.offset[1]}"
+        head = f"c2rf-problem 1\ntrees {self.n_trees}\nlower {self.lower}\nupper {self.upper}\n"
+        digest = hashlib.sha256(f"{head}offset {shift}\ntotal {self.total}\n".encode())
+        for pattern, count in zip(self.patterns, self.counts, strict=True):
+            digest.update(f"{pattern:x} {count}\n".encode())
+        return digest.hexdigest()
+
+
+def check_certificate(statement: Statement, certificate: Any) -> int | None:
+    """Return the bound that the certificate proves; None if it proves that there are no weights.
+
+    Raises :class:`CertificateError` that names the first thing that is wrong.
+    """
+    keys = {"format", "version", "sha256", "bound", "rows", "tree"}
+    named = isinstance(certificate, dict) and set(certificate) == keys
+    _require(named, f"it must be an object with the keys {sorted(keys)}")
+    _require(certificate["format"] == FORMAT, f"its format is not {FORMAT!r}")
+    _require(_ints([certificate["version"]]) == [VERSION], f"its version is not {VERSION}")
+    _require(certificate["sha256"] == statement.digest(), "it is about another problem")
+    bound = certificate["bound"]
+    _require(bound is None or _ints([bound])[0] >= 0, "its bound is below zero")
+    rows, tree, box = certificate["rows"], certificate["tree"], Box(statement)
+    _require(isinstance(rows, list) and isinstance(tree, list), "rows and tree must be lists")
+    proven = [box.proven_row(row, number) for number, row in enumerate(rows)]
+    _require(bound != 0 or not (rows or tree), "a bound of 0 has no rows and no tree")
+    if bound != 0:
+        _Walk(statement, proven, tree).close(_Case(box.decided(), box.ends(bound)))
+    return None if bound is None else int(bound)
+
+
+class Box:
+    """What the weights can do to scores: all numbers are multiples of one small fraction."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        low, high = statement.lower - TOLERANCE, statement.upper + TOLERANCE
+        ends = [(low, high)] * statement.n_trees
+        if statement.offset is not None:  # the offset is a tree that always votes +1
+            ends.append((statement.offset[0] - TOLERANCE, statement.offset[1] + TOLERANCE))
+        unit = lcm(*(end.denominator for pair in ends for end in pair), TOLERANCE.denominator)
+        self.low = [int(low * unit) for low, _ in ends]
+        self.high = [int(high * unit) for _, high in ends]
+        self.one = int((1 - TOLERANCE) * unit)
+
+    def votes(self, literal: int) -> list[int]:
+        """Return the votes of a pattern, turned round for a negative literal."""
+        sign, bits = (1, -1)[literal < 0], self.statement.patterns[abs(literal) - 1]
+        votes = [sign if bits >> j & 1 else -sign for j in range(self.statement.n_trees)]
+        return votes + [sign] * (len(self.low) - len(votes))
+
+    def excludes(self, literals: Sequence[int], multipliers: Sequence[int], most: int) -> bool:
+        """Say whether the multipliers show that at most ``most`` of the literals are true.
+
+        True literals of weight W = sum of q_i have scores of at least W in all. Column j adds
+        alpha_j (2 d_j - W) to them, d_j being the weight of those that have +1 there.
+        """
+        total = sum(multipliers)
+        # All literals at once, with any multipliers; or any ``most + 1`` of them, each once.
+        winners = total if most == len(literals) - 1 else most + 1
+        columns = zip(*map(self.votes, literals), strict=True)
+        reach = 0
+        for low, high, votes in zip(self.low, self.high, columns, strict=True):
+            load = sum(map(mul, multipliers, votes))
+            least = max(-winners, load - total + winners)
+            greatest = min(winners, load + total - winners)
+            reach += max(least * low, least * high, greatest * low, greatest * high)
+        return reach < winners * self.one
+
+    def decided(self) -> list[int | None]:
+        """Return for each pattern the z that the box decides, None where it does not."""
+        n, z = self.statement.n_trees, list[int | None]()
+        low, high = self.low[0], self.high[0]
+        shift = sum(self.low[n:]), sum(self.high[n:])
+        for bits in self.statement.patterns:
+            plus = bits.bit_count()
+            most = high * plus - low * (n - plus) + shift[1]
+            least = low * plus - high * (n - plus) + shift[0]
+            z.append(0 if most < self.one else 1 if least > -self.one else None)
+        return z
+
+    def ends(self, bound: int | None) -> tuple[int, int] | None:
+        """Return between which numbers T lies if the bound is wrong; without a bound, anywhere."""
+        total = self.statement.total
+        return None if bound is None else (total - (bound - 1), total + (bound - 1))
+
+    def proven_row(self, row: Any, number: int) -> tuple[list[int], int]:
+        """Return the literals of a row and how many of them are true at most."""
+        _require(isinstance(row, list) and len(row) == 3, f"row {number} is not a list of three")
+        literals, multipliers, (most,) = _ints(row[0]), _ints(row[1]), _ints(row[2:])
+        size, numbers = len(literals), range(1, len(self.statement.patterns) + 1)
+        there = all(abs(literal) in numbers for literal in literals)
+        _require(there, f"row {number} names a pattern that is not there")
+        _require(len(multipliers) == size > most >= 0, f"row {number} has the wrong length")
+        fair = min(multipliers) >= 0 and (most == size - 1 or set(multipliers) == {1})
+        _require(fair, f"row {number} has multipliers that are not allowed")
+        _require(self.excludes(literals, multipliers, most), f"row {number} is not proven")
+        return literals, most
+
+
+@dataclass
+class _Case:
+    """What is supposed: z of some patterns (None where it is open), and the ends of the count T."""
+
+    z: list[int | None]
+    ends: tuple[int, int] | None
+
+    def between(self) -> tuple[int, int]:
+        _require(self.ends is not None, "without a bound, T has no ends to use")
+        return self.ends or (0, 0)
+
+
+class _Walk:
+    """Goes through the cases of a tree, written one after the other, depth first."""
+
+    def __init__(self, statement: Statement, rows: list[Any], tree: list[Any]) -> None:
+        self.counts, self.rows, self.tree = statement.counts, rows, tree
+        self.rules = {"add": self._add, "steps": self._steps, "sums": self._sums}
+
+    def close(self, root: _Case) -> None:
+        """Make sure that every case of the tree ends in a contradiction."""
+        waiting = [root]
+        for number, node in enumerate(self.tree):
+            _require(len(waiting) > 0, f"node {number} belongs to no case")
+            _require(isinstance(node, list) and len(node) > 0, f"node {number} is not a list")
+            case, rule, numbers = waiting.pop(), node[0], _ints(node[1:])
+            if rule == "split":
+                there = len(numbers) == 1 and 1 <= numbers[0] <= len(case.z)
+                _require(there, f"node {number} splits by no pattern")
+                for value in (1, 0):  # the case z = 0 comes first in the tree
+                    waiting.append(_Case(list(case.z), case.ends))
+                    waiting[-1].z[numbers[0] - 1] = value
+                continue
+            _require(isinstance(rule, str) and rule in self.rules, f"node {number} has no rule")
+            if not self.rules[rule](case, numbers):
+                waiting.append(case)
+        _require(not waiting, f"{len(waiting)} cases are left open")
+
+    def _add(self, case: _Case, numbers: list[int]) -> bool:
+        """Add up inequalities that all hold; True if their sum cannot hold.
+
+        m T - m end <= 0  and, for each row,  y (number of true literals - most) <= 0.
+        """
+        _require(len(numbers) % 2 == 1, "add needs m, then rows, each with its multiplier")
+        m = numbers[0]
+        constant = -m * case.between()[m > 0] if m else 0
+        slope = [m * count for count in self.counts]
+        for row, y in zip(numbers[1::2], numbers[2::2], strict=True):
+            _require(0 <= row < len(self.rows) and y >= 0, "add uses a row that is not there")
+            literals, most = self.rows[row]
+            constant -= y * most
+            for literal in literals:
+                constant += y if literal < 0 else 0
+                slope[abs(literal) - 1] += y if literal > 0 else -y
+        # The least that the sum can be, each open z at its better end
+        least = constant + sum(
+            min(0, c) if z is None else c * z for c, z in zip(slope, case.z, strict=True)
+        )
+        if least > 0:
+            return True
+        # A z at its worse end would make the sum positive: it is not there.
+        for i, c in enumerate(slope):
+            if case.z[i] is None and least + abs(c) > 0:
+                case.z[i] = 0 if c > 0 else 1
+        return False
+
+    def _open(self, case: _Case) -> tuple[int, list[int]]:
+        """Return the count that is sure to be positive, and the counts that are open."""
+        sure = sum(count for count, z in zip(self.counts, case.z, strict=True) if z == 1)
+        return sure, [count for count, z in zip(self.counts, case.z, strict=True) if z is None]
+
+    def _steps(self, case: _Case, numbers: list[int]) -> bool:
+        """Move the ends of T to values it can have: it goes in steps of a common divisor."""
+        _require(not numbers, "steps takes no numbers")
+        (low, high), (sure, open_) = case.between(), self._open(case)
+        if not open_:
+            return not low <= sure <= high
+        step = gcd(*open_)
+        case.ends = low + (sure - low) % step, high - (high - sure) % step
+        return case.ends[0] > case.ends[1]
+
+    def _sums(self, case: _Case, numbers: list[int]) -> bool:
+        """Move the ends of T to what the sums of the k largest open counts allow."""
+        _require(len(numbers) == 1 and numbers[0] >= 0, "sums needs a number k")
+        (low, high), (sure, open_) = case.between(), self._open(case)
+        open_.sort(reverse=True)
+        sums, rest = {sure}, sum(open_)
+        for count in open_[: numbers[0]]:
+            rest -= count
+            both = sums | {value + count for value in sums}
+            sums = {value for value in both if value <= high and value + rest >= low}
+            _require(len(sums) <= MOST_SUMS, "there are too many sums to look at")
+        if not sums:
+            return True
+        case.ends = max(low, min(sums)), min(high, max(sums) + rest)
+        return case.ends[0] > case.ends[1]
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise CertificateError(f"the certificate is not accepted: {what}")
+
+
+def _ints(values: Any) -> list[int]:
+    whole = isinstance(values, list) and {type(value) for value in values} <= {int}
+    _require(whole, "a list of whole numbers has something else in it")
+    return list(values)

@@ -1,0 +1,355 @@
+"""Votes of ±1, packed into bits, and the table of their distinct rows.
+
+Everything after the votes depends on the distinct rows ("patterns") and how many points have
+each: at most min(m, 2^t) of them. Tables are built chunk by chunk and merged, so the votes of a
+large population never have to be in one place.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from c2rf.exceptions import InputError, InputTypeError
+
+_WORD = 64
+_CHUNK_ROWS = 1 << 18
+_BLOCK_ROWS = 1 << 14
+# A place for each possible pattern is some megabytes at most.
+_MOST_DENSE_TREES = 20
+
+
+def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
+    """Return votes as a 2-D int8 array of -1/+1, or say what is wrong and where.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_points, n_trees)
+        A row per point, a column per tree.
+
+    Returns
+    -------
+    ndarray of int8
+
+    Examples
+    --------
+    >>> check_votes([[1, -1], [1, 1]]).dtype
+    dtype('int8')
+    >>> check_votes([[1, 0]])
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: votes must be -1 or +1; found 0 at row 0, column 1
+    """
+    try:
+        array = np.asarray(votes)
+    except ValueError as error:
+        raise InputError(f"votes must be a rectangular 2-D array; {error}") from error
+    if array.ndim != 2:
+        raise InputError(
+            f"votes must be 2-D, a row per point and a column per tree; found {array.ndim}-D "
+            f"of shape {array.shape}"
+        )
+    if array.size == 0:
+        raise InputError(
+            f"votes must have at least one row and one column; found shape {array.shape}"
+        )
+    if array.dtype.kind not in "iufbO":
+        raise InputTypeError(
+            f"votes must be numbers, -1 or +1; found {array[0, 0]!s} at row 0, column 0 "
+            f"(dtype {array.dtype})"
+        )
+    for start in range(0, len(array), _CHUNK_ROWS):
+        chunk = array[start : start + _CHUNK_ROWS]
+        bad = ~_are_votes(chunk)
+        if bad.any():
+            row, column = (int(k) for k in np.argwhere(bad)[0])
+            raise InputError(
+                f"votes must be -1 or +1; found {chunk[row, column]} "
+                f"at row {start + row}, column {column}"
+            )
+    return array.astype(np.int8, copy=False)
+
+
+def _are_votes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which values are -1 or +1."""
+    # True == 1 in Python, but a boolean column is most likely a 0/1 coding.
+    if values.dtype.kind == "b":
+        return np.zeros(values.shape, dtype=bool)
+    if values.dtype.kind == "O":
+        return np.array([[_is_vote(value) for value in row] for row in values], dtype=bool)
+    return (values == 1) | (values == -1)
+
+
+def _is_vote(value: object) -> bool:
+    """Say whether a value of any type is -1 or +1; missing values cannot even be compared."""
+    is_number = isinstance(value, numbers.Number) and not isinstance(value, (bool, np.bool_))
+    return is_number and value in (-1, 1)
+
+
+def pack(votes: NDArray[np.int8]) -> NDArray[np.uint64]:
+    """Pack rows of ±1 votes into 64-bit words, tree j in bit j % 64 of word j // 64.
+
+    Examples
+    --------
+    >>> pack(np.array([[1, -1, 1]], dtype=np.int8))
+    array([[5]], dtype=uint64)
+    """
+    n_points, n_trees = votes.shape
+    n_words = -(-n_trees // _WORD)
+    words = np.zeros((n_points, n_words), dtype="<u8")
+    as_bytes = words.view(np.uint8)
+    for start in range(0, n_points, _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        packed = np.packbits(votes[rows] > 0, axis=1, bitorder="little")
+        as_bytes[rows, : packed.shape[1]] = packed
+    return words.astype(np.uint64, copy=False)
+
+
+def pack_columns(said: Sequence[NDArray[np.bool_]]) -> NDArray[np.uint64]:
+    """Pack votes that come a column per tree, true for +1, into the words of :func:`pack`.
+
+    Examples
+    --------
+    >>> pack_columns(np.array([[True], [False], [True]]))
+    array([[5]], dtype=uint64)
+    """
+    n_points = len(said[0])
+    words = np.zeros((n_points, -(-len(said) // _WORD)), dtype="<u8")
+    as_bytes = words.view(np.uint8)
+    for start in range(0, n_points, _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        for first in range(0, len(said), 8):
+            packed = said[first][rows].astype(np.uint8)
+            for bit, column in enumerate(said[first + 1 : first + 8], start=1):
+                packed |= column[rows].view(np.uint8) << np.uint8(bit)
+            as_bytes[rows, first // 8] = packed
+    return words.astype(np.uint64, copy=False)
+
+
+def unpack(words: NDArray[np.uint64], n_trees: int) -> NDArray[np.int8]:
+    """Undo :func:`pack`.
+
+    Examples
+    --------
+    >>> unpack(np.array([[5]], dtype=np.uint64), 3)
+    array([[ 1, -1,  1]], dtype=int8)
+    """
+    as_bytes = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
+    bits = np.unpackbits(as_bytes, axis=1, bitorder="little", count=n_trees)
+    votes = bits.view(np.int8)
+    votes *= 2
+    votes -= 1
+    return votes
+
+
+@dataclass(frozen=True, eq=False)
+class PatternTable:
+    """Distinct rows of votes, how many points have each, and optionally who has which.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (n_patterns, n_words)
+        The distinct rows, packed, sorted.
+    counts : ndarray of int64, shape (n_patterns,)
+        Number of points with each pattern.
+    n_trees : int
+        Number of trees, i.e. of votes in a row.
+    inverse : ndarray of int64 or None
+        For each point the index of its pattern, if it was asked for.
+
+    Examples
+    --------
+    >>> table = PatternTable.from_votes([[1, -1], [1, 1], [1, -1]], inverse=True)
+    >>> table.patterns
+    array([[ 1, -1],
+           [ 1,  1]], dtype=int8)
+    >>> table.counts, table.inverse
+    (array([2, 1]), array([0, 1, 0]))
+    """
+
+    words: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    n_trees: int
+    inverse: NDArray[np.int64] | None = None
+
+    @classmethod
+    def from_votes(cls, votes: ArrayLike, *, inverse: bool = False) -> PatternTable:
+        """Count the distinct rows of ``votes``."""
+        checked = check_votes(votes)
+        return cls.from_words(pack(checked), checked.shape[1], inverse=inverse)
+
+    @classmethod
+    def from_words(
+        cls, words: NDArray[np.uint64], n_trees: int, *, inverse: bool = False
+    ) -> PatternTable:
+        """Count the distinct rows of votes that are packed already.
+
+        Examples
+        --------
+        >>> PatternTable.from_words(np.array([[5], [1], [5]], dtype=np.uint64), n_trees=3).counts
+        array([1, 2])
+        """
+        if _is_dense(n_trees, len(words)):
+            return _count_dense(words, n_trees, inverse=inverse)
+        if words.shape[1] == 1 and not inverse:  # sorting is much faster than finding the order
+            values, counts = np.unique(words[:, 0], return_counts=True)
+            return cls(values[:, None], counts.astype(np.int64), n_trees)
+        return _count(words, None, n_trees, inverse=inverse)
+
+    @classmethod
+    def from_chunks(cls, chunks: Iterable[ArrayLike], *, inverse: bool = False) -> PatternTable:
+        """Count the distinct rows of many chunks of votes, one in memory at a time.
+
+        Examples
+        --------
+        >>> PatternTable.from_chunks([[[1, -1]], [[1, 1], [1, -1]]]).counts
+        array([2, 1])
+        """
+        # An empty partition is none.
+        filled = (c for c in chunks if not (len(np.shape(c)) == 2 and np.shape(c)[0] == 0))
+        return cls.merged(cls.from_votes(chunk, inverse=inverse) for chunk in filled)
+
+    @classmethod
+    def merged(cls, tables: Iterable[PatternTable]) -> PatternTable:
+        """Return the table of the points of all tables, in their order.
+
+        Tables are merged with neighbours of about their size, so that a row is moved only
+        logarithmically often however many tables there are.
+
+        Examples
+        --------
+        >>> parts = [PatternTable.from_votes([[1, -1]]), PatternTable.from_votes([[1, 1], [1, -1]])]
+        >>> PatternTable.merged(parts).counts
+        array([2, 1])
+        """
+        stack: list[PatternTable] = []
+        for table in tables:
+            stack.append(table)
+            while len(stack) > 1 and stack[-1].n_patterns >= stack[-2].n_patterns // 2:
+                last = stack.pop()
+                stack[-1] = stack[-1].merge(last)
+        if not stack:
+            raise InputError("there must be at least one chunk of votes; found none")
+        while len(stack) > 1:
+            last = stack.pop()
+            stack[-1] = stack[-1].merge(last)
+        return stack[0]
+
+    def merge(self, other: PatternTable) -> PatternTable:
+        """Return the table of the points of both, those of ``self`` first.
+
+        The inverse is kept where both tables have one.
+        """
+        if self.n_trees != other.n_trees:
+            raise InputError(
+                "tables must be of the same trees to be merged; "
+                f"found {self.n_trees} and {other.n_trees} trees"
+            )
+        keep = self.inverse is not None and other.inverse is not None
+        both = _count(
+            np.concatenate([self.words, other.words]),
+            np.concatenate([self.counts, other.counts]),
+            self.n_trees,
+            inverse=keep,
+        )
+        if self.inverse is None or other.inverse is None or both.inverse is None:
+            return both
+        place = both.inverse
+        moved = np.concatenate([place[self.inverse], place[len(self.words) + other.inverse]])
+        return PatternTable(both.words, both.counts, both.n_trees, moved)
+
+    def lookup(self, votes: ArrayLike) -> NDArray[np.int64]:
+        """Return for each row of ``votes`` the index of its pattern, -1 where it is not here."""
+        checked = check_votes(votes)
+        if checked.shape[1] != self.n_trees:
+            raise InputError(
+                f"the table is of {self.n_trees} trees; found votes of {checked.shape[1]}"
+            )
+        return self.lookup_words(pack(checked))
+
+    def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Do as :meth:`lookup` for votes that are packed already."""
+        if self.n_trees <= _MOST_DENSE_TREES:
+            return self._places[words[:, 0]]
+        if words.shape[1] == 1:
+            found = np.searchsorted(self.words[:, 0], words[:, 0])
+            found = np.minimum(found, self.n_patterns - 1)
+            return np.where(self.words[found, 0] == words[:, 0], found, -1)
+        both = _count(np.concatenate([self.words, words]), None, self.n_trees, inverse=True)
+        assert both.inverse is not None
+        index = np.full(both.n_patterns, -1, dtype=np.int64)
+        index[both.inverse[: self.n_patterns]] = np.arange(self.n_patterns)
+        return index[both.inverse[self.n_patterns :]]
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The index of each possible pattern of few trees, -1 where it is not here."""
+        places = np.full(1 << self.n_trees, -1, dtype=np.int64)
+        places[self.words[:, 0]] = np.arange(self.n_patterns)
+        return places
+
+    @property
+    def patterns(self) -> NDArray[np.int8]:
+        """The distinct rows as an array of -1/+1."""
+        return unpack(self.words, self.n_trees)
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of distinct rows."""
+        return len(self.words)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points counted."""
+        return int(self.counts.sum())
+
+
+def _is_dense(n_trees: int, n_points: int) -> bool:
+    """Say whether a place for each possible pattern is no waste of memory."""
+    return n_trees <= _MOST_DENSE_TREES and 1 << n_trees <= 16 * n_points
+
+
+def _count_dense(words: NDArray[np.uint64], n_trees: int, *, inverse: bool) -> PatternTable:
+    """Count into a place for each possible pattern."""
+    values = words[:, 0].astype(np.int64)
+    counts = np.bincount(values, minlength=1 << n_trees)
+    found = np.flatnonzero(counts)
+    back = (np.cumsum(counts > 0) - 1)[values] if inverse else None
+    return PatternTable(found.astype(np.uint64)[:, None], counts[found], n_trees, back)
+
+
+def _count(
+    words: NDArray[np.uint64],
+    counts: NDArray[np.int64] | None,
+    n_trees: int,
+    *,
+    inverse: bool,
+) -> PatternTable:
+    """Sort packed rows, and add up the counts of equal ones."""
+    order = _sort(words)
+    ordered = words[order]
+    first = np.ones(len(words), dtype=bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    starts = np.flatnonzero(first)
+    if counts is None:
+        totals = np.diff(starts, append=len(words))
+    else:
+        totals = np.add.reduceat(counts[order], starts)
+    back = None
+    if inverse:
+        back = np.empty(len(words), dtype=np.int64)
+        back[order] = np.cumsum(first) - 1
+    return PatternTable(ordered[starts], totals.astype(np.int64), n_trees, back)
+
+
+def _sort(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order that sorts the rows, the last word first."""
+    if words.shape[1] == 1:
+        return np.argsort(words[:, 0], kind="stable")
+    return np.lexsort(words.T)

@@ -1,0 +1,1 @@
+"""Weights for votes, and proofs of how close any weights could come."""

@@ -1,0 +1,259 @@
+"""The proof side: a lower bound on eta that rises step by step, each with a proof in whole numbers.
+
+First a linear program over z with the pairs and the cuts of :mod:`c2rf.solver.proof.clauses`,
+solved and cut again: its duals, rounded to whole numbers, are a proof by themselves. When cuts
+stall, a tree of cases (:mod:`c2rf.solver.proof.refutation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf._typing import Floats
+from c2rf.core.problem import Problem
+from c2rf.solver.implications import Structure
+from c2rf.solver.proof.exact import END, Case, Guess, Rule
+from c2rf.solver.proof.refutation import Refutation
+from c2rf.solver.proof.rows import Ground
+from c2rf.solver.proof.system import SignSystem
+from c2rf.solver.proof.writing import write_certificate
+
+_IDLE_ROUNDS = 4
+_LEAST_PART = 0.1
+_LEAST_RISE = 0.25
+# Cases of a tree before a smaller bound is tried; one and a half times as many after a success.
+_FIRST_CASES = 60
+_GROWTH = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class ProverStep:
+    """Where the proof stands after a step.
+
+    Parameters
+    ----------
+    bound : int
+        No weights come closer than this.
+    signs : ndarray of int8 or None
+        Signs that the relaxation wishes for: weights near them are worth looking at.
+    weights : ndarray or None
+        Weights with the wished signs, if the step found any.
+    done : bool
+        The bound has reached the best eta known, or there are no weights at all.
+    stuck : bool
+        Rounding hides what is missing: more steps will not help.
+    """
+
+    bound: int
+    signs: NDArray[np.int8] | None = None
+    weights: Floats | None = None
+    done: bool = False
+    stuck: bool = False
+
+
+class Prover:
+    """Raises a lower bound on eta, in steps that the caller can mix with a search.
+
+    Bounds are those of the user's problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The patterns at work.
+    ground : Ground
+        The user's problem, in which everything is proven.
+    structure : Structure
+        Pairs of the patterns at work.
+    seed : int
+        Makes the cuts repeatable.
+    """
+
+    def __init__(
+        self, problem: Problem, ground: Ground, structure: Structure, *, seed: int = 0
+    ) -> None:
+        self.problem = problem
+        self.system = SignSystem(problem, ground, structure, seed)
+        total, points = ground.statement.total, sum(ground.statement.counts)
+        self._horizon = max(total, points - total) + 1
+        self._known = False
+        self._case = self.system.root(self._horizon)
+        self._proofs: list[tuple[int | None, list[Rule]]] = []
+        self.bound = 0
+        """The greatest bound proven so far."""
+        self._value, self._idle, self.stalled = -np.inf, 0, False
+        self._refutation: Refutation | None = None
+        self._part, self._most_cases = 1.0, float(_FIRST_CASES)
+        self.rounds = self.cases = 0
+        self.impossible = False
+
+    @property
+    def work(self) -> int:
+        """How much work the linear programs were, about nanoseconds."""
+        return self.system.relaxation.work
+
+    @property
+    def _proven(self) -> bool:
+        """Whether the bound has reached the best eta known."""
+        return self.bound >= self._horizon or self.impossible
+
+    def step(
+        self,
+        cutoff: int | None = None,
+        time_left: Callable[[], float | None] = lambda: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> ProverStep:
+        """Do one piece of work: a linear program and cuts, or a case of a tree if cuts stall.
+
+        Parameters
+        ----------
+        cutoff : int or None
+            The best eta known: only whether anything is better is asked from now on.
+        time_left : callable
+            Seconds left, None without a limit.
+        should_stop : callable
+            Asked now and then.
+        """
+        if cutoff is not None:
+            self._lower_horizon(cutoff)
+        if self._proven:
+            return ProverStep(self.bound, done=True)
+        if not self.stalled:
+            return self._cutting_step(time_left, should_stop)
+        return self._tree_step(time_left, should_stop)
+
+    def _lower_horizon(self, cutoff: int) -> None:
+        self._known = True
+        if cutoff < self._horizon:
+            self._horizon = cutoff
+            low, high = self._case.ends or (0, 0)
+            wished, room = self.system.wished, cutoff - 1
+            self._case.ends = max(low, wished - room), min(high, wished + room)
+
+    # Linear programs
+
+    def _cutting_step(
+        self, time_left: Callable[[], float | None], should_stop: Callable[[], bool]
+    ) -> ProverStep:
+        """Solve the linear program and cut off its z."""
+        self.rounds += 1
+        self._use_steps()
+        if self._proven:
+            return ProverStep(self.bound, done=True)
+        low, high = self._case.ends or (0, 0)
+        room = self._horizon - 1
+        wished = low + room, high - room
+        relaxed = self.system.relaxation.solve(self._case, wished, time_left(), should_stop)
+        if relaxed is None or relaxed.z is None:
+            self.stalled = True
+            return ProverStep(self.bound)
+        self._use(relaxed.guess)
+        if self._proven:
+            return ProverStep(self.bound, done=True)
+        # Worth a round: what would close the gap in some rounds, or a good piece of it.
+        rises = relaxed.eta - self._value > min(_LEAST_PART * (room - relaxed.eta), _LEAST_RISE)
+        self._idle = 0 if rises else self._idle + 1
+        self._value = max(self._value, relaxed.eta)
+        self.stalled = not self.system.cut(relaxed.z, should_stop) or self._idle >= _IDLE_ROUNDS
+        return ProverStep(self.bound, _signs(relaxed.z))
+
+    def _use_steps(self) -> None:
+        """Raise the bound to the nearest number that the counts can add up to."""
+        sums = self.system.sums
+        nearest = sums.distance(self._case, self.system.wished)
+        self._prove(nearest, [*self._case.rules, ("steps",), END])
+        sums.steps(self._case)
+
+    def _use(self, guess: Guess) -> None:
+        """Raise the bound to what the duals prove, and fix what they exclude."""
+        self.system.drop_unproven(guess.rows.tolist())
+        wished, sums = self.system.wished, self.system.sums
+        rule = sums.rounded(guess)
+        proven = sums.bound(self._case, rule, wished)
+        if proven > 0:  # T is that far above, or below, or further
+            up = rule.total > 0
+            value = sums.attainable(self._case, wished + (proven if up else -proven), up=up)
+            reached = self._horizon if value is None else abs(value - wished)
+            self._prove(reached, [*self._case.rules, ("steps",), rule, END])
+        sums.apply(self._case, guess)
+
+    def _prove(self, bound: int | None, rules: list[Rule]) -> None:
+        """Note a proof, if it is of something new."""
+        if bound is None:
+            self.impossible = True
+        elif bound > self.bound:
+            bound = self.bound = min(bound, self._horizon)
+        else:
+            return
+        self._proofs.append((bound, rules))
+
+    # Trees
+
+    def _tree_step(
+        self, time_left: Callable[[], float | None], should_stop: Callable[[], bool]
+    ) -> ProverStep:
+        """Deal with one case of the tree for the bound aimed at."""
+        if self._refutation is None or self._too_high(self._refutation.bound):
+            self._refutation = self._aim()
+        tree = self._refutation
+        outcome = tree.step(time_left, should_stop)
+        self.cases += 1
+        signs = None if tree.wish is None else _signs(tree.wish)
+        if outcome == "proven":
+            self._succeed(tree)
+        elif outcome == "weights":
+            self._refutation = None
+            return ProverStep(self.bound, signs, tree.weights)
+        elif outcome == "stuck":
+            self._refutation = None
+            return ProverStep(self.bound, signs, stuck=True)
+        elif tree.n_cases > self._most_cases:
+            self._give_up()
+        return ProverStep(self.bound, signs, done=self._proven)
+
+    def _too_high(self, bound: int | None) -> bool:
+        """Whether weights are known that are closer than a bound."""
+        return self._known if bound is None else bound > self._horizon
+
+    def _aim(self) -> Refutation:
+        """Begin the tree for a bound between the one proven and the best eta known."""
+        if not self._known:
+            return Refutation(self.system, None)
+        gap = self._horizon - self.bound
+        bound = self.bound + max(1, int(self._part * gap))
+        case = self._case
+        start = Case(case.lower.copy(), case.upper.copy(), None, list(case.rules))
+        root = self.system.root(bound)
+        assert root.ends is not None
+        assert case.ends is not None
+        start.ends = max(root.ends[0], case.ends[0]), min(root.ends[1], case.ends[1])
+        return Refutation(self.system, bound, start)
+
+    def _succeed(self, tree: Refutation) -> None:
+        self._refutation = None
+        self._prove(tree.bound, tree.tree)
+        self._part = min(1.0, 2 * self._part)
+        self._most_cases *= _GROWTH
+
+    def _give_up(self) -> None:
+        """Aim lower, or try longer where there is nothing lower to aim at."""
+        if self._part * (self._horizon - self.bound) > 1 and self._known:
+            self._refutation = None
+            self._part /= 2
+        else:
+            self._most_cases *= 2
+
+    def certificates(self) -> Iterator[dict[str, Any]]:
+        """Yield the certificates of all bounds proven, the greatest first."""
+        for bound, rules in reversed(self._proofs):
+            certificate = write_certificate(self.system, bound, rules)
+            if certificate is not None:
+                yield certificate
+
+
+def _signs(z: Floats) -> NDArray[np.int8]:
+    return np.where(z > 0.5, 1, -1).astype(np.int8)

@@ -1,0 +1,114 @@
+"""All that is known about the signs of a problem: rows, the relaxation over them, exact sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from c2rf._typing import Floats
+from c2rf.core.problem import Problem
+from c2rf.solver.implications import Structure
+from c2rf.solver.proof.clauses import Separator
+from c2rf.solver.proof.exact import Case, ExactSums
+from c2rf.solver.proof.relaxation import Relaxation
+from c2rf.solver.proof.rows import AtMost, Ground, RowStore, pair_cuts
+from c2rf.solver.realise import Contradiction
+
+_CUTS_PER_ROUND = 150
+_PAIRS_AT_FIRST = 60_000
+_PAIRS_PER_ROUND = 3_000
+
+
+class SignSystem:
+    """Rows on z that grow while a proof is sought.
+
+    Parameters
+    ----------
+    problem : Problem
+        The patterns at work.
+    ground : Ground
+        The user's problem, in which rows are proven.
+    structure : Structure
+        Pairs of patterns, the first rows.
+    seed : int
+        Makes the cuts repeatable.
+    """
+
+    def __init__(self, problem: Problem, ground: Ground, structure: Structure, seed: int) -> None:
+        self.problem, self.ground = problem, ground
+        self.wished = ground.statement.total
+        self.store = RowStore(ground)
+        sure = self._sure()
+        self.relaxation = Relaxation(problem, sure)
+        self.sums = ExactSums(problem, self.store, sure)
+        self._separator = Separator(problem, seed)
+        pairs = pair_cuts(structure, problem.n_patterns)
+        self._add(pairs[:_PAIRS_AT_FIRST])
+        self._waiting = pairs[_PAIRS_AT_FIRST:]
+        self._dropped: set[int] = set()
+        self.n_cuts = 0
+
+    def _sure(self) -> int:
+        """Return the number of points that are positive beside those of the patterns at work."""
+        stated, decided = self.ground.statement, self.ground.decided
+        others = set(range(len(stated.patterns))) - set(self.ground.places.tolist())
+        assert all(decided[i] is not None for i in others)
+        return sum(stated.counts[i] for i in others if decided[i] == 1)
+
+    def root(self, bound: int | None) -> Case:
+        """Return the case of all weights that miss the total by less than a bound."""
+        signs = [self.ground.decided[i] for i in self.ground.places.tolist()]
+        lower = np.array([z == 1 for z in signs], dtype=np.int8)
+        upper = np.array([z != 0 for z in signs], dtype=np.int8)
+        return Case(lower, upper, self.ground.box.ends(bound))
+
+    def cut(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Add rows that z violates; say whether there were any."""
+        late = self._add_pairs(z)
+        return self._add_cuts(self._separator.cuts(z, should_stop)) or late
+
+    def forbid(self, contradiction: Contradiction) -> bool:
+        """Add the row that states a contradiction; say whether it is new."""
+        clause = contradiction.clause
+        names = clause.patterns + self.problem.n_patterns * (clause.signs < 0)
+        order = np.argsort(names)
+        cut = AtMost(
+            tuple(names[order].tolist()),
+            len(names) - 1,
+            tuple(contradiction.multipliers[order].tolist()),
+        )
+        return self._add_cuts([cut])
+
+    def drop_unproven(self, rows: list[int]) -> bool:
+        """Take rows without a proof out of the relaxation; say whether there were any."""
+        bad = [row for row in rows if row not in self._dropped and self.store.proof(row) is None]
+        for row in bad:
+            self.relaxation.drop(row)
+        self._dropped.update(bad)
+        return bool(bad)
+
+    def _add(self, cuts: list[AtMost]) -> bool:
+        new = self.store.add(cuts)
+        self.relaxation.add(new)
+        return bool(new)
+
+    def _add_cuts(self, cuts: list[AtMost]) -> bool:
+        """Add the first of some cuts that are not there yet; say whether there were any."""
+        new = [cut for cut in cuts if not self.store.has(cut)][:_CUTS_PER_ROUND]
+        self.n_cuts += len(new)
+        return self._add(new)
+
+    def _add_pairs(self, z: Floats) -> bool:
+        """Add the waiting pairs that z violates most; say whether there were any."""
+        if not self._waiting:
+            return False
+        value = np.concatenate([z, 1 - z])
+        pairs = np.array([cut.literals for cut in self._waiting])
+        excess = value[pairs].sum(axis=1) - 1
+        late = np.argsort(-excess, kind="stable")[:_PAIRS_PER_ROUND]
+        late = late[excess[late] > 1e-6]
+        chosen = set(late.tolist())
+        new = [self._waiting[k] for k in late.tolist()]
+        self._waiting = [cut for k, cut in enumerate(self._waiting) if k not in chosen]
+        return self._add(new)

@@ -1,0 +1,170 @@
+"""The search as a whole: what is tried, in which order, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from c2rf._typing import Floats
+from c2rf.core.problem import Problem
+from c2rf.solver.run import with_margins
+from c2rf.solver.search.lines import LineWalk
+from c2rf.solver.search.odd_lattice import OddLattice, odd_lattice_point
+from c2rf.solver.search.tempering import COLDEST, Tempering, heats
+
+_FIRST_EPOCH = 2000
+_GROWTH = 1.5
+_LINE_SHARE = 0.1
+
+
+class Searcher:
+    """Resumable, deterministic search for weights whose count is closest to the wished one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Patterns, counts, the wished number of positives and the box.
+    random_state : int, Generator or None
+        Seed of the search.
+
+    Attributes
+    ----------
+    best : ndarray or None
+        The best weights found, all margins met; None as long as none are known.
+    eta : int or None
+        How far their count is from the wished one.
+    target : int
+        The search is over as soon as eta is not above it: a proven lower bound.
+
+    Examples
+    --------
+    >>> from c2rf.core.problem import make_problem
+    >>> searcher = Searcher(make_problem([[1, 1, -1], [-1, 1, -1], [-1, 1, 1]], 1), 0)
+    >>> searcher.run(10**6), searcher.eta
+    (True, 0)
+    """
+
+    def __init__(
+        self, problem: Problem, random_state: int | np.random.Generator | None = None
+    ) -> None:
+        self.problem = problem
+        self.best: Floats | None = None
+        self.eta: int | None = None
+        self.target = 0
+        self._rng = np.random.default_rng(random_state)
+        self._starts: list[Floats] = []
+        self._plan = self._search()
+
+    def offer(self, weights: Floats) -> bool:
+        """Take weights found elsewhere as a start; keep them if they are the best so far.
+
+        Returns
+        -------
+        bool
+            Whether they meet all margins.
+        """
+        self._starts.append(np.clip(weights, self.problem.lower, self.problem.upper))
+        return self._keep(weights)
+
+    def run(self, work: int, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Search on until the target is reached or ``work`` is done.
+
+        Parameters
+        ----------
+        work : int
+            How much to do; a unit is one multiply-add, 10**9 is of the order of a second.
+        should_stop : callable
+            Asked often; the search pauses when it says so.
+
+        Returns
+        -------
+        bool
+            Whether the target is reached.
+        """
+        done = 0
+        while not self._reached and done < work and not should_stop():
+            step = next(self._plan, None)
+            if step is None:
+                break
+            done += step
+        return self._reached
+
+    @property
+    def _reached(self) -> bool:
+        return self.eta is not None and self.eta <= self.target
+
+    def _keep(self, weights: Floats) -> bool:
+        """Keep weights that meet all margins if they are the best so far; say if they meet them."""
+        feasible = with_margins(self.problem, weights)
+        if feasible is None:
+            return False
+        eta = self.problem.eta(feasible)
+        if self.eta is None or eta < self.eta:
+            self.best, self.eta = feasible, eta
+        return True
+
+    def _search(self) -> Iterator[int]:
+        """Do all there is to do, telling after each step how much work it was."""
+        problem = self.problem
+        for weights in (odd_lattice_point(problem), problem.lower, problem.upper):
+            if weights is not None:
+                self._keep(weights)
+                yield problem.patterns.size
+        if problem.n_patterns == 0 or (problem.lower == problem.upper).all():
+            return
+        lattice = OddLattice.of(problem)
+        if lattice is None or (lattice.lower == lattice.upper).all():
+            yield from self._search_lines()
+        else:
+            yield from self._search_lattice(Tempering(problem, lattice, self._rng))
+
+    def _search_lattice(self, tempering: Tempering) -> Iterator[int]:
+        """Walk on the odd lattice, from ever new starts; polish the best along real lines."""
+        for _ in tempering.survey():
+            yield self._note(tempering)
+        length = float(_FIRST_EPOCH)
+        while True:
+            tempering.restart()
+            for _ in range(int(length)):
+                if self._starts:
+                    tempering.insert(self._starts)
+                    self._starts.clear()
+                tempering.step()
+                yield self._note(tempering)
+            assert self.best is not None
+            walk = LineWalk(self.problem, self.best, self._rng)
+            share = _LINE_SHARE * length * tempering.work_per_step
+            for _ in range(int(share / walk.work_per_step)):
+                yield self._step(walk, COLDEST)
+            length *= _GROWTH
+
+    def _search_lines(self) -> Iterator[int]:
+        """Walk along real lines, from ever new starts: offered, or anywhere in the box."""
+        if self.best is not None:
+            self._starts.append(self.best)
+        length = float(_FIRST_EPOCH)
+        while True:
+            start = self._rng.uniform(self.problem.lower, self.problem.upper)
+            walk = LineWalk(self.problem, self._starts.pop() if self._starts else start, self._rng)
+            for heat in heats(self.problem, int(length))[::-1]:
+                yield self._step(walk, float(heat))
+            length *= _GROWTH
+
+    def _note(self, tempering: Tempering) -> int:
+        """Keep what the walkers found if it is the best so far; return the work of their step."""
+        walkers = tempering.walkers
+        if walkers.best is not None and (self.eta is None or walkers.eta < self.eta):
+            # Integers with an odd sum: all margins are met. Only counts can be beyond floats.
+            best = walkers.lattice.weights(walkers.best)
+            eta = self.problem.eta(best)
+            if self.eta is None or eta < self.eta:
+                self.best, self.eta = best, eta
+        return tempering.work_per_step
+
+    def _step(self, walk: LineWalk, heat: float) -> int:
+        """Take a step, keep where it leads to if that is the best so far; return its work."""
+        walk.step(heat)
+        if walk.distance < (np.inf if self.eta is None else self.eta):
+            self._keep(walk.weights)
+        return walk.work_per_step

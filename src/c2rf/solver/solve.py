@@ -1,0 +1,275 @@
+"""``solve``: checks what it is given, runs the method, returns a verified solution."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from c2rf._typing import Floats
+from c2rf.core.problem import Problem, Solution, make_problem
+from c2rf.core.statement import make_statement
+from c2rf.core.verify import certain_signs, verify
+from c2rf.core.votes import PatternTable
+from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
+from c2rf.progress import solve_listener
+from c2rf.solver.auto import solve_auto
+from c2rf.solver.backends import BACKENDS, check_backend
+from c2rf.solver.certify import Certifier
+from c2rf.solver.near_majority import nearest_to_majority
+from c2rf.solver.paper_methods import solve_big_m
+from c2rf.solver.reduce import Reduction, reduce, spread
+from c2rf.solver.run import Event, Run
+from c2rf.solver.search.odd_lattice import odd_lattice_point
+
+
+@dataclass(frozen=True)
+class SolveMethod:
+    """A way to solve: what is done to the problem first, what then."""
+
+    prepare: Callable[[Problem], Reduction]
+    solve: Callable[[Run, Certifier], None]
+    priorities: bool = False
+
+
+SOLVE_METHODS = {
+    # Search and bound in turns
+    "auto": SolveMethod(reduce, solve_auto),
+    # Algorithm 1
+    "p-c2rf": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=True), priorities=True),
+    # Algorithm 1 without the branching rule
+    "only-pp": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=False)),
+    # P1 as printed, a row per point, with the branching rule of Section 4
+    "only-br": SolveMethod(
+        spread, lambda *job: solve_big_m(*job, priorities=True), priorities=True
+    ),
+    # P1 as printed
+    "c2rf": SolveMethod(spread, lambda *job: solve_big_m(*job, priorities=False)),
+}
+_SEEDS = 2**31 - 1
+
+PREFERENCES = {"majority": nearest_to_majority}
+
+
+def solve(
+    votes: ArrayLike | PatternTable,
+    n_positive: int | float,
+    lower: float = 1.0,
+    upper: float = 100.0,
+    *,
+    method: str = "auto",
+    backend: str = "highs",
+    offset: tuple[float, float] | None = None,
+    prefer: str | None = None,
+    time_limit: float | None = None,
+    threads: int = 1,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    progress: bool | Callable[[Event], None] = False,
+    certificate: bool = False,
+) -> Solution:
+    """Find tree weights whose weighted vote makes ``n_positive`` points positive, or nearly so.
+
+    Minimises eta, the distance between the number of points with a positive weighted vote and
+    the wished number, over all weights in [lower, upper] that give every point a margin of at
+    least one.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_points, n_trees), or PatternTable
+        Votes of -1/+1. For a table, labels are per pattern.
+    n_positive : int or float
+        The known number of positives (an integer), or their rate (a float in [0, 1]).
+    lower, upper : float
+        The box of the weights, 0 < lower <= upper.
+    method : {"auto", "c2rf", "p-c2rf", "only-pp", "only-br"}
+        "auto" is the fastest; the others are the paper's, for comparison.
+    backend : {"highs", "scip", "gurobi"}
+        The solver of linear and integer programs.
+    offset : (lo, hi) or None
+        Range of a free shift added to every score; ``(-t * upper, t * upper)`` with t trees
+        allows every cut-off of the vote.
+    prefer : {"majority"} or None
+        Among weights with the smallest eta, those with the smallest L1 distance to a common
+        level. ``stats["prefer"]`` has the ``distance``, a proven lower ``bound`` on it, and
+        whether it is ``proven``: "yes", "for these labels" or "no".
+    time_limit : float or None
+        Seconds. At the limit (and at Ctrl-C) the best weights and bound so far are returned.
+    threads : int
+        Threads of the solver.
+    random_state : int, Generator, RandomState or None
+        Seed; None means 0. The same seed gives the same result unless a time limit is hit.
+    progress : bool or callable
+        Show progress on standard error, or call a function with each event.
+    certificate : bool
+        Whether the solution carries the proof of its bound, ``solution.certificate``. The bound
+        is proven and checked in either case.
+
+    Returns
+    -------
+    Solution
+        Verified by :func:`c2rf.verify`. ``stats["proof"]`` counts the rows, cases and leaves of
+        the proof, the bits of its largest number and the seconds its check took. For the
+        paper's methods ``stats["solver_status"]``, ``stats["solver_bound"]`` and
+        ``stats["solver_seconds"]`` hold what the solver said of itself, unchecked.
+
+    Raises
+    ------
+    InfeasibleError
+        If no weights in the box give every point a margin of one; the error has the proof.
+    NoSolutionError
+        If no weights were found, because of a limit or because rounding hides whether there
+        are any.
+
+    Examples
+    --------
+    >>> import c2rf
+    >>> votes = [[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1]]
+    >>> solution = c2rf.solve(votes, 1)
+    >>> solution.labels
+    array([ 1, -1, -1, -1], dtype=int8)
+    >>> solution.eta, solution.status
+    (0, 'optimal')
+    """
+    chosen: SolveMethod = _check_choice("method", method, SOLVE_METHODS)
+    check_backend(backend)
+    if prefer is not None:
+        _check_choice("prefer", prefer, PREFERENCES)
+    _check_limits(time_limit, threads)
+    if isinstance(votes, PatternTable):
+        table, expand = votes, None
+    else:
+        table = PatternTable.from_votes(votes, inverse=True)
+        expand = table.inverse
+    problem = make_problem(table, n_positive, lower, upper, offset)
+    statement = make_statement(table, problem.n_positive, lower, upper, offset)
+    reduction = chosen.prepare(problem)
+    with solve_listener(progress) as listener:
+        run = Run(
+            reduction.problem,
+            backend=backend,
+            time_limit=time_limit,
+            threads=threads,
+            seed=_seed(random_state),
+            eta_shift=reduction.eta_shift,
+            listener=listener,
+        )
+        certifier = Certifier(statement, reduce(problem), run)
+        _solve(run, chosen, certifier)
+        weights = reduction.lift(_best(run))
+        if prefer is not None:
+            weights = PREFERENCES[prefer](run, problem, table.n_trees, weights)
+    solution = _solution(table, problem, weights, run, certifier)
+    solution.stats.update(_sizes(table, reduction), **_run_info(method, chosen, run))
+    verify(
+        table, problem.n_positive, replace(solution, certificate=None), lower, upper, offset=offset
+    )
+    if not certificate:
+        solution = replace(solution, certificate=None)
+    return solution if expand is None else replace(solution, labels=solution.labels[expand])
+
+
+def _solve(run: Run, method: SolveMethod, certifier: Certifier) -> None:
+    """Run the method; Ctrl-C ends it in good order."""
+    try:
+        certifier.refuse_hopeless()
+        if run.problem.n_patterns == 0:  # all signs are fixed: any weights do
+            run.offer(run.problem.upper)
+        else:
+            method.solve(run, certifier)
+    except KeyboardInterrupt:
+        run.interrupted = True
+
+
+def _best(run: Run) -> Floats:
+    """Return the best weights found; at worst those that need no search."""
+    if run.best is None:
+        instant = odd_lattice_point(run.problem)
+        if instant is None or not run.offer(instant):
+            raise NoSolutionError(
+                f"no weights with all margins were found within {run.elapsed():.1f} seconds; "
+                "allow more time, or a box that holds two consecutive integers"
+            )
+    assert run.best is not None
+    return run.best
+
+
+def _solution(
+    table: PatternTable, problem: Problem, weights: Floats, run: Run, certifier: Certifier
+) -> Solution:
+    """Recount everything from the weights, and have the bound checked."""
+    trees, shift = weights[: table.n_trees], float(weights[table.n_trees :].sum())
+    labels = certain_signs(table.patterns, trees, shift)
+    eta = abs(int(table.counts[labels > 0].sum()) - problem.n_positive)
+    proof = certifier.certified(eta)
+    run.stats["proof"] = proof.stats
+    return Solution(
+        weights=trees,
+        offset=shift,
+        labels=labels,
+        eta=eta,
+        bound=proof.bound,
+        status="optimal" if proof.bound == eta else "feasible",
+        runtime=run.elapsed(),
+        stats=run.stats,
+        certificate=proof.certificate,
+    )
+
+
+def _sizes(table: PatternTable, reduction: Reduction) -> dict[str, Any]:
+    return {
+        "points": table.n_points,
+        "patterns": table.n_patterns,
+        "trees": table.n_trees,
+        "fixed": table.n_patterns - len(np.unique(reduction.kept)),
+        "columns": reduction.problem.n_columns,
+    }
+
+
+def _run_info(name: str, method: SolveMethod, run: Run) -> dict[str, Any]:
+    engine = BACKENDS[run.backend]
+    able = "used" if engine.priorities else f"not supported by {run.backend}"
+    return {
+        "method": name,
+        "backend": run.backend,
+        "backend_version": engine.version(),
+        "branching_priorities": able if method.priorities else "not asked for",
+        "interrupted": run.interrupted,
+    }
+
+
+def _check_choice(name: str, value: Any, known: dict[str, Any]) -> Any:
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"unknown {name} {value!r}; known are {', '.join(map(repr, known))}")
+    return known[value]
+
+
+def _check_limits(time_limit: Any, threads: Any) -> None:
+    if time_limit is not None:
+        if isinstance(time_limit, bool) or not isinstance(time_limit, numbers.Real):
+            raise InputTypeError(f"time_limit must be None or seconds; found {time_limit!r}")
+        if not float(time_limit) >= 0:
+            raise InputError(f"time_limit must be None or seconds >= 0; found {time_limit}")
+    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
+        raise InputTypeError(f"threads must be a positive integer; found {threads!r}")
+    if int(threads) < 1:
+        raise InputError(f"threads must be a positive integer; found {threads}")
+
+
+def _seed(random_state: Any) -> int:
+    """Return a seed every solver accepts."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_SEEDS))
+    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+        return int(random_state) % _SEEDS
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_SEEDS))
+    raise InputError(
+        "random_state must be None, an integer >= 0, a Generator or a RandomState; "
+        f"found {random_state!r}"
+    )
