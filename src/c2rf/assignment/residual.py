@@ -20,11 +20,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf.transport.bounds import Bounds
+from c2rf._typing import Floats, Ints
+from c2rf.totals.bounds import Bounds
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.intp]
 _Value = TypeVar("_Value", np.float64, np.int64)
 
 

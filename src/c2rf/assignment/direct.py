@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from c2rf.transport.bounds import Bounds
-from c2rf.transport.paths import augment
-from c2rf.transport.residual import Codes, Floats, Ints, Residual
-from c2rf.transport.selection import select
+from c2rf._typing import Codes, Floats, Ints
+from c2rf.assignment.paths import augment
+from c2rf.assignment.residual import Residual
+from c2rf.assignment.selection import select
+from c2rf.totals.bounds import Bounds
 
 
 def n_ties(n_classes: int) -> int:
@@ -78,11 +79,11 @@ def _merged(bounds: Bounds) -> tuple[Bounds, Codes]:
     return merged, member
 
 
-def tightened(bounds: Bounds) -> Bounds:
+def clipped_to_sizes(bounds: Bounds) -> Bounds:
     """Return the same bounds without more than there are points."""
     return replace(
         bounds,
-        upper=np.minimum(bounds.upper, bounds.n_points),
+        upper=np.minimum(bounds.upper, bounds.n_rows),
         group_upper=np.minimum(bounds.group_upper, bounds.group_sizes[:, None]),
     )
 

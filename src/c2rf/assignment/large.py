@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from c2rf.transport.bounds import Bounds, find_conflict
-from c2rf.transport.direct import (
+from c2rf._typing import Codes, Floats, Ints
+from c2rf.assignment.direct import (
+    clipped_to_sizes,
     is_optimal,
     label,
     least_losses,
@@ -22,10 +23,9 @@ from c2rf.transport.direct import (
     networks,
     offsets_of,
     sizes_of,
-    tightened,
 )
-from c2rf.transport.paths import shrunk
-from c2rf.transport.residual import Codes, Floats, Ints
+from c2rf.assignment.paths import shrunk
+from c2rf.totals.bounds import Bounds, find_conflict
 
 LARGE = 1 << 18
 """With more points than this, those far from all borders are set apart."""
@@ -74,7 +74,7 @@ def label_large(
     bounds : Bounds
         They can be met.
     jitter : float
-        See :func:`c2rf.transport.direct.label`.
+        See :func:`c2rf.assignment.direct.label`.
     seed : int
         Of all random numbers.
 
@@ -85,7 +85,7 @@ def label_large(
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes.
     losses : ndarray of shape (n_groups, n_classes, n_classes)
-        See :func:`c2rf.transport.direct.least_losses`.
+        See :func:`c2rf.assignment.direct.least_losses`.
     """
     rows = _sampled_rows(len(scores), bounds.n_groups, seed)
     sample, members = scores[rows], groups[rows]
@@ -117,9 +117,9 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
         Which groups these are.
     """
     there, codes = np.unique(groups, return_inverse=True)
-    small = tightened(_of_groups(shrunk(bounds, groups), there))
+    small = clipped_to_sizes(_of_groups(shrunk(bounds, groups), there))
     if find_conflict(small) is not None:
-        free = np.full_like(small.upper, small.n_points)
+        free = np.full_like(small.upper, small.n_rows)
         small = replace(small, lower=np.zeros_like(free), upper=free)
     return small, codes, there
 
@@ -215,7 +215,7 @@ def _finish(
         if find_conflict(rest) is not None:
             return None
         rng = np.random.default_rng([seed, 3])
-        found = label(split.scores, split.ties, codes, tightened(rest), jitter, rng)
+        found = label(split.scores, split.ties, codes, clipped_to_sizes(rest), jitter, rng)
         labels[split.rows] = found
         counts = counts + sizes_of(found, split.groups, bounds)
         lost = least_losses(split.scores, split.groups, found, bounds.n_groups)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.transport.bounds import Bounds
-from c2rf.transport.residual import Codes, Floats, Ints, Nodes
+from c2rf._typing import Codes, Floats, Ints
+from c2rf.assignment.residual import Nodes
+from c2rf.totals.bounds import Bounds
 
 
 def swept(scores: Floats, groups: Codes, bounds: Bounds, prices: Floats, sweeps: int) -> Floats:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.transport.bounds import Bounds
-from c2rf.transport.residual import Codes, Floats
+from c2rf._typing import Codes, Floats
+from c2rf.totals.bounds import Bounds
 
 
 def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:

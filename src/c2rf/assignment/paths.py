@@ -13,9 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from c2rf.transport.bounds import Bounds
-from c2rf.transport.residual import Codes, Floats, Ints, Residual
-from c2rf.transport.sweeps import swept
+from c2rf._typing import Codes, Floats, Ints
+from c2rf.assignment.residual import Residual
+from c2rf.assignment.sweeps import swept
+from c2rf.totals.bounds import Bounds
 
 SAMPLE_RATIO = 4
 SMALLEST_SAMPLE = 2000
@@ -76,7 +77,7 @@ class _Assignment:
         self.labels: Codes = _best(scores, cells, groups)
         sizes = np.bincount(groups * n_classes + self.labels, minlength=n_groups * n_classes)
         sizes = sizes.reshape(n_groups, n_classes)
-        high = np.minimum(bounds.group_upper, bounds.n_points)
+        high = np.minimum(bounds.group_upper, bounds.n_rows)
         # Prices that differ say at which bound the flow between must be.
         self.cell_flow = _at_bounds(cells - classes, sizes, bounds.group_lower, high, tolerance)
         inflow = self.cell_flow.sum(axis=0)
@@ -85,7 +86,7 @@ class _Assignment:
             [
                 (sizes - self.cell_flow).ravel(),
                 inflow - self.class_flow,
-                [self.class_flow.sum() - bounds.n_points],
+                [self.class_flow.sum() - bounds.n_rows],
             ]
         )
         self.borders = _Borders(scores, groups, self.labels, self.residual.losses)
@@ -171,12 +172,12 @@ class _Borders:
                 heappush(self.heaps[g, b, c], (own[b] - score, point))
         for c in range(len(own)):
             if c != a:
-                self._look(g, a, c)
+                self._update_loss(g, a, c)
             if c != b:
-                self._look(g, b, c)
+                self._update_loss(g, b, c)
 
-    def _look(self, g: int, a: int, b: int) -> None:
-        """Put down the least loss of a pair of cells."""
+    def _update_loss(self, g: int, a: int, b: int) -> None:
+        """Keep the smallest loss of moving a row between two cells."""
         heap, labels = self.heaps[g, a, b], self.labels
         while heap and labels[heap[0][1]] != a:
             heappop(heap)
@@ -238,10 +239,10 @@ def _sample_sizes(n_points: int) -> list[int]:
 
 
 def _sample(order: Codes, groups: Codes, bounds: Bounds, n_sampled: int) -> Codes:
-    """Return about so many rows, of each group the same share and one at least."""
+    """Return about that number of rows, of each group the same share and one at least."""
     by_group = order[np.argsort(groups[order], kind="stable")]
     sizes = bounds.group_sizes
-    taken = np.ceil(sizes * (n_sampled / bounds.n_points)).astype(np.int64)
+    taken = np.ceil(sizes * (n_sampled / bounds.n_rows)).astype(np.int64)
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return by_group[rank < np.repeat(taken, sizes)]
 
@@ -250,7 +251,7 @@ def shrunk(bounds: Bounds, groups: Codes) -> Bounds:
     """Return the bounds in proportion to a sample, rounded to the outside."""
     sizes = np.bincount(groups, minlength=bounds.n_groups)
     share = (sizes / np.maximum(bounds.group_sizes, 1))[:, None]
-    overall = len(groups) / bounds.n_points
+    overall = len(groups) / bounds.n_rows
     return Bounds(
         np.floor(bounds.lower * overall).astype(np.int64),
         np.ceil(bounds.upper * overall).astype(np.int64),

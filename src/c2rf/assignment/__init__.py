@@ -13,18 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from c2rf.exceptions import InputError
-from c2rf.transport.bounds import Bounds, Conflict, find_conflict
-from c2rf.transport.direct import (
+from c2rf._typing import Codes, Floats
+from c2rf.assignment.crossing import label_crossing
+from c2rf.assignment.direct import (
+    clipped_to_sizes,
     label,
     least_losses,
     n_ties,
     offsets_of,
     sizes_of,
-    tightened,
 )
-from c2rf.transport.large import LARGE, label_large
-from c2rf.transport.residual import Codes, Floats, Ints
+from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.large import LARGE, label_large
+from c2rf.assignment.standing import sizes_in_groups
+from c2rf.assignment.weighted import label_weighted
+from c2rf.exceptions import InputError
+from c2rf.totals.bounds import Bounds, Conflict, find_conflict
+from c2rf.totals.system import System
 
 __all__ = [
     "Assignment",
@@ -58,17 +63,34 @@ class Assignment:
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes in the groups.
     objective : float
-        Total score.
+        Total score; of weighted rows the sum of weight times score.
+    gap : float
+        No labels that meet the bounds have a total score higher by more than this.
+    missed : float
+        Of weighted rows: by how much the bounds are missed in sum. Else 0.
+    cost : float
+        Of weighted rows: the weighted score that rows lose in the exchanges that bring sums of
+        weights near to the totals.
+    closest : bool
+        Whether no labels are proven to come closer to the totals in sum.
     """
 
     labels: Codes
     offsets: Floats
-    counts: Ints
+    counts: Any
     objective: float
+    gap: float = 0.0
+    missed: float = 0.0
+    cost: float = 0.0
+    closest: bool = True
 
 
 def assign(
-    scores: ArrayLike, bounds: Bounds, groups: ArrayLike | None = None, random_state: Any = None
+    scores: ArrayLike,
+    bounds: Bounds,
+    groups: ArrayLike | None = None,
+    random_state: Any = None,
+    weights: Floats | None = None,
 ) -> Assignment:
     """Return the labels with the highest total score that meet the bounds.
 
@@ -83,6 +105,8 @@ def assign(
         The group of each point, from 0; None if there is a single one.
     random_state : int, RandomState or None
         Decides between equal scores, because the order of rows may know the classes.
+    weights : ndarray of shape (n_points,), optional
+        How much each point counts in the bounds, which are sums of weights then and met nearly.
 
     Returns
     -------
@@ -107,7 +131,11 @@ def assign(
     n_points, n_classes = table.shape
     codes = np.zeros(n_points, dtype=np.intp) if groups is None else np.asarray(groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    cells = tightened(bounds)
+    if weights is not None:
+        return _weighted(Crowd(table, codes, weights, bounds.n_groups), bounds, seed)
+    if bounds.margins:
+        return _crossing(Crowd(table, codes, None, bounds.n_groups), bounds, seed)
+    cells = clipped_to_sizes(bounds)
     jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
     if n_points > LARGE:
         labels, counts, losses = label_large(table, codes, cells, jitter, seed)
@@ -119,6 +147,28 @@ def assign(
         losses = least_losses(table, codes, labels, cells.n_groups)
     offsets = offsets_of(losses, cells, counts, 4 * jitter)
     return Assignment(labels, offsets, counts, _total(table, labels))
+
+
+def _crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
+    """Label points by margins that cross; the sizes are counted again, in whole numbers."""
+    found = label_crossing(crowd, bounds, seed)
+    counts = sizes_of(found.labels, crowd.groups, bounds)
+    if System.of(bounds).missed(counts).any():
+        raise AssertionError("bounds that can be met were not met")
+    objective = _total(crowd.scores, found.labels)
+    return Assignment(found.labels, found.offsets, counts, objective, found.gap)
+
+
+def _weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
+    """Label points with weights."""
+    found = label_weighted(crowd, bounds, seed)
+    counts = sizes_in_groups(crowd, found.labels, bounds.n_classes)
+    objective = _total(crowd.scores, found.labels, crowd.weights)
+    missed = float(np.abs(found.missed).sum())
+    return Assignment(
+        found.labels, found.offsets, counts, objective, found.cost, missed, found.cost,
+        found.closest,
+    )  # fmt: skip
 
 
 def log_scores(probabilities: ArrayLike, floor: float | None = None) -> Floats:
@@ -172,8 +222,12 @@ def _finite(scores: Floats) -> Floats:
     return np.where(finite, scores, 2 * least - most - 1)
 
 
-def _total(scores: Floats, labels: Codes, block: int = 1 << 16) -> float:
-    """Return the sum of the scores that the labels choose."""
-    starts = range(0, len(scores), block)
-    parts = ((scores[k : k + block], labels[k : k + block, None]) for k in starts)
-    return float(sum(np.take_along_axis(table, said, axis=1).sum() for table, said in parts))
+def _total(
+    scores: Floats, labels: Codes, weights: Floats | None = None, block: int = 1 << 16
+) -> float:
+    """Return the (weighted) sum of the scores that the labels choose."""
+    total = 0.0
+    for rows in (slice(k, k + block) for k in range(0, len(scores), block)):
+        chosen = np.take_along_axis(scores[rows], labels[rows, None], axis=1)[:, 0]
+        total += float(chosen.sum() if weights is None else weights[rows] @ chosen)
+    return total

@@ -1,0 +1,221 @@
+"""Margins that cross: the likeliest labels that meet them all.
+
+1. Handicaps of the totals nearly right, by :mod:`c2rf.assignment.handicaps`.
+2. A linear program for the rows near a border makes them exactly right; if any other row would
+   then stand elsewhere, it joins the near ones, and again. What it loses bounds all answers.
+3. A few rows are split between classes in the linear program. An integer program moves rows whose
+   loss is small to a first answer in whole numbers. No row whose loss exceeds the gap between that
+   answer and the bound moves in any better one: with all others free, the integer program finds
+   the best answer, or says how far from it the one it has may be.
+
+Totals are recounted in whole numbers. The gap is the solver's, in floating-point numbers: it is no
+proof in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from c2rf._typing import Codes, Floats
+from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
+from c2rf.assignment.moves import Answer, fractional_moves, whole_moves
+from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, stand
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.system import System
+
+FEW = 2000
+"""Up to this number of rows are all in the first linear program; of more, about this number."""
+
+_SAMPLE = 1 << 16
+_FEW_DRAWN = 8
+_COOLING = 4.0
+_FIRST_WHOLE = 256
+_MOST_WHOLE = 20_000
+_WIDEN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The optimal answer in fractions.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n_groups, n_classes)
+        Every row stands where score + offset is largest, but for those that are split.
+    handicaps : ndarray of shape (n_totals,)
+        Of the totals; the offsets are made of them.
+    standing : Standing
+        Where the rows stand by these offsets.
+    near : NearRows
+        The rows of the linear program.
+    amounts : ndarray
+        How much of each of their moves.
+    system : System
+        The totals.
+    before : ndarray of int, shape (n_rows,)
+        The labels that those moves begin from.
+    """
+
+    offsets: Floats
+    handicaps: Floats
+    standing: Standing
+    near: NearRows
+    amounts: Floats
+    system: System
+    before: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Labels in whole numbers, the offsets, and the gap to the best possible in total score."""
+
+    labels: Codes
+    offsets: Floats
+    handicaps: Floats
+    gap: float
+
+
+def label_crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Crossed:
+    """Return the classes with the highest total score that meet all bounds.
+
+    Parameters
+    ----------
+    crowd : Crowd
+        The rows, without weights.
+    bounds : Bounds
+        They can be met in whole numbers.
+    seed : int
+        Draws the sample, and which of equal rows move.
+    """
+    relaxed = relax(crowd, bounds, seed)
+    leads = relaxed.standing.leads
+    order = np.argsort(leads, kind="stable")
+    n_free = min(_FIRST_WHOLE, len(order))
+    while True:
+        rows = np.sort(order[:n_free])
+        near = near_rows(crowd, relaxed.offsets, relaxed.standing.labels, rows)
+        answer, gap = _whole(near, relaxed)
+        if answer is None:
+            if n_free == len(order):
+                raise AssertionError("bounds that can be met were not met")
+            n_free = min(_WIDEN * n_free, len(order))
+            continue
+        needed = int(np.searchsorted(leads[order], gap, side="right"))
+        if needed <= n_free or n_free >= _MOST_WHOLE:
+            break
+        n_free = min(needed, max(_MOST_WHOLE, n_free + 1))
+    rng = np.random.default_rng([seed, 6])
+    labels = moved(near, near.moves, answer.amounts, relaxed.standing.labels, rng)
+    if needed <= n_free:  # no other row moves in a better answer
+        gap = min(gap, answer.loss - answer.bound)
+    return Crossed(labels, relaxed.offsets, relaxed.handicaps, gap)
+
+
+def _whole(near: NearRows, relaxed: Relaxed) -> tuple[Answer | None, float]:
+    """Return whole moves of the near rows, and the gap to the linear bound."""
+    system, counts = relaxed.system, relaxed.standing.counts
+    moves = near.moves
+    # Totals with room between their bounds: leaving the bound that the handicap holds costs it.
+    ranges = np.where(system.lower < system.upper, relaxed.handicaps, 0.0)
+    at = np.where(ranges > 0, system.lower, system.upper)
+    begin = float(ranges @ (system.matrix @ counts.ravel() - at))
+    costs = moves.loss + moves.effect(system).T @ ranges
+    priced = type(moves)(moves.row, moves.source, moves.target, costs, moves.mass)
+    typical = float(np.median(moves.loss[moves.loss > 0])) if (moves.loss > 0).any() else 1.0
+    answer = whole_moves(priced, system, counts, typical * 1e-3)
+    if answer is None:
+        return None, np.inf
+    return answer, max(0.0, answer.loss + begin)
+
+
+def relax(crowd: Crowd, bounds: Bounds, seed: int) -> Relaxed:
+    """Return the optimal answer in fractions, checked for all rows."""
+    known = bounds.with_implied_bounds()
+    system, closed = open_totals(System.of(known), known)
+    offsets, horizon, handicaps = _first_offsets(crowd, system, closed, seed)
+    standing = stand(crowd, offsets)
+    near = standing.leads <= horizon
+    spread, total = _spread(crowd), float(known.group_sizes.sum())
+    penalty = 4 * spread
+    while True:
+        rows = np.flatnonzero(near)
+        own = near_rows(crowd, offsets, standing.labels, rows)
+        answer = fractional_moves(own.moves, system, standing.counts, penalty)
+        if answer.missed > 1e-9 * total:
+            if near.all():
+                penalty = _raised(penalty, spread)
+            # Prices are not to be believed where totals are not met: more rows, same offsets.
+            horizon *= _WIDEN
+            near |= standing.leads <= horizon
+            continue
+        better = offsets_by(system, answer.prices, offsets)
+        again = stand(crowd, better)
+        elsewhere = (again.labels != standing.labels) & ~near
+        if not elsewhere.any():
+            break
+        near |= elsewhere | (again.leads <= horizon)
+        offsets, handicaps, standing = better, handicaps + answer.prices, again
+    return Relaxed(
+        better, handicaps + answer.prices, again, own, answer.amounts, system, standing.labels
+    )
+
+
+def _raised(penalty: float, spread: float) -> float:
+    """Return a larger penalty for what is missed, which chains of moves may cost more than."""
+    if penalty > 1e6 * spread:
+        raise AssertionError("bounds that can be met were not met")
+    return 8 * penalty
+
+
+def open_totals(system: System, bounds: Bounds) -> tuple[System, Floats]:
+    """Return the totals that are not zero, and offsets that forbid classes where they are."""
+    closed = np.zeros(bounds.group_lower.size)
+    none = system.upper <= 0
+    closed[system.matrix[none].indices] = -np.inf
+    return system.some(~none), closed.reshape(bounds.group_lower.shape)
+
+
+def _first_offsets(
+    crowd: Crowd, system: System, closed: Floats, seed: int
+) -> tuple[Floats, float, Floats]:
+    """Return offsets that are nearly right, and within which lead the rows may still move."""
+    n_rows = len(crowd.scores)
+    handicaps = np.zeros(len(system.lower))
+    if n_rows <= FEW:
+        return closed, np.inf, handicaps
+    sample = _sample(crowd, seed) if n_rows > 2 * _SAMPLE else crowd
+    spread = max(_spread(sample), 1e-9)
+    temperatures = [spread / _COOLING**k for k in range(2, 6)]
+    handicaps = cooled(sample, system, closed, handicaps, temperatures)
+    leads = stand(sample, offsets_by(system, handicaps, closed)).leads
+    last = max(float(np.quantile(leads, min(1.0, FEW / n_rows))) / 4, 1e-9 * spread)
+    rest = []
+    while temperatures[-1] > last:
+        temperatures.append(max(temperatures[-1] / _COOLING, last))
+        rest.append(temperatures[-1])
+    handicaps = cooled(crowd, system, closed, handicaps, rest[:-1])
+    handicaps = smooth_handicaps(crowd, system, closed, handicaps, temperatures[-1], 2 / n_rows)
+    return offsets_by(system, handicaps, closed), 4 * last, handicaps
+
+
+def _sample(crowd: Crowd, seed: int) -> Crowd:
+    """Return some of the rows, weighted such that every group is as large as it is."""
+    rng, groups = np.random.default_rng([seed, 5]), np.asarray(crowd.groups)
+    drawn = np.zeros(len(groups), dtype=bool)
+    drawn[rng.choice(len(groups), _SAMPLE, replace=False)] = True
+    # Groups of which few were drawn are taken whole.
+    drawn |= (np.bincount(groups[drawn], minlength=crowd.n_groups) < _FEW_DRAWN)[groups]
+    rows = np.flatnonzero(drawn)
+    weights = crowd.weight_of(rows)
+    size = np.bincount(groups, crowd.weight_of(slice(None)), minlength=crowd.n_groups)
+    taken = np.bincount(groups[rows], weights, minlength=crowd.n_groups)
+    factor = size / np.maximum(taken, 1e-300)
+    return Crowd(crowd.scores[rows], groups[rows], weights * factor[groups[rows]], crowd.n_groups)
+
+
+def _spread(crowd: Crowd) -> float:
+    """Return the largest difference of two scores of a row."""
+    parts = (np.asarray(crowd.scores[rows]) for rows in crowd.blocks())
+    return max(float(np.ptp(part, axis=1).max()) for part in parts) or 1.0

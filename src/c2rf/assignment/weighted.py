@@ -1,0 +1,179 @@
+"""Rows with weights: a row stands for some people, and totals are about people.
+
+What counts is the sum of weight times score. The optimal answer in fractions ranks rows by their
+scores as ever and cuts where the weights add up; at the cut-off a few rows are split, and each of
+them goes where most of it is. What the totals are off by then, at most about half a row's weight
+for each, is brought down by exchanges of rows near the cut-off, whose weights differ by what is
+missing. With whole weights and few rows an integer program finds and proves the smallest deviation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+from c2rf._typing import Codes, Floats
+from c2rf.assignment.crossing import Relaxed, relax
+from c2rf.assignment.exchanges import exchanged
+from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.standing import sizes_in_groups, stand
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.system import System
+
+CLOSE = 5e-4
+"""Exchanges go on until no total is off by more than this part of the mean weight."""
+
+FEW_ROWS = 60
+"""With whole weights and at most this number of rows, the smallest deviation is proven."""
+
+_MOST_NODES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Labels, offsets, and how far the totals are off.
+
+    Parameters
+    ----------
+    labels, offsets
+        As for labels without weights.
+    handicaps : ndarray of shape (n_totals,)
+        Of the totals.
+    missed : ndarray of shape (n_totals,)
+        By how much each total is missed, in weight: negative below, positive above.
+    cost : float
+        What rows that are not in their best class lose, in weighted score.
+    closest : bool
+        Whether no labels come closer in sum; only with proof.
+    reach : float
+        The largest loss of a single row: how far from the cut-off the exchanges went.
+    """
+
+    labels: Codes
+    offsets: Floats
+    handicaps: Floats
+    missed: Floats
+    cost: float
+    closest: bool
+    reach: float
+
+
+def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
+    """Return likely labels whose weights meet the bounds nearly, and say how nearly.
+
+    Parameters
+    ----------
+    crowd : Crowd
+        The rows; those of weight zero are labeled, and count nothing.
+    bounds : Bounds
+        Of sums of weights; they can be met in fractions of rows.
+    seed : int
+        Draws the sample.
+    """
+    assert crowd.weights is not None
+    rows = np.flatnonzero(crowd.weights > 0)
+    heavy = crowd.taken(rows) if len(rows) < len(crowd.weights) else crowd
+    relaxed = relax(heavy, bounds, seed)
+    whole = _is_whole(heavy, relaxed.system)
+    answer = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
+    labels, closest = (answer, True) if answer is not None else (_cut(relaxed), False)
+    if not closest:
+        assert heavy.weights is not None
+        tolerance = 0.0 if whole else CLOSE * float(heavy.weights.mean())
+        labels = exchanged(heavy, relaxed.offsets, labels, relaxed.system, tolerance)
+    missed = relaxed.system.missed(_counts(heavy, labels))
+    losses = _losses(heavy, relaxed.offsets, labels)
+    everyone = labels if heavy is crowd else stand(crowd, relaxed.offsets).labels
+    everyone[rows] = labels
+    proven = closest or float(np.abs(missed).sum()) <= _least_deviation(heavy, relaxed.system)
+    return Weighted(
+        everyone, relaxed.offsets, relaxed.handicaps, missed,
+        float(heavy.weight_of(slice(None)) @ losses), proven, float(losses.max(initial=0.0)),
+    )  # fmt: skip
+
+
+def _counts(crowd: Crowd, labels: Codes) -> Floats:
+    return sizes_in_groups(crowd, labels, crowd.scores.shape[1])
+
+
+def _losses(crowd: Crowd, offsets: Floats, labels: Codes) -> Floats:
+    """Return by how much each row is behind its best class."""
+    losses = np.empty(len(labels))
+    for rows in crowd.blocks():
+        shifted = np.asarray(crowd.scores[rows]) + offsets[crowd.groups[rows]]
+        own = np.take_along_axis(shifted, labels[rows, None], axis=1)[:, 0]
+        losses[rows] = shifted.max(axis=1) - own
+    return losses
+
+
+def _cut(relaxed: Relaxed) -> Codes:
+    """Put every row where most of it is in the answer in fractions."""
+    labels, moves, near = relaxed.before.copy(), relaxed.near.moves, relaxed.near.rows
+    share = relaxed.amounts / np.maximum(moves.mass[moves.row], 1e-300)
+    order = np.lexsort((share, moves.row))
+    last = order[np.append(np.diff(moves.row[order]) > 0, True)] if len(order) else order
+    left = np.ones(len(near))
+    np.subtract.at(left, moves.row, share)
+    go = last[share[last] > left[moves.row[last]]]
+    labels[near[moves.row[go]]] += moves.target[go] - moves.source[go]
+    return labels
+
+
+def _is_whole(crowd: Crowd, system: System) -> bool:
+    numbers = (crowd.weight_of(slice(None)), system.lower, system.upper)
+    return all(bool((values == np.rint(values)).all()) for values in numbers)
+
+
+def _least_deviation(crowd: Crowd, system: System) -> float:
+    """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
+    weights = crowd.weight_of(slice(None))
+    if not (weights == np.rint(weights)).all() or weights.sum() > 2**53:
+        return 0.0
+    step = float(np.gcd.reduce(weights.astype(np.int64)))
+    above = np.ceil(system.lower / step) * step
+    below = np.floor(system.upper / step) * step
+    off = np.minimum(above - system.lower, np.abs(system.upper - below))
+    return float(np.where(above <= system.upper, 0.0, off).sum())
+
+
+def _smallest_deviation(crowd: Crowd, relaxed: Relaxed) -> Codes | None:
+    """Return the likeliest labels of those with the smallest deviation; None without a proof.
+
+    Weights and totals are whole, so deviations are, and what the solver says can be rounded.
+    """
+    system, weights = relaxed.system, crowd.weight_of(slice(None))
+    shifted = np.asarray(crowd.scores) + relaxed.offsets[crowd.groups]
+    n_rows, n_classes = shifted.shape
+    n_totals = len(system.lower)
+    columns = (np.asarray(crowd.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
+    slack = eye_array(n_totals, format="csr")
+    effect = csr_array(system.matrix.tocsc()[:, columns] * np.repeat(weights, n_classes))
+    each = csr_array(
+        (
+            np.ones(n_rows * n_classes),
+            np.arange(n_rows * n_classes),
+            np.arange(n_rows + 1) * n_classes,
+        )
+    )
+    empty = csr_array((n_rows, 2 * n_totals))
+    table = vstack([hstack([effect, slack, -slack]), hstack([each, empty])], format="csr")
+    low, high = (np.concatenate([ends, np.ones(n_rows)]) for ends in (system.lower, system.upper))
+    open_ = np.isfinite(shifted).ravel()
+    box = Box(0, np.concatenate([open_, np.full(2 * n_totals, np.inf)]))
+    kinds = np.concatenate([np.ones(n_rows * n_classes), np.zeros(2 * n_totals)])
+    deviation = np.concatenate([np.zeros(n_rows * n_classes), np.ones(2 * n_totals)])
+    options = {"mip_rel_gap": 0.0, "node_limit": _MOST_NODES}
+    rows = LinearConstraint(table, low, high)
+    first = milp(deviation, integrality=kinds, bounds=box, constraints=rows, options=options)
+    if first.status != 0:
+        return None
+    least = LinearConstraint(csr_array(deviation[None]), -np.inf, round(first.fun) + 0.5)
+    losses = (shifted.max(axis=1)[:, None] - shifted) * weights[:, None]
+    gains = np.concatenate([np.where(open_, losses.ravel(), 0.0), np.zeros(2 * n_totals)])
+    best = milp(gains, integrality=kinds, bounds=box, constraints=[rows, least], options=options)
+    chosen = first if best.x is None else best
+    return chosen.x[: n_rows * n_classes].reshape(n_rows, n_classes).argmax(axis=1)

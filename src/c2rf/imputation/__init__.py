@@ -1,0 +1,8 @@
+"""Several sets of labels that all add up to the known totals, and what may be computed from them.
+
+A set is drawn from the probability of every label, given that all totals hold.
+"""
+
+from c2rf.imputation.rubin import Pooled, pool
+
+__all__ = ["Pooled", "pool"]

@@ -1,0 +1,266 @@
+"""Who is chosen, if a known number is: conditional Poisson sampling, exactly, of a million rows.
+
+Every row is chosen by itself with some odds; given that n are chosen, a set of n rows has a
+probability in proportion to the product of its odds (survey statisticians call this conditional
+Poisson sampling, or maximum entropy sampling). A set is drawn by halving: of two halves of the
+rows the left one holds j of the k chosen with a probability in proportion to
+
+    P(j chosen on the left) * P(k - j chosen on the right),
+
+so j is drawn from these products, and then each half is drawn in the same way, given its number.
+That is the definition of conditional probability applied again and again: nothing is
+approximated. How many are chosen of 2, 4, 8, ... rows is the convolution of what is known of
+their halves, computed from the bottom up. Numbers more than :data:`WIDE` standard deviations off
+the mean are left out: their probability is far below the rounding of floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+from scipy.special import expit
+
+from c2rf._typing import Bools, Codes, Floats, Ints
+
+WIDE = 12.0
+"""Numbers further from the mean, in standard deviations, have a probability below 1e-30."""
+
+_BLOCK = 1 << 16
+_SMALL_GROUP = 1 << 10
+# Products of short tables are added up as they are: every term is positive, so even the smallest
+# probability is right to the last digits. Longer ones are convolved by Fourier transforms.
+_SHORT = 33
+_MOST_STEPS = 200
+
+
+def choose(log_odds: Floats, n_chosen: int, rng: np.random.Generator) -> Bools:
+    """Choose a number of rows, a set with a probability in proportion to the product of its odds.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        Finite logarithms of the odds of each row; a number added to all of them changes nothing.
+    n_chosen : int
+        How many to choose, from 0 to all.
+    rng : Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_rows,)
+        Which rows were chosen.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> int(choose(np.linspace(-3, 3, 1000), 321, rng).sum())
+    321
+    """
+    if n_chosen in (0, len(log_odds)):
+        return np.full(len(log_odds), n_chosen > 0)
+    shift = matching_shift(log_odds[None], np.array([n_chosen]))
+    parts = [slice(k, k + _BLOCK) for k in range(0, len(log_odds), _BLOCK)]
+
+    def tree(part: slice) -> _Tree:
+        return _Tree.of_rows(expit(log_odds[part] + shift[0])[None])
+
+    # Only the numbers of blocks are kept at first: the tables inside a block are many.
+    tops = [tree(part).top for part in parts]
+    numbers = _Tree.of_blocks(tops).drawn(np.array([n_chosen]), rng)
+    drawn = [
+        tree(part).drawn(numbers[k : k + 1], rng)[: part.stop - part.start]
+        for k, part in enumerate(parts)
+    ]
+    return np.concatenate(drawn)[: len(log_odds)] > 0
+
+
+def choose_in_groups(
+    log_odds: Floats, groups: Codes, n_chosen: Ints, rng: np.random.Generator
+) -> Bools:
+    """Choose a number of rows in each group, each group for itself.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        As for :func:`choose`.
+    groups : ndarray of int, shape (n_rows,)
+        The group of each row.
+    n_chosen : ndarray of int, shape (n_groups,)
+        How many to choose of each group.
+    rng : Generator
+        Source of random numbers.
+    """
+    chosen = np.zeros(len(log_odds), dtype=bool)
+    if len(n_chosen) == 1:
+        return choose(log_odds, int(n_chosen[0]), rng)
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups, minlength=len(n_chosen))
+    starts = np.cumsum(sizes) - sizes
+    for g in np.flatnonzero(sizes > _SMALL_GROUP):
+        rows = order[starts[g] : starts[g] + sizes[g]]
+        chosen[rows] = choose(log_odds[rows], int(n_chosen[g]), rng)
+    # Small groups of about one size are drawn all at once.
+    chosen[order[np.repeat((n_chosen == sizes) & (sizes <= _SMALL_GROUP), sizes)]] = True
+    open_ones = (n_chosen > 0) & (n_chosen < sizes) & (sizes <= _SMALL_GROUP)
+    lengths = 1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
+    for length in np.unique(lengths[open_ones]).tolist():
+        some = np.flatnonzero(open_ones & (lengths == length))
+        places = np.arange(length)
+        there = places < sizes[some, None]
+        rows = order[np.minimum(starts[some, None] + places, len(order) - 1)]
+        table = np.where(there, log_odds[rows], -np.inf)
+        shift = matching_shift(table, n_chosen[some])
+        drawn = _Tree.of_rows(expit(table + shift[:, None])).drawn(n_chosen[some], rng)
+        chosen[rows[there]] = drawn.reshape(there.shape)[there] > 0
+    return chosen
+
+
+def matching_shift(log_odds: Floats, n_chosen: Ints) -> Floats:
+    """Return for each row of a table what to add, such that its probabilities add up to a number.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_tables, n_rows)
+        -inf where there is no row.
+    n_chosen : ndarray of shape (n_tables,)
+        Above 0 and below the number of rows.
+
+    Examples
+    --------
+    >>> shift = matching_shift(np.array([[0.0, 0.0, 1.0, 3.0]]), np.array([2]))
+    >>> round(float(expit(np.array([0.0, 0.0, 1.0, 3.0]) + shift).sum()), 9)
+    2.0
+    """
+    mean = n_chosen / np.isfinite(log_odds).sum(axis=1)
+    usual = np.log(mean / (1 - mean))
+    low = usual - log_odds.max(axis=1)
+    high = usual - np.where(np.isfinite(log_odds), log_odds, np.inf).min(axis=1)
+    shift = (low + high) / 2
+    # The sum increases with the shift: Newton's steps, and halving where they leave the bracket.
+    for _ in range(_MOST_STEPS):
+        p = expit(log_odds + shift[:, None])
+        gap, slope = p.sum(axis=1) - n_chosen, (p * (1 - p)).sum(axis=1)
+        if (np.abs(gap) <= 1e-9 * np.maximum(1.0, n_chosen)).all():
+            break
+        low, high = np.where(gap > 0, low, shift), np.where(gap > 0, shift, high)
+        step = shift - gap / np.maximum(slope, 1e-300)
+        shift = np.where((low < step) & (step < high), step, (low + high) / 2)
+    return shift
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """How probable it is that k of some rows are chosen, for several disjoint sets of rows.
+
+    Row r of ``shares`` is about k = starts[r], starts[r] + 1, ...; all else has probability zero.
+    """
+
+    starts: Ints
+    shares: Floats
+
+    @property
+    def width(self) -> int:
+        return self.shares.shape[1]
+
+    def halves(self) -> tuple[_Tables, _Tables]:
+        """Return those of the left and of the right half of each pair."""
+        return (
+            _Tables(self.starts[0::2], self.shares[0::2]),
+            _Tables(self.starts[1::2], self.shares[1::2]),
+        )
+
+    def of_pairs(self) -> _Tables:
+        """Return the tables of neighbours put together, without what is improbable."""
+        left, right = self.halves()
+        width = 2 * self.width - 1
+        if self.width <= _SHORT:
+            shares = np.zeros((len(left.starts), width))
+            for j in range(self.width):
+                shares[:, j : j + self.width] += left.shares[:, j : j + 1] * right.shares
+        else:
+            size = fft.next_fast_len(width, real=True)
+            product = fft.rfft(left.shares, size, axis=1) * fft.rfft(right.shares, size, axis=1)
+            shares = np.maximum(fft.irfft(product, size, axis=1)[:, :width], 0.0)
+        return _Tables(left.starts + right.starts, shares).trimmed()
+
+    def trimmed(self) -> _Tables:
+        """Return the tables about as many numbers as any of them needs."""
+        k = np.arange(self.width)
+        mean = self.shares @ k
+        spread = np.sqrt(np.maximum(self.shares @ k**2 - mean**2, 0.0)).max(initial=0.0)
+        width = 2 * int(np.ceil(WIDE * spread)) + 3
+        if width >= self.width:
+            return self
+        first = np.clip(np.round(mean).astype(np.int64) - width // 2, 0, self.width - width)
+        shares = np.take_along_axis(self.shares, first[:, None] + np.arange(width), axis=1)
+        return _Tables(self.starts + first, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """Tables of single rows, of pairs of rows, of pairs of these, up to all rows."""
+
+    levels: list[_Tables]
+
+    @classmethod
+    def of_rows(cls, probabilities: Floats) -> _Tree:
+        """Build a tree for each line of a table of rows, which are chosen with probabilities."""
+        leaves = probabilities.reshape(-1, 1)
+        zeros = np.zeros(len(leaves), dtype=np.int64)
+        tables = _Tables(zeros, np.concatenate([1 - leaves, leaves], axis=1))
+        return cls._grown(tables, len(probabilities))
+
+    @classmethod
+    def of_blocks(cls, tops: list[_Tables]) -> _Tree:
+        """Build the tree of blocks of rows, given the table of each."""
+        shares = np.zeros((len(tops), max(top.width for top in tops)))
+        for row, top in zip(shares, tops, strict=True):
+            row[: top.width] = top.shares[0]
+        return cls._grown(_Tables(np.concatenate([top.starts for top in tops]), shares), 1)
+
+    @classmethod
+    def _grown(cls, leaves: _Tables, n_trees: int) -> _Tree:
+        """Put neighbours together until each tree has one table left.
+
+        Of a single tree, who has no neighbour gets an empty one.
+        """
+        levels = [leaves]
+        while len(levels[-1].starts) > n_trees:
+            last = levels[-1]
+            if len(last.starts) % 2:
+                nobody = np.zeros((1, last.width))
+                nobody[0, 0] = 1.0
+                last = _Tables(np.append(last.starts, 0), np.concatenate([last.shares, nobody]))
+                levels[-1] = last
+            levels.append(last.of_pairs())
+        return cls(levels)
+
+    @property
+    def top(self) -> _Tables:
+        """The table of all rows."""
+        return self.levels[-1]
+
+    def drawn(self, numbers: Ints, rng: np.random.Generator) -> Ints:
+        """Draw how many are chosen of each leaf, given how many of all leaves of each tree."""
+        for level in reversed(self.levels[:-1]):
+            left, right = level.halves()
+            numbers = numbers[: len(left.starts)]
+            own = _draw_left(left, right, numbers, rng)
+            numbers = np.column_stack([own, numbers - own]).ravel()
+        return numbers
+
+
+def _draw_left(left: _Tables, right: _Tables, numbers: Ints, rng: np.random.Generator) -> Ints:
+    """Draw how many of each left half are chosen, given how many of both halves are."""
+    width = left.width
+    # P(left = j) * P(right = number - j), j = start, start + 1, ...
+    there = (numbers - left.starts - right.starts)[:, None] - np.arange(width)
+    possible = (there >= 0) & (there < width)
+    weights = np.take_along_axis(right.shares, np.clip(there, 0, width - 1), axis=1)
+    weights = np.where(possible, weights * left.shares, 0.0)
+    sums = weights.cumsum(axis=1)
+    height = rng.random(len(numbers)) * sums[:, -1]
+    place = (sums <= height[:, None]).sum(axis=1)
+    return left.starts + np.minimum(place, width - 1)

@@ -1,0 +1,282 @@
+"""Totals as a user of Python gives them: mappings, tables, series, and lists of these.
+
+All of them become one :class:`Totals`: overall totals, and tables of totals in groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from c2rf._text import all_of
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.totals.estimate import Estimate
+
+CLASS, TOTAL, ERROR = "class", "total", "se"
+"""Columns of a table of totals; all others say which groups a row is about."""
+
+Cell = tuple[tuple[Any, ...], Any, Any]
+"""The values of the grouping columns, a class, and its total there."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Totals within groups.
+
+    Parameters
+    ----------
+    columns : tuple of str or None
+        The columns that make the groups; None for one without a name.
+    by_group : mapping of group to mapping of class to total
+        A group is a value of the column, or a tuple of values of several columns.
+    """
+
+    columns: tuple[str | None, ...]
+    by_group: Mapping[Any, Mapping[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All that is known: totals over all rows, and within groups."""
+
+    overall: Mapping[Any, Any] = field(default_factory=dict)
+    margins: tuple[Margin, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The grouping columns of all tables, each once: rows with equal values are a group."""
+        return tuple(dict.fromkeys(name for margin in self.margins for name in margin.columns))
+
+    @property
+    def has_estimates(self) -> bool:
+        """Whether any total has a standard error."""
+        rows = [self.overall, *(row for m in self.margins for row in m.by_group.values())]
+        return any(isinstance(total, Estimate) for row in rows for total in row.values())
+
+
+def read_totals(given: Any, classes: Sequence[Any] = ()) -> Totals:
+    """Read everything that may be given as ``totals``.
+
+    Parameters
+    ----------
+    given : mapping, table, series, or list of these
+        A mapping or a series of class to total is overall. A table with the columns ``class``,
+        ``total`` and others is about the groups that the others make; so is a table of groups by
+        classes, as :func:`pandas.crosstab` makes it, and a series indexed by both.
+    classes : sequence
+        The known classes, which tell the columns of a crosstab.
+
+    Returns
+    -------
+    Totals
+
+    Examples
+    --------
+    >>> read_totals({"yes": 0.25}).overall
+    {'yes': 0.25}
+    >>> rows = [{"region": "north", "class": "yes", "total": 3}]
+    >>> read_totals([{"yes": 7}, rows]).margins
+    (Margin(columns=('region',), by_group={'north': {'yes': 3}}),)
+    """
+    if isinstance(given, Totals):
+        return given
+    overall: dict[Any, Any] = {}
+    margins: dict[tuple[str | None, ...], dict[Any, dict[Any, Any]]] = {}
+    for columns, cells in _tables(given, list(classes)):
+        for place, label, total in cells:
+            if columns:
+                groups = margins.setdefault(columns, {})
+                row = groups.setdefault(place[0] if len(columns) == 1 else place, {})
+            else:
+                row = overall
+            if label in row:
+                where = f" of group {', '.join(map(repr, place))}" if place else ""
+                raise InputError(f"totals: the class {label!r}{where} has more than one total")
+            row[label] = total
+    return Totals(overall, tuple(Margin(columns, table) for columns, table in margins.items()))
+
+
+def _tables(given: Any, classes: list[Any]) -> Iterator[tuple[tuple[str | None, ...], list[Cell]]]:
+    """Yield the grouping columns and the cells of each table, none for overall totals."""
+    if isinstance(given, Mapping):
+        _refuse_nested(given)
+        yield (), [((), label, total) for label, total in given.items()]
+    elif _is_rows(given):
+        yield _long(_of_rows(given))
+    elif isinstance(given, (list, tuple)) and not any(isinstance(each, Real) for each in given):
+        for each in given:
+            yield from _tables(each, classes)
+    elif hasattr(given, "columns"):
+        yield _of_frame(_as_pandas(given), classes)
+    elif hasattr(given, "index") and hasattr(given, "items"):
+        yield _of_series(given, classes)
+    else:
+        raise InputTypeError(
+            "totals must be {class: total}, a table with the columns 'class', 'total' and those of "
+            f"groups, or a list of these; found {_short(given)} of type {type(given).__name__}"
+        )
+
+
+def _refuse_nested(given: Mapping[Any, Any]) -> None:
+    for label, total in given.items():
+        if isinstance(total, Mapping):
+            raise InputTypeError(
+                f"totals: the total of {label!r} is a mapping; totals within groups are a table "
+                "with the columns 'class', 'total' and those of the groups"
+            )
+
+
+def _is_rows(given: Any) -> bool:
+    """Say whether a list holds the rows of a table."""
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) > 0
+        and all(isinstance(row, Mapping) and {CLASS, TOTAL} <= set(row) for row in given)
+    )
+
+
+def _of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    names = list(given[0])
+    for row in given:
+        if set(row) != set(names):
+            raise InputError(
+                f"the rows of a table of totals must have the same columns; found {all_of(names)} "
+                f"and {all_of(list(row))}"
+            )
+    return {str(name): [row[name] for row in given] for name in names}
+
+
+def _as_pandas(table: Any) -> Any:
+    return table.to_pandas() if hasattr(table, "to_pandas") else table
+
+
+def _of_frame(table: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a table of rows, or one of groups by classes."""
+    names = list(table.columns)
+    if {CLASS, TOTAL} <= set(names):
+        return _long({str(name): table[name].tolist() for name in names})
+    if names and all(name in classes for name in names):
+        return _of_series(table.stack(), classes)
+    if any(name in classes for name in names):
+        return _of_wide(table, [name for name in names if name in classes])
+    raise InputError(
+        "a table of totals must have the columns 'class' and 'total', or a column for each class; "
+        f"found the columns {all_of(names)}"
+    )
+
+
+def _of_wide(table: Any, wide: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a frame with grouping columns and a column per class; empty cells are free."""
+    columns = tuple(str(name) for name in table.columns if name not in wide)
+    sums = [name for name in columns if name.strip().casefold() in ("all", "sum", "total")]
+    if sums:
+        raise InputError(
+            f"a table of totals with a column per class must not have the sum {sums[0]!r}; drop it"
+        )
+    long = table.melt(id_vars=[n for n in table.columns if n not in wide], value_vars=wide)
+    long = long[long["value"].notna()]
+    places = list(zip(*(long[name].tolist() for name in columns), strict=True))
+    totals = _alike(long["value"].tolist())
+    return columns, list(zip(places, long["variable"].tolist(), totals, strict=True))
+
+
+def _long(table: Mapping[str, list[Any]]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    columns = tuple(name for name in table if name not in (CLASS, TOTAL, ERROR))
+    totals = _alike(table[TOTAL])
+    if ERROR in table:
+        pairs = enumerate(zip(totals, table[ERROR], strict=True))
+        totals = [_estimated(total, se, number) for number, (total, se) in pairs]
+    places = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
+    return columns, list(zip(places, table[CLASS], totals, strict=True))
+
+
+def _estimated(total: Any, se: Any, number: int) -> Any:
+    """Return a total with its standard error; exact where there is none, or zero."""
+    if se is None or se == 0 or (isinstance(se, float) and np.isnan(se)):
+        return total
+    try:
+        return Estimate(total, se)
+    except (InputError, InputTypeError) as error:
+        raise type(error)(f"totals, row {number}: {error}") from error
+
+
+def _of_series(series: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a series indexed by classes, or by groups and classes."""
+    totals = _alike(series.tolist())
+    n_levels = series.index.nlevels
+    if n_levels == 1:
+        return (), [((), label, total) for label, total in zip(series.index, totals, strict=True)]
+    names = list(series.index.names)
+    of_class = names.index(CLASS) if CLASS in names else _class_level(series.index, classes)
+    columns = tuple(None if name is None else str(name) for name in _without(names, of_class))
+    places = [(_without(entry, of_class), entry[of_class]) for entry in series.index]
+    return columns, [(*place, total) for place, total in zip(places, totals, strict=True)]
+
+
+def _class_level(index: Any, classes: list[Any]) -> int:
+    """Return the level of an index that holds the classes; the last one if several might."""
+    found = [
+        level
+        for level in range(index.nlevels)
+        if all(value in classes for value in index.get_level_values(level).unique())
+    ]
+    if not found:
+        raise InputError(
+            f"no level of the index of totals holds classes ({all_of(classes)}); found the levels "
+            f"{all_of(list(index.names))}: name that of the classes 'class'"
+        )
+    return found[-1]
+
+
+def _without(values: Sequence[Any], place: int) -> tuple[Any, ...]:
+    return tuple(value for k, value in enumerate(values) if k != place)
+
+
+def _alike(totals: list[Any]) -> list[Any]:
+    """Return totals of one table; its floats are all counts or all rates.
+
+    They are counts if one of them is above 1, or if there are such counts beside whole floats.
+
+    Examples
+    --------
+    >>> _alike([3.0, 1.0]), _alike([3, 1.0]), _alike([0.5, 1.0]), _alike([3, (0.5, 1.0)])
+    ([3, 1], [3, 1], [0.5, 1.0], [3, (0.5, 1.0)])
+    """
+    ends = [end for total in totals for end in (total if _is_range(total) else (total,))]
+    floats = [end for end in ends if _is_number(end) and not isinstance(end, Integral)]
+    are_whole = all(float(end).is_integer() for end in floats)
+    large = any(_is_number(end) and end > 1 for end in ends)
+    if not any(end > 1 for end in floats) and not (large and are_whole):
+        return totals
+    return [
+        tuple(_as_count(end) for end in total) if _is_range(total) else _as_count(total)
+        for total in totals
+    ]
+
+
+def _as_count(value: Any) -> Any:
+    if not _is_number(value) or isinstance(value, Integral):
+        return value
+    if float(value).is_integer():
+        return int(value)
+    raise InputError(
+        "a table of totals with a number above 1 holds counts, and counts must be whole; found "
+        f"{value:g}"
+    )
+
+
+def _is_range(total: Any) -> bool:
+    return isinstance(total, (tuple, list, np.ndarray))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

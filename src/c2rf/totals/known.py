@@ -1,0 +1,206 @@
+"""What is known of the unlabeled rows: totals, and the group of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf._text import all_of, nearest
+from c2rf._typing import Floats
+from c2rf.exceptions import InputError
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.from_user import Totals
+from c2rf.totals.make_bounds import check_left_out, make_bounds
+from c2rf.totals.margins import crossing_bounds, margin_parts
+from c2rf.totals.said import Policy
+
+
+class Groups(NamedTuple):
+    """The names of groups, and the number of the group of each row.
+
+    ``columns`` are the names of the columns that make the groups; none without groups, and then
+    all rows are of one group whose name is None.
+    """
+
+    names: list[Any]
+    codes: NDArray[Any]
+    columns: tuple[str | None, ...] = ()
+
+    @classmethod
+    def none(cls, n_rows: int) -> Groups:
+        """Return one group for all rows, without taking memory for each."""
+        return cls([None], np.broadcast_to(np.intp(0), n_rows))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Groups]) -> Groups:
+        """Put groups of neighbouring rows together, numbered as they first appear.
+
+        Examples
+        --------
+        >>> parts = [read_groups(["b", "a"], 2), read_groups(["c", "b"], 2)]
+        >>> merged = Groups.merged(parts)
+        >>> [merged.names[code] for code in merged.codes]
+        ['b', 'a', 'c', 'b']
+        """
+        numbers: dict[Any, int] = {}
+        codes = []
+        for part in parts:
+            places = [numbers.setdefault(name, len(numbers)) for name in part.names]
+            codes.append(np.array(places, dtype=part.codes.dtype)[part.codes])
+        return cls(list(numbers), np.concatenate(codes), parts[0].columns)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of rows of each group."""
+        if len(self.names) == 1:
+            return np.array([len(self.codes)])
+        return np.bincount(self.codes, minlength=len(self.names))
+
+    def weight(self, weights: Floats) -> Floats:
+        """Return the sum of the weights of the rows of each group."""
+        return np.bincount(self.codes, weights, minlength=len(self.names)).astype(float)
+
+
+def read_groups(groups: Any, n_rows: int) -> Groups:
+    """Return the groups of rows.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or (n_rows, n_columns), or None
+        An entry per row; with several columns a group is a tuple of values. None is one group
+        without a name.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> read_groups(["south", "north", "south"], 3)[:2]
+    (['south', 'north'], array([0, 1, 0]))
+    >>> read_groups([["AT", 1], ["AT", 2]], 2).names
+    [('AT', 1), ('AT', 2)]
+    """
+    if groups is None:
+        return Groups.none(n_rows)
+    if isinstance(groups, (list, tuple)):
+        table = np.array(groups, dtype=object)  # else numbers beside text would become text
+    else:
+        table = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(groups)
+    if len(table) != n_rows or table.ndim not in (1, 2):
+        raise InputError(
+            f"unlabeled_groups must have one entry per unlabeled row, {n_rows}; found the shape "
+            f"{table.shape}"
+        )
+    missing = np.flatnonzero(pd.isna(table).reshape(n_rows, -1).any(axis=1))
+    if len(missing):
+        raise InputError(
+            f"unlabeled_groups has no entry in row {missing[0]} ({len(missing)} are missing); give "
+            "rows without a group a name of their own"
+        )
+    if table.ndim == 2 and table.shape[1] == 1:
+        table = table[:, 0]
+    if table.ndim == 2:
+        codes, tuples = pd.factorize(pd.MultiIndex.from_arrays(list(table.T)))
+        return Groups(list(tuples), codes)
+    codes, names = pd.factorize(table)
+    return Groups(np.asarray(names).tolist(), codes)
+
+
+def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
+    """Return the columns that totals speak of, from all that ``unlabeled_groups`` holds.
+
+    Parameters
+    ----------
+    groups : array-like, data frame or mapping
+        By name where it has names, else by position.
+    columns : sequence of str or None
+        The grouping columns of the totals.
+    """
+    if hasattr(groups, "compute"):
+        groups = groups.compute()
+    if isinstance(groups, dict):
+        groups = pd.DataFrame(groups)
+    names = getattr(groups, "columns", None)
+    if names is not None and None not in columns:
+        wanted = [str(name) for name in columns]
+        check_columns(wanted, [str(name) for name in names], "unlabeled_groups")
+        return groups[wanted]
+    shape = np.shape(groups)
+    n_columns = 1 if len(shape) < 2 else shape[1]
+    if n_columns != len(columns):
+        raise InputError(
+            f"unlabeled_groups must have the {len(columns)} grouping columns of totals, "
+            f"{all_of(columns)}; found {n_columns}"
+        )
+    return groups
+
+
+def check_columns(
+    wanted: Sequence[str], names: Sequence[str], where: str, what: str = "totals"
+) -> None:
+    """Refuse columns that are not there, and list those that are."""
+    for name in wanted:
+        if name not in names:
+            raise InputError(
+                f"{what} has the column {name!r}, which {where} does not have; it has "
+                f"{all_of(names)}{nearest(name, names)}"
+            )
+
+
+def known_bounds(
+    totals: Totals,
+    groups: Groups,
+    classes: Any,
+    policy: Policy = "strict",
+    weights: Floats | None = None,
+) -> Bounds:
+    """Return the bounds that all totals are: over all rows, in groups, in cells of margins.
+
+    Parameters
+    ----------
+    totals : Totals
+        What is known.
+    groups : Groups
+        The group of each row by all columns of the totals.
+    classes : sequence
+        The classes.
+    policy : {"strict", "scale"}
+        Refuse totals that contradict each other, or change them.
+    weights : ndarray of shape (n_rows,), optional
+        How many people a row stands for; totals are about people then.
+
+    Examples
+    --------
+    >>> known_bounds(Totals({"yes": 0.5}), read_groups(None, 4), ["no", "yes"]).lower
+    array([0, 2])
+    """
+    one_grouping = len(totals.margins) <= 1 and weights is None and not totals.has_estimates
+    if one_grouping:
+        by_group = totals.margins[0].by_group if totals.margins else {}
+        return make_bounds(totals.overall, by_group, classes, groups.names, groups.sizes, policy)
+    labels = np.asarray(classes).tolist()
+    if totals.overall:
+        check_left_out(totals.overall, labels)
+    own = [(margin.columns, margin.by_group) for margin in totals.margins]
+    parts = margin_parts(own, groups.columns, groups.names)
+    said = [{None: totals.overall}, *(by_group for _, by_group in own)]
+    sizes = groups.sizes if weights is None else groups.weight(weights)
+    return crossing_bounds(said, parts, labels, sizes, policy, weighted=weights is not None)
+
+
+def are_given(X_unlabeled: Any, totals: Any, *about: Any) -> bool:
+    """Return whether totals were given; raise if only some of the arguments were."""
+    if X_unlabeled is None and any(each is not None for each in (totals, *about)):
+        raise InputError(
+            "totals, unlabeled_groups or unlabeled_weight were given without X_unlabeled, the rows "
+            "they are about; give X_unlabeled, too, or none of them"
+        )
+    if X_unlabeled is not None and totals is None:
+        raise InputError(
+            "X_unlabeled was given without totals, how many of its rows are of each class; give "
+            "both or neither"
+        )
+    return totals is not None

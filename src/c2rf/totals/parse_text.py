@@ -1,0 +1,149 @@
+"""Known totals as people write them: ``1234``, ``12%``, ``1200..1300``, per class and per group."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from c2rf.exceptions import InputError
+from c2rf.totals.estimate import Estimate
+
+Number = int | float
+Total = Number | tuple[Number, Number] | Estimate
+"""A count, a rate, a range of either, or an estimate."""
+
+
+def parse_total(text: str, name: str = "--total") -> Number:
+    """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides.
+
+    Examples
+    --------
+    >>> parse_total("1234"), parse_total("0.12"), parse_total("12%"), parse_total("1.0")
+    (1234, 0.12, 0.12, 1.0)
+    >>> parse_total("1,234")
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: --total must be a count like 1234 or a rate like 0.12 or 12%; \
+found '1,234'
+    """
+    stripped = text.strip()
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", stripped):
+        return int(stripped)
+    try:
+        if stripped.endswith("%"):
+            return float(stripped[:-1]) / 100
+        return float(stripped)
+    except ValueError as error:
+        raise InputError(
+            f"{name} must be a count like 1234 or a rate like 0.12 or 12%; found {text!r}"
+        ) from error
+
+
+def parse_range(text: str, name: str = "--total") -> Total:
+    """Return a total, a range of totals from ``lo..hi``, or an estimate from ``value+-se``.
+
+    Examples
+    --------
+    >>> parse_range("1234"), parse_range("1200..1300"), parse_range("10%..0.12")
+    (1234, (1200, 1300), (0.1, 0.12))
+    >>> parse_range("1200+-50"), parse_range("12%+-1%")
+    (Estimate(1200, se=50), Estimate(0.12, se=0.01))
+    """
+    value, sign, error = text.replace("\N{PLUS-MINUS SIGN}", "+-").partition("+-")
+    if sign:
+        number, se = parse_total(value, name), parse_total(error, f"{name}: the standard error")
+        if number < 0 or not se > 0:
+            raise InputError(
+                f"{name}: an estimate is a total and a standard error above 0, like 1200+-50; "
+                f"found {text!r}"
+            )
+        return Estimate(number, se)
+    lo, dots, hi = text.partition("..")
+    if not dots:
+        return parse_total(text, name)
+    ends = parse_total(lo, name), parse_total(hi, name)
+    if type(ends[0]) is not type(ends[1]) or not ends[0] <= ends[1]:
+        raise InputError(
+            f"{name}: a range lo..hi must be two counts or two rates, lo at most hi; found {text!r}"
+        )
+    return ends
+
+
+def parse_totals(text: str) -> dict[str, Total]:
+    """Return the totals of classes from ``yes=1234,no=8766``.
+
+    Examples
+    --------
+    >>> parse_totals("yes=12%,no=80%..90%")
+    {'yes': 0.12, 'no': (0.8, 0.9)}
+    >>> parse_totals('"Bonn, old=1",x=y=2')  # as in CSV, quotes protect commas
+    {'Bonn, old': 1, 'x=y': 2}
+    """
+    totals: dict[str, Total] = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        name, sign, number = part.rpartition("=")
+        if not sign or not name.strip():
+            raise InputError(f"--totals must be like yes=1234,no=8766; found {part!r}")
+        if name.strip() in totals:
+            raise InputError(f"--totals: the class {name.strip()!r} has more than one total")
+        totals[name.strip()] = parse_range(number, f"--totals: the total of {name.strip()!r}")
+    if not totals:
+        raise InputError("--totals must be like yes=1234,no=8766; found nothing")
+    return totals
+
+
+def collect(
+    target: str,
+    *,
+    positive: Sequence[str] = (),
+    total: Sequence[str] = (),
+    totals: Sequence[str] = (),
+    totals_file: Sequence[Path] = (),
+    group: Sequence[str] = (),
+) -> list[Any]:
+    """Put together the totals from all the ways of giving them; all of them hold at once.
+
+    Files are read later, when it is known which columns the unlabeled rows have.
+
+    Examples
+    --------
+    >>> collect("sick", totals=["yes=12%", "no=7"])
+    [{'yes': 0.12}, {'no': 7}]
+    """
+    from c2rf.totals.tables import TotalsFile
+
+    if len(positive) != len(total):
+        raise InputError("--positive and --total belong together: give both or neither")
+    if total and totals:
+        raise InputError("give --positive and --total, or --totals, not both")
+    given: list[Any] = [
+        {name: parse_range(text)} for name, text in zip(positive, total, strict=True)
+    ]
+    given += [parse_totals(text) for text in totals]
+    given += [
+        TotalsFile(path, target, tuple(columns))
+        for path, columns in zip(totals_file, _grouped(totals_file, group), strict=True)
+    ]
+    if not given:
+        raise InputError(
+            "a known total is needed: --positive yes --total 1234, or --totals yes=1234, or "
+            "--totals-file totals.csv"
+        )
+    return given
+
+
+def _grouped(files: Sequence[Path], group: Sequence[str]) -> list[list[str]]:
+    """Return the grouping columns of each file: all of one file, else one for each."""
+    if group and not files:
+        raise InputError("--group needs --totals-file, a table with the totals of the groups")
+    if len(files) == 1:
+        return [list(group)]
+    if group and len(group) != len(files):
+        raise InputError(
+            f"found {len(group)} --group for {len(files)} --totals-file; give one --group for each "
+            "file, in the same order"
+        )
+    return [[name] for name in group] or [[] for _ in files]

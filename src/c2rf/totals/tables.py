@@ -1,0 +1,211 @@
+"""Tables of totals in files and frames: long (a row per figure) or wide (a column per class).
+
+A wide table is what a census gives: a row per group, a column per class, often with sums. Sums are
+recognised by their names and must be right; they are left out then, because they say nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from c2rf._text import all_of, listed, nearest
+from c2rf.exceptions import InputError
+from c2rf.totals.estimate import Estimate
+from c2rf.totals.parse_text import parse_range
+
+SUMS = frozenset({"total", "totals", "sum", "all", "gesamt", "summe", "insgesamt", "somme"})
+"""Names of rows and columns that hold sums."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TotalsFile:
+    """A file with a table of totals; what it says depends on the other tables.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    target : str
+        The column of classes may have this name instead of ``class``.
+    groups : tuple of str
+        The grouping columns; none to find them by name.
+    """
+
+    path: Path
+    target: str
+    groups: tuple[str, ...] = ()
+
+    def read(self, columns: Sequence[str], classes: Sequence[str]) -> tuple[list[Row], str | None]:
+        """Return the rows of a long table, and what there is to say about how it was read.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The columns of the unlabeled rows, among which grouping columns are found.
+        classes : sequence of str
+            The classes, which tell a wide table.
+        """
+        from c2rf.files.cells import as_text
+        from c2rf.files.tables import read_table
+
+        table = read_table(self.path)
+        cells = {str(name): list(as_text(table[name])) for name in table.columns}
+        of_class = next((name for name in ("class", self.target) if name in cells), "class")
+        wide = [name for name in cells if name in classes]
+        if wide and (of_class not in cells or "total" not in cells):
+            return self._wide(cells, wide, columns)
+        groups = self.groups or tuple(
+            name for name in cells if name in columns and name not in (of_class, "total", "se")
+        )
+        wanted = [*groups, of_class, "total"]
+        missing = [name for name in wanted if name not in cells]
+        if missing:
+            raise InputError(
+                f"{self.path} must have the columns {', '.join(wanted)}, or a column per class; "
+                f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
+            )
+        rows = [
+            self._long_row(number, {name: cells[name][number] for name in cells}, groups, of_class)
+            for number in range(len(cells[of_class]))
+        ]
+        self._check_once(rows, groups, [name for name in cells if name not in (*wanted, "se")])
+        return rows, None
+
+    def _long_row(self, number: int, cells: Row, groups: Sequence[str], of_class: str) -> Row:
+        where = f"{self.path}, data row {number + 1}"
+        for name in (*groups, of_class, "total"):
+            if cells[name] is None:
+                raise InputError(f"{where}: {name!r} is empty")
+        total: Any = parse_range(cells["total"], f"{where}: the total")
+        if cells.get("se") is not None:
+            total = with_error(total, cells["se"], where)
+        return {name: cells[name] for name in groups} | {"class": cells[of_class], "total": total}
+
+    def _check_once(self, rows: list[Row], groups: Sequence[str], ignored: list[str]) -> None:
+        """Refuse two totals of one cell; a grouping column that was not found may be why."""
+        seen: set[tuple[Any, ...]] = set()
+        for row in rows:
+            cell = (*(row[name] for name in groups), row["class"])
+            if cell in seen:
+                why = ""
+                if ignored:
+                    why = (
+                        f"; its columns {all_of(ignored)} were ignored, because the unlabeled "
+                        "rows do not have them"
+                    )
+                raise InputError(
+                    f"{self.path} has more than one total for {', '.join(map(repr, cell))}{why}"
+                )
+            seen.add(cell)
+
+    def _wide(
+        self, cells: dict[str, list[Any]], wide: list[str], columns: Sequence[str]
+    ) -> tuple[list[Row], str]:
+        groups = list(self.groups) or [n for n in cells if n in columns and n not in wide]
+        others = [name for name in cells if name not in (*wide, *groups)]
+        unknown = [name for name in others if not is_sum(name)]
+        if unknown:
+            raise InputError(
+                f"{self.path} has a column per class ({listed(wide)}), and the columns "
+                f"{listed(unknown)} that are neither classes nor columns of the unlabeled rows"
+                f"{nearest(unknown[0], list(columns))}"
+            )
+        n_rows = len(cells[wide[0]])
+        parsed = {
+            name: [
+                None if text is None else parse_range(text, f"{self.path}, column {name!r}")
+                for text in cells[name]
+            ]
+            for name in (*wide, *others)
+        }
+        for name in others:
+            self._check_sum_column(name, parsed, wide, n_rows)
+        sums = [r for r in range(n_rows) if any(is_sum(cells[g][r] or "") for g in groups)]
+        kept = [r for r in range(n_rows) if r not in sums]
+        for r in sums:
+            self._check_sum_row(r, parsed, wide, kept)
+        rows: list[Row] = []
+        for r in kept:
+            place = {name: cells[name][r] for name in groups}
+            if None in place.values():
+                raise InputError(f"{self.path}, data row {r + 1}: a grouping column is empty")
+            rows += [
+                place | {"class": name, "total": parsed[name][r]}
+                for name in wide
+                if parsed[name][r] is not None
+            ]
+        self._check_once(rows, groups, [])
+        by = f"by {', '.join(groups)}, " if groups else ""
+        note = f"{self.path.name} was read as a wide table: {by}a column per class ({listed(wide)})"
+        left = [*(f"the column {name!r}" for name in others), *(["a row of sums"] if sums else [])]
+        return rows, note + (f"; {' and '.join(left)} checked and left out" if left else "") + "."
+
+    def _check_sum_column(
+        self, name: str, parsed: dict[str, list[Any]], wide: list[str], n_rows: int
+    ) -> None:
+        for r in range(n_rows):
+            values = [parsed[k][r] for k in wide]
+            if not _adds_up(values, parsed[name][r]):
+                raise InputError(
+                    f"{self.path}, data row {r + 1}: the classes add up to {_sum(values)}, but the "
+                    f"column {name!r} says {parsed[name][r]!r}; correct it, or drop the column"
+                )
+
+    def _check_sum_row(
+        self, r: int, parsed: dict[str, list[Any]], wide: list[str], kept: list[int]
+    ) -> None:
+        for name in wide:
+            values = [parsed[name][k] for k in kept]
+            if not _adds_up(values, parsed[name][r]):
+                raise InputError(
+                    f"{self.path}, data row {r + 1}, looks like a row of sums, but {name!r} adds "
+                    f"up to {_sum(values)} and not to {parsed[name][r]!r}; correct it, or drop it"
+                )
+
+
+def is_sum(name: str) -> bool:
+    """Say whether a row or column of this name holds sums.
+
+    Examples
+    --------
+    >>> is_sum("Total"), is_sum("north")
+    (True, False)
+    """
+    return name.strip().casefold() in SUMS
+
+
+def with_error(total: Any, se: Any, where: str) -> Any:
+    """Return a total with a standard error; 0 is an exact one.
+
+    Examples
+    --------
+    >>> with_error(1200, "50", "row 1"), with_error(1200, "0", "row 1")
+    (Estimate(1200, se=50), 1200)
+    """
+    try:
+        number = int(se) if str(se).strip().isdigit() else float(se)
+    except ValueError as error:
+        raise InputError(f"{where}: 'se' must be a number like 50; found {se!r}") from error
+    if number == 0:
+        return total
+    if number < 0:
+        raise InputError(f"{where}: 'se' must not be negative; found {se}")
+    if isinstance(total, (tuple, Estimate)):
+        raise InputError(f"{where}: a range or an estimate takes no further 'se'; found {se}")
+    return Estimate(total, number)
+
+
+def _adds_up(values: list[Any], said: Any) -> bool:
+    counts = [value for value in (*values, said) if isinstance(value, int)]
+    if len(counts) <= len(values):  # rates and ranges: sums say nothing that can be checked
+        return isinstance(said, float) and abs(said - 1) < 1e-9
+    return bool(_sum(values) == said)
+
+
+def _sum(values: list[Any]) -> Any:
+    return sum(value for value in values if isinstance(value, (int, float)))
