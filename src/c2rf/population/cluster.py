@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -56,6 +56,16 @@ seconds; check the address, and that it is running
                 "seconds; start one with: dask worker " + address
             ) from error
         yield
+
+
+def using_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Let Dask use this number of threads where it has no cluster; -1 is one per processor."""
+    if n_jobs is None:
+        return nullcontext()
+    from dask import config
+    from joblib import effective_n_jobs
+
+    return config.set(num_workers=effective_n_jobs(n_jobs))
 
 
 @contextmanager
@@ -116,7 +126,8 @@ def _current_client() -> Any:
         client = Client.current()
     except ValueError:
         return None
-    return None if client.asynchronous else client
+    is_open = client.status == "running" and client.scheduler is not None
+    return client if is_open and not client.asynchronous else None
 
 
 def _is_of_cluster(error: Exception) -> bool:

@@ -1,0 +1,1 @@
+"""What a column of a table holds, and how it becomes numbers."""

@@ -1,0 +1,115 @@
+"""From columns of a table to numbers that a classifier can learn from.
+
+The encoder is scikit-learn's ``ColumnTransformer``: it knows which columns are numbers and which
+are text, so that a saved one can be asked to encode any other file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from c2rf._text import all_of
+from c2rf.columns.kinds import Column, are_numbers, check_size, of_kind
+from c2rf.exceptions import InputError
+from c2rf.files.cells import as_numbers, as_text
+
+
+def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
+    """Return an encoder of such columns that has learned the texts of the labeled rows.
+
+    Missing numbers stay missing. Text of few values becomes a column of 0 and 1 per value, other
+    text its rank in alphabetical order. A text that no labeled row has is 0 in all of these
+    columns, or missing.
+
+    Examples
+    --------
+    >>> labeled = pd.DataFrame({"age": ["41", ""], "town": ["Ulm", "Bonn"]})
+    >>> columns = [Column("age", "numbers", 1, (1, 0), 0), Column("town", "one-hot", 2, (0, 0), 0)]
+    >>> encoder = make_encoder(labeled, columns)
+    >>> encode(encoder, labeled).tolist()
+    [[41.0, 0.0, 1.0], [nan, 1.0, 0.0]]
+    >>> encode(encoder, pd.DataFrame({"age": ["3e1"], "town": ["Aalen"]})).tolist()
+    [[30.0, 0.0, 0.0]]
+    """
+    numbers, few, many = (of_kind(columns, kind) for kind in ("numbers", "one-hot", "ordinal"))
+    unseen_as_missing = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan}
+    encoder = ColumnTransformer(
+        [
+            ("numbers", "passthrough", numbers),
+            ("one-hot", OneHotEncoder(handle_unknown="ignore"), few),
+            ("ordinal", OrdinalEncoder(**unseen_as_missing), many),
+        ],
+        sparse_threshold=0,
+    )
+    return encoder.fit(_typed(labeled, numbers, few + many))
+
+
+def encode(encoder: Any, table: pd.DataFrame) -> NDArray[np.float64]:
+    """Turn a table into numbers as the encoder learned it; it may have other columns too."""
+    numbers, text = _inputs(encoder)
+    missing = [name for name in numbers + text if name not in table]
+    if missing:
+        raise InputError(
+            f"the columns the model learned from must be there; missing: {all_of(missing)}, "
+            f"found: {all_of(list(table))}"
+        )
+    return np.asarray(encoder.transform(_typed(table, numbers, text)), dtype=float)
+
+
+def input_columns(encoder: Any) -> list[str]:
+    """Return the columns that an encoder needs."""
+    numbers, text = _inputs(encoder)
+    return numbers + text
+
+
+def encoded_columns(encoder: Any) -> list[tuple[str, str | None]]:
+    """Return of each number that an encoder makes its column, and the value it stands for, if any.
+
+    Examples
+    --------
+    >>> labeled = pd.DataFrame({"age": ["41", ""], "town": ["Ulm", "Bonn"]})
+    >>> columns = [Column("age", "numbers", 1, (1, 0), 0), Column("town", "one-hot", 2, (0, 0), 0)]
+    >>> encoded_columns(make_encoder(labeled, columns))
+    [('age', None), ('town', 'Bonn'), ('town', 'Ulm')]
+    """
+    found: list[tuple[str, str | None]] = []
+    for name, model, chosen in encoder.transformers_:
+        if name == "one-hot" and len(chosen):
+            for column, values in zip(chosen, model.categories_, strict=True):
+                found += [(column, str(value)) for value in values]
+        else:
+            found += [(column, None) for column in chosen]
+    return found
+
+
+def _inputs(encoder: Any) -> tuple[list[str], list[str]]:
+    columns = {name: list(chosen) for name, _, chosen in encoder.transformers_}
+    return columns["numbers"], columns["one-hot"] + columns["ordinal"]
+
+
+def _typed(table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
+    """Return columns of floats and of text, NaN where there is no value."""
+    columns: dict[str, Any] = {}
+    for name in numbers:
+        columns[name] = as_numbers(table[name])
+        check_size(name, columns[name])
+        if are_numbers(table[name].dtype):
+            continue  # looking at every cell as text takes its time
+        cells = as_text(table[name])
+        odd = np.flatnonzero(columns[name].isna() & cells.notna())
+        if len(odd):
+            raise InputError(
+                f"column {name!r} must hold numbers; found {cells.iloc[odd[0]]!r} in data row "
+                f"{odd[0] + 1}"
+            )
+    for name in text:
+        cells = as_text(table[name])
+        columns[name] = cells.where(cells.notna(), np.nan)
+    return pd.DataFrame(columns, index=table.index)

@@ -1,0 +1,194 @@
+"""What a column holds, found out a part at a time: numbers or text, empty cells, new values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from c2rf._text import for_user
+from c2rf.exceptions import InputError
+from c2rf.files.cells import as_numbers, as_text
+
+FEW_LEVELS = 20
+"""Text with at most this number of different values becomes a column of 0 and 1 for each value."""
+
+Kind = Literal["numbers", "one-hot", "ordinal"]
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
+_LARGEST = float(np.finfo(np.float32).max)  # trees compare single-precision numbers
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is learned from, and what is known about it.
+
+    ``levels`` counts its different values among the labeled; ``missing`` its empty cells, labeled
+    and unlabeled; ``unseen`` the unlabeled rows whose text no labeled row has.
+    """
+
+    name: str
+    kind: Kind
+    levels: int
+    missing: tuple[int, int]
+    unseen: int
+
+
+@dataclass(eq=False)
+class Cells:
+    """What was seen of the cells of a column.
+
+    ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has.
+    """
+
+    missing: int = 0
+    given: int = 0
+    odd: int = 0
+    first_odd: str = ""
+    first_place: str = ""
+    only_commas: bool = True
+    largest: float = 0.0
+    few: set[str] = field(default_factory=set)
+    unseen: int = 0
+
+    def add(self, numbers: pd.Series[float], texts: pd.Series[Any], place: str) -> None:
+        """Look at some more cells; a ``{row}`` in their place is that of the first odd one."""
+        known = texts.notna()
+        self._count(numbers, int(known.sum()))
+        if len(self.few) <= FEW_LEVELS:
+            self.few.update(texts[known].unique()[: FEW_LEVELS + 1])
+        rows = np.flatnonzero(numbers.isna() & known)
+        if not len(rows):
+            return
+        odd = texts.iloc[rows]
+        if not self.odd:
+            self.first_odd = odd.iloc[0]
+            self.first_place = place.replace("{row}", str(rows[0] + 1))
+        self.odd += len(odd)
+        self.only_commas = self.only_commas and all(map(_DECIMAL_COMMA.fullmatch, odd))
+
+    def add_numbers(self, numbers: pd.Series[float]) -> None:
+        """Look at some more cells that are numbers by their type, which is quicker."""
+        self._count(numbers, int(numbers.notna().sum()))
+
+    def merge(self, other: Cells) -> Cells:
+        """Return what was seen of the cells of both, these first."""
+        first = self if self.odd else other
+        return Cells(
+            self.missing + other.missing,
+            self.given + other.given,
+            self.odd + other.odd,
+            first.first_odd,
+            first.first_place,
+            self.only_commas and other.only_commas,
+            max(self.largest, other.largest),
+            self.few | other.few,
+            self.unseen + other.unseen,
+        )
+
+    def _count(self, numbers: pd.Series[float], given: int) -> None:
+        self.given += given
+        self.missing += len(numbers) - given
+        self.largest = max(self.largest, _largest(numbers))
+
+
+class Look:
+    """A look at a column of the labeled rows, and at the same column of unlabeled ones.
+
+    Examples
+    --------
+    >>> look = Look(pd.Series(["Ulm", "Bonn"], name="town"))
+    >>> parts = [look.at(pd.Series(cells)) for cells in (["Ulm", ""], ["Aalen"])]
+    >>> look.column(parts[0].merge(parts[1]))
+    Column(name='town', kind='one-hot', levels=2, missing=(0, 1), unseen=1)
+    """
+
+    def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
+        self.name, self.is_text = str(labeled.name), is_text
+        self._labeled = Cells()
+        numbers, texts = as_numbers(labeled), as_text(labeled)
+        self._labeled.add(numbers, texts, "data row {row} of the labeled file")
+        self._levels = set(texts.dropna())
+        self._n_numbers = len(set(numbers.dropna()))
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether it is a column of numbers, if the unlabeled rows have only such."""
+        return not self.is_text and not self._labeled.odd
+
+    def at(
+        self, part: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
+    ) -> Cells:
+        """Return what is seen of some unlabeled cells."""
+        numbers, cells = as_numbers(part), Cells()
+        if self.takes_numbers and are_numbers(part.dtype):
+            cells.add_numbers(numbers)
+            return cells
+        texts = as_text(part)
+        cells.add(numbers, texts, place)
+        cells.unseen = int((texts.notna() & ~texts.isin(self._levels)).sum())
+        return cells
+
+    def column(self, unlabeled: Cells) -> Column:
+        """Say what the column is, given what was seen of the unlabeled, or refuse it."""
+        missing = (self._labeled.missing, unlabeled.missing)
+        if self.takes_numbers and not unlabeled.odd:
+            for cells in (self._labeled, unlabeled):
+                _check_largest(self.name, cells.largest)
+            return Column(self.name, "numbers", self._n_numbers, missing, 0)
+        if not self.is_text:
+            self._refuse_odd_numbers(unlabeled)
+        kind: Kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
+        return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
+
+    def _refuse_odd_numbers(self, unlabeled: Cells) -> None:
+        """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
+        both = (self._labeled, unlabeled)
+        if len(both[0].few | both[1].few) <= FEW_LEVELS:
+            return
+        odd = both[0] if both[0].odd else both[1]
+        as_text = for_user(f"text=[{self.name!r}]", f"--text {self.name}")
+        instead = f"or take the whole column as text with {as_text}"
+        if all(cells.only_commas for cells in both):
+            raise InputError(
+                f"numbers must have a decimal point and no other sign; found {odd.first_odd!r} in "
+                f"column {self.name!r}. Write 1.5 and 1234, {instead}"
+            )
+        n_odd = both[0].odd + both[1].odd
+        if 2 * n_odd < both[0].given + both[1].given:
+            raise InputError(
+                f"column {self.name!r} holds numbers, but {odd.first_odd!r} in {odd.first_place} "
+                f"({n_odd} such cells in all). Correct or empty them, {instead}"
+            )
+
+
+def are_numbers(kind: Any) -> bool:
+    """Whether all cells of a column of this type are numbers or empty."""
+    return bool(pd.api.types.is_numeric_dtype(kind))
+
+
+def check_size(name: str, numbers: pd.Series[float]) -> None:
+    """Refuse numbers that are too large for a tree."""
+    _check_largest(name, _largest(numbers))
+
+
+def _check_largest(name: str, largest: float) -> None:
+    if np.isinf(largest):
+        raise InputError(f"numbers must be finite; found an infinite one in column {name!r}")
+    if largest > _LARGEST:
+        raise InputError(
+            f"numbers must be at most {_LARGEST:.3g} in size; found {largest:.3g} in "
+            f"column {name!r}"
+        )
+
+
+def _largest(numbers: pd.Series[float]) -> float:
+    return float(np.fmax.reduce(np.abs(numbers.to_numpy()), initial=0.0))
+
+
+def of_kind(columns: Sequence[Column], kind: Kind) -> list[str]:
+    """Return the names of the columns of a kind."""
+    return [column.name for column in columns if column.kind == kind]

@@ -1,0 +1,82 @@
+"""What the cells of a column mean: numbers, text, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from c2rf.exceptions import InputError
+from c2rf.files.numerals import MISSING
+
+_EPOCH, _DAY = np.datetime64(0, "D"), np.timedelta64(1, "D")
+
+
+def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the cells as text, None where there is no value.
+
+    Examples
+    --------
+    >>> as_text(pd.Series(["7", "NA", "x"])).tolist(), as_text(pd.Series([7.0, None])).tolist()
+    (['7', None, 'x'], ['7', None])
+    """
+    values: Any
+    if isinstance(column.dtype, pd.StringDtype):  # what text files are read as
+        values = column.astype(object).where(column.notna() & ~column.isin(MISSING), None)
+    else:
+        values = [_cell(value) for value in column.array.to_numpy(dtype=object, na_value=None)]
+    return pd.Series(values, index=column.index, name=column.name, dtype=object)
+
+
+def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
+    """Return the cells as floats, NaN where there is no value or it is not a number.
+
+    Dates of Parquet files are days since 1970.
+
+    Examples
+    --------
+    >>> as_numbers(pd.Series([" 1e3", "NA", "x"])).tolist()
+    [1000.0, nan, nan]
+    """
+    numbers: Any
+    if is_date(column.dtype):
+        moments: Any = pd.to_datetime(column).dt.tz_localize(None)
+        numbers = (moments.to_numpy(dtype="datetime64[ns]", na_value=pd.NaT) - _EPOCH) / _DAY
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        numbers = pd.to_numeric(as_text(column), errors="coerce").to_numpy(dtype=float)
+    return pd.Series(numbers, index=column.index, name=column.name)
+
+
+def _cell(value: Any) -> str | None:
+    """Return a cell as text; whole floats are written as integers are."""
+    if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value)
+    return None if text in MISSING else text
+
+
+def is_date(kind: Any) -> bool:
+    """Whether the cells of a column of this type are dates."""
+    if isinstance(kind, pd.ArrowDtype):
+        from pyarrow import types
+
+        return bool(types.is_date(kind.pyarrow_dtype) or types.is_timestamp(kind.pyarrow_dtype))
+    return bool(pd.api.types.is_datetime64_any_dtype(kind))
+
+
+def check_kinds(path: Path, schema: Any) -> None:
+    """Refuse columns of a Parquet file whose cells are not single values."""
+    from pyarrow import types
+
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+            raise InputError(
+                f"{path}: columns must hold numbers, text, dates or true and false; "
+                f"found {name!r} of type {kind}: remove it"
+            )

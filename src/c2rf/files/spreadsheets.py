@@ -1,0 +1,120 @@
+"""Workbooks of Excel and OpenDocument: one sheet, its names in the first row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf._text import all_of, for_user, nearest
+from c2rf.exceptions import C2RFError, InputError
+from c2rf.files.dialect import Dialect, ReadAs
+from c2rf.files.numerals import NAMES, find_marks
+from c2rf.files.plain_numbers import PlainNumbers
+from c2rf.files.reading_errors import reading
+from c2rf.files.typed import typed_column
+
+_NAME_OF = {".ods": "OpenDocument"}
+
+
+def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Read a sheet; numbers that are stored as text are read like those of CSV files."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        with reading(path), CalamineWorkbook.from_path(path) as book:
+            name, others = _choose(book, how.sheet, path)
+            sheet = book.get_sheet_by_name(name)
+            rows = sheet.to_python(skip_empty_area=True)
+            merged = sheet.merged_cell_ranges or []
+    except C2RFError:
+        raise
+    except (CalamineError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is not a complete workbook: {error}") from error
+    if not rows:
+        raise InputError(f"{path}: the sheet {name!r} is empty")
+    _check_merged(path, name, merged)
+    frame = _frame(rows, path, name)
+    frame, said = _plain(frame, path, how)
+    kind = _NAME_OF.get(path.suffix.lower(), "Excel")
+    beside = f" (not read: {all_of(others)})" if others else ""
+    return frame, f"{kind}, sheet {name!r}{beside}{said}"
+
+
+def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
+    """Return the sheet to read, and others that hold something and can be seen."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
+    names = [each.name for each in sheets]
+    option = for_user("sheet", "--sheet")
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError(
+                f"{path}: {option}: there is no sheet {wanted!r}; the sheets are {all_of(names)}"
+                f"{nearest(wanted, names)}"
+            )
+        return wanted, []
+    seen = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
+    filled = [name for name in seen if book.get_sheet_by_name(name).to_python(nrows=1)]
+    if not filled:
+        hidden = f"; hidden ones: {all_of(names)}, see {option}" if len(seen) < len(names) else ""
+        raise InputError(f"{path} has no sheet with cells{hidden}")
+    return filled[0], filled[1:]
+
+
+def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
+    """Refuse merged cells: only the first of them has a value."""
+    if merged:
+        (row, column), _ = merged[0]
+        raise InputError(
+            f"{path}: the sheet {sheet!r} has merged cells, the first at {_place(row, column)}; of "
+            "these only the first has a value. Unmerge them and fill each cell"
+        )
+
+
+def _place(row: int, column: int) -> str:
+    """Return the name of a cell.
+
+    Examples
+    --------
+    >>> _place(0, 0), _place(4, 27)
+    ('A1', 'AB5')
+    """
+    letters = ""
+    column += 1
+    while column:
+        column, left = divmod(column - 1, 26)
+        letters = chr(65 + left) + letters
+    return f"{letters}{row + 1}"
+
+
+def _frame(rows: list[list[Any]], path: Path, sheet: str) -> pd.DataFrame:
+    """Return the rows below the names; empty rows and columns around them are left out."""
+    names = ["" if name is None else _as_name(name) for name in rows[0]]
+    below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
+    if not below:
+        raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
+    while len(names) > 1 and not names[-1].strip():
+        if any(row[len(names) - 1] not in ("", None) for row in below):
+            break
+        names.pop()
+    columns = {k: typed_column([row[k] for row in below]) for k in range(len(names))}
+    return pd.DataFrame(columns).set_axis(names, axis="columns")
+
+
+def _as_name(name: Any) -> str:
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
+
+
+def _plain(frame: pd.DataFrame, path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Put numbers that are stored as text into plain form, and say so."""
+    if not frame.columns.is_unique:
+        return frame, ""  # which is refused
+    texts = [str(name) for name in frame if frame[name].dtype == "str" and name not in how.text]
+    marks, decimal = find_marks({n: frame[n].tolist() for n in texts}, how.decimal, path)
+    plain = PlainNumbers(path, Dialect(decimal=decimal, marks=marks))(frame[texts], 1)
+    said = f", decimal {NAMES[decimal]} in text" if decimal == "," else ""
+    return frame.assign(**{name: plain[name] for name in texts}), said

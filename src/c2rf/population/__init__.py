@@ -1,0 +1,43 @@
+"""Rows wherever they are: one interface, and memory, files and Dask behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from c2rf.population.dask import DaskRows, is_dask
+from c2rf.population.files import outside_memory
+from c2rf.population.interface import Chunk, Population
+from c2rf.population.memory import Memory
+from c2rf.population.sample import RowSample, draw_sample
+
+__all__ = ["Chunk", "Memory", "Population", "RowSample", "as_population", "draw_sample"]
+
+
+def as_population(given: Any, name: str = "X_unlabeled") -> Population:
+    """Return whatever a user has as a population.
+
+    Parameters
+    ----------
+    given : object
+        A population; a table in memory; a path or a list of paths; a pyarrow dataset or table; a
+        Polars LazyFrame; a Dask DataFrame or Array; chunks, or a callable that returns them.
+    name : str
+        What the user calls it.
+
+    Examples
+    --------
+    >>> type(as_population([[1.0, 2.0]])).__name__
+    'Memory'
+    """
+    if isinstance(given, Population):
+        return given
+    if is_dask(given):
+        return DaskRows(given)
+    found = outside_memory(given, name)
+    if found is not None:
+        return found
+    if not hasattr(given, "shape"):
+        import numpy as np
+
+        given = np.asarray(given)
+    return Memory(given, name)
