@@ -13,30 +13,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from c2rf.distributed import Partitions, as_population
-from c2rf.ensemble import make_ensemble
-from c2rf.estimators.checked import checked_chunks
-from c2rf.estimators.data import check_data, check_labels, naming_missing, positive_index
-from c2rf.estimators.partitioned import count_partitions, for_workers
-from c2rf.estimators.streamed import InChunks, PatternLabels, Stream
-from c2rf.exceptions import InputError
-from c2rf.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, takes_missing
-from c2rf.problem import Floats, Solution, check_box, check_offset, check_total, scores
-from c2rf.progress import told
-from c2rf.solve import solve
-from c2rf.sources import Source
-from c2rf.votes import PatternTable, unpack
+from c2rf._sklearn_models import takes_missing
+from c2rf._typing import Floats
+from c2rf._validation import check_data, check_labels, naming_missing, positive_index
+from c2rf.core.problem import Solution, check_box, check_offset, scores
+from c2rf.core.votes import PatternTable, unpack
+from c2rf.ensembles.ensemble import make_ensemble
+from c2rf.ensembles.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS
+from c2rf.estimators.one_total import OneTotal, has_total
+from c2rf.estimators.pattern_rows import CountPatterns, FindPattern, PatternRows, Voter
+from c2rf.estimators.rows import CheckedRows, PopulationLabels, without_rows
+from c2rf.population import Memory
+from c2rf.progress import showing_progress, solver_progress
+from c2rf.solver.solve import solve
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _JUST_POSITIVE = float(np.finfo(float).tiny)
 
 
-class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
+class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
     """Cardinality-constrained random forest: a weighted vote that meets a known total.
 
-    Trees are fitted to the labeled points. Their weights are chosen such that the weighted vote
-    makes as nearly as possible the known number of unlabeled points positive, and it is proven
-    how near any weights could come. Without a total it is the majority vote of the trees.
+    Trees are fitted to the labeled rows. Their weights are chosen such that the weighted vote
+    makes as nearly as possible the known number of unlabeled rows positive, and it is proven how
+    near any weights could come. Without a total it is the majority vote of the trees.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
 
         - None: decision trees of depth 2, made as copies of a classifier are;
         - a classifier: ``n_estimators`` copies, each fitted to ``max_samples`` of the labeled
-          points drawn without replacement;
+          rows drawn without replacement;
         - an ensemble (``RandomForestClassifier``, ``ExtraTreesClassifier``,
           ``BaggingClassifier``, ``AdaBoostClassifier``, ``VotingClassifier``): its members;
         - a fitted ensemble in :class:`sklearn.frozen.FrozenEstimator`: its members as they are;
@@ -56,7 +56,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
     n_estimators : int, default=20
         Number of copies of a classifier. With an ensemble or a list it must stay at its default.
     max_samples : float or int, default=0.2
-        The part (float) or the number (int) of labeled points each copy is fitted to. With an
+        The part (float) or the number (int) of labeled rows each copy is fitted to. With an
         ensemble or a list it must stay at its default.
     lower, upper : float, default=1.0, 100.0
         Bounds of the weights, 0 < lower <= upper.
@@ -68,7 +68,9 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         Source of the seeds of all members that have none of their own, and of the search.
     pos_label : label or None, default=None
         The class that ``n_positive`` counts. None means the greater one of numbers or bools; of
-        other labels it must be given where a total is.
+        other labels it must be given where ``n_positive`` is.
+    verbose : bool, default=False
+        Whether to print on standard error what is being done.
 
     Attributes
     ----------
@@ -83,13 +85,13 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
     offset_ : float
         The shift of the weighted vote for ``pos_label_``; zero without ``offset``.
     solution_ : Solution or None
-        What was found and proven, a label of ±1 per unlabeled point (of a population in chunks,
-        per pattern in ``patterns_``); None without a total.
+        What was found and proven, a label of ±1 per unlabeled row (of a population outside of
+        memory, per pattern in ``patterns_``); None without a total.
     transduction_ : ndarray of shape (n_unlabeled,)
-        The class of each unlabeled point, in their order. Only with a total. A population in
-        chunks is read for it when it is first asked for.
+        The class of each unlabeled row, in their order. Only with a total. Of a Dask collection
+        it is a lazy one that is aligned with it.
     patterns_ : PatternTable
-        The distinct rows of votes of a population in chunks, with their counts.
+        The distinct rows of votes of a population outside of memory, with their counts.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
@@ -140,6 +142,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "pos_label": "no_validation",
+        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -158,6 +161,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         pos_label: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -172,31 +176,36 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label
+        self.verbose = verbose
 
     def fit(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         X_unlabeled: Any = None,
         n_positive: int | float | None = None,
+        totals: Any = None,
     ) -> Self:
-        """Fit the members to the labeled points, and weigh them to meet the total.
+        """Fit the members to the labeled rows, and weigh them to meet the total.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_labeled, n_features)
-            The labeled points.
+            The labeled rows.
         y : array-like of shape (n_labeled,)
             Their labels, of two classes.
-        X_unlabeled : array-like, data frame, or source of chunks, optional
-            The points to label, with the columns of X. A population too large for memory is given
-            in chunks and read twice, to count and to label: as a path or a list of paths (files or
-            folders of Parquet or CSV), a pyarrow dataset, a Polars LazyFrame, a list or another
-            re-iterable of arrays or frames, or a callable that returns a fresh iterator of them.
-            Of files, datasets and lazy frames only the columns of X are read.
+        X_unlabeled : array-like, data frame, or population outside of memory, optional
+            The rows to label, with the columns of X. A population too large for memory is read
+            twice, to count and to label: a path or a list of paths (files or folders of Parquet or
+            CSV), a pyarrow dataset, a Polars LazyFrame, a Dask DataFrame or Array, a list or
+            another re-iterable of arrays or frames, or a callable that returns a fresh iterator of
+            them. Of files, datasets and lazy frames only the columns of X are read.
         n_positive : int or float, optional
             How many of them are positive: a count (an integer) or a rate (a float in [0, 1]).
-            With ``X_unlabeled``, and only then.
+        totals : mapping or series of class to total, optional
+            The same with the name of the class, ``{"yes": 1234}``, instead of ``n_positive``. Both
+            classes may be named if they add up.
 
         Returns
         -------
@@ -207,18 +216,31 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         check_box(self.lower, self.upper)
         if self.offset is not None:
             check_offset(self.offset)
-        has_total = _has_total(X_unlabeled, n_positive)
+        with_total = has_total(X_unlabeled, n_positive, totals)
         y = check_labels(self, y)
         X = check_data(self, X, reset=True)
         check_consistent_length(X, y)
         self.classes_ = np.unique(y)
-        positive = positive_index(self.pos_label, self.classes_, has_total=has_total)
+        total = OneTotal.of(n_positive, totals, self.classes_)
+        named = self.pos_label if self.pos_label is not None else total.label
+        positive = positive_index(named, self.classes_, has_total=with_total)
         self.pos_label_ = self.classes_[positive]
-        source = as_population(X_unlabeled) if has_total else None
-        if has_total and source is None:
-            X_unlabeled = check_data(self, X_unlabeled, name="X_unlabeled")
-            check_total(n_positive, X_unlabeled.shape[0])
         random_state = check_random_state(self.random_state)
+        with showing_progress(self.verbose):
+            rows = None
+            if with_total:
+                rows = CheckedRows.of(self, X_unlabeled)
+                if rows.population.n_rows is not None:
+                    total.count(self.pos_label_, self.classes_, rows.population.n_rows)
+            self._fit_members(X, y, positive, random_state)
+            self._forget_total()
+            if rows is not None:
+                self._meet_total(rows, total, random_state.randint(_MOST_SEEDS))
+        return self
+
+    def _fit_members(
+        self, X: Any, y: NDArray[Any], positive: int, random_state: np.random.RandomState
+    ) -> None:
         with naming_missing(self, X, "X"):
             self._ensemble = make_ensemble(
                 self.estimator,
@@ -232,26 +254,18 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
                 random_state=random_state,
             )
         self.estimators_ = self._ensemble.members
-        self._forget_total()
-        if has_total:
-            seed = random_state.randint(_MOST_SEEDS)
-            if source is None:
-                self._meet_total(X_unlabeled, n_positive, seed)
-            else:
-                self._meet_streamed_total(source, n_positive, seed)
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each point by the weighted vote.
+        """Return the class of each row by the weighted vote.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_points, n_features)
-            Any points, with the columns of the labeled ones.
+        X : array-like or data frame of shape (n_rows, n_features)
+            Any rows, with the columns of the labeled ones.
 
         Returns
         -------
-        ndarray of shape (n_points,)
+        ndarray of shape (n_rows,)
             Classes.
         """
         says_second = self.decision_function(X) > 0
@@ -262,12 +276,12 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_points, n_features)
-            Any points, with the columns of the labeled ones.
+        X : array-like or data frame of shape (n_rows, n_features)
+            Any rows, with the columns of the labeled ones.
 
         Returns
         -------
-        ndarray of shape (n_points,)
+        ndarray of shape (n_rows,)
             Sums of weights, with the sign of the class.
         """
         return self._toward_second(scores(self.votes(X), self.weights_) + self.offset_)
@@ -277,16 +291,17 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_points, n_features)
-            Any points, with the columns of the labeled ones.
+        X : array-like or data frame of shape (n_rows, n_features)
+            Any rows, with the columns of the labeled ones.
 
         Returns
         -------
-        ndarray of int8, shape (n_points, n_members)
+        ndarray of int8, shape (n_rows, n_members)
             What :func:`c2rf.solve` and :func:`c2rf.verify` want.
         """
         check_is_fitted(self)
-        return unpack(self._words(check_data(self, X), "X"), len(self.estimators_))
+        voter = Voter(self._ensemble, self, self.n_jobs)
+        return unpack(voter.words(check_data(self, X), "X"), len(self.estimators_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -294,48 +309,30 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
 
-    def _words(self, X: Any, name: str) -> NDArray[np.uint64]:
-        """Return the packed votes on checked data."""
-        with naming_missing(self, X, name):
-            return self._ensemble.words(X, self.n_jobs)
-
-    def _count_patterns(self, X: Any, name: str, *, inverse: bool = False) -> PatternTable:
-        """Return the patterns of checked data, to be merged with those of other chunks."""
-        words = self._words(X, name)
-        return PatternTable.from_words(words, len(self.estimators_), inverse=inverse)
-
-    def _meet_total(self, X_unlabeled: Any, n_positive: Any, seed: int) -> None:
-        """Choose weights for the total, and label the unlabeled points by them."""
-        table = self._count_patterns(X_unlabeled, "X_unlabeled", inverse=True)
+    def _meet_total(self, rows: CheckedRows, total: OneTotal, seed: int) -> None:
+        """Choose weights for the total, and label the unlabeled rows by them."""
+        # Where work is done elsewhere, it leaves the other cores to other chunks.
+        voter = Voter(self._ensemble, rows.checker, 1 if rows.is_elsewhere else self.n_jobs)
+        in_memory = isinstance(rows.population, Memory)
+        table = rows.reduce(CountPatterns(voter, in_memory), PatternTable.merged)
+        n_positive = total.count(self.pos_label_, self.classes_, table.n_points)
         solution = self._solve(table, n_positive, seed)
-        labels = solution.labels[table.inverse]
-        self.solution_: Solution | None = replace(solution, labels=labels)
-        self.transduction_ = self._as_classes(labels > 0)
-
-    def _meet_streamed_total(self, source: Source, n_positive: Any, seed: int) -> None:
-        """Choose weights for the total of a population that is read chunk by chunk."""
-        voter = self
-        if isinstance(source, Partitions):
-            table, source = count_partitions(self, source)
-            voter = for_workers(self)
+        labels = self._as_classes(solution.labels > 0)
+        codes = table.inverse
+        if codes is None:
+            self.patterns_ = table
+            codes = rows.map(FindPattern(voter, table), np.zeros(1, dtype=np.int32))
         else:
-            chunks = checked_chunks(self, source)
-            table = PatternTable.merged(self._count_patterns(c.data, c.name) for c in chunks)
-        solution = self._solve(table, n_positive, seed)
-        self.solution_, self.patterns_ = solution, table
+            solution = replace(solution, labels=solution.labels[codes])
+        self.solution_: Solution | None = solution
         score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
-        known = PatternLabels(table, self._as_classes(solution.labels > 0), score)
-        self._stream = Stream(
-            source,
-            table.n_points,
-            lambda chunk: known.look_up(voter._words(chunk.data, chunk.name), chunk.name),
-        )
+        self._rows = PatternRows(without_rows(rows.population), codes, labels, score)
 
-    def _solve(self, table: PatternTable, n_positive: Any, seed: int) -> Solution:
+    def _solve(self, table: PatternTable, n_positive: int, seed: int) -> Solution:
         """Choose weights for the total, and keep them."""
         solution = solve(
             table,
-            check_total(n_positive, table.n_points),
+            n_positive,
             self.lower,
             self.upper,
             method=self.method,
@@ -344,7 +341,7 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
             prefer=self.prefer,
             time_limit=self.time_limit,
             random_state=seed,
-            progress=told(),
+            progress=solver_progress(),
         )
         self.weights_, self.offset_ = solution.weights, float(solution.offset)
         return solution
@@ -364,19 +361,5 @@ class C2RFClassifier(InChunks, ClassifierMixin, BaseEstimator):
         """Give every member the same weight, and know of no population."""
         self.solution_ = None
         self.weights_, self.offset_ = np.ones(len(self.estimators_)), 0.0
-        for name in ("transduction_", "patterns_", "_stream"):
+        for name in ("patterns_", "_rows"):
             self.__dict__.pop(name, None)
-
-
-def _has_total(X_unlabeled: Any, n_positive: Any) -> bool:
-    """Say whether there is a total to meet, and refuse half of what it takes."""
-    if X_unlabeled is None and n_positive is not None:
-        raise InputError(
-            "n_positive was given without X_unlabeled, the points it counts; give both or neither"
-        )
-    if X_unlabeled is not None and n_positive is None:
-        raise InputError(
-            "X_unlabeled was given without n_positive, how many of its points are positive; give "
-            "both or neither"
-        )
-    return X_unlabeled is not None

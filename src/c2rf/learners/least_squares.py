@@ -10,7 +10,6 @@ they do, the less certain ones further.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -18,32 +17,37 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.metrics.pairwise import rbf_kernel
 
-from c2rf.problem import Floats
+from c2rf._typing import Floats
 
-_CHUNK_ROWS = 10_000
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
 _SMALLEST_EIGENVALUE = 1e-6
 
 
 def calibrated_means(
-    features: Floats, codes: NDArray[np.intp], rates: Floats, population_mean: Floats
+    features: Floats,
+    codes: NDArray[np.intp],
+    rates: Floats,
+    population_mean: Floats,
+    weight: Floats | None = None,
 ) -> Floats:
     """Return the mean of each class, moved such that together they have the population's mean.
 
     Parameters
     ----------
     features : ndarray of shape (n_labeled, n_features)
-        Of the labeled points, some in every class.
+        Of the labeled rows, some in every class.
     codes : ndarray of shape (n_labeled,)
         Numbers of their classes.
     rates : ndarray of shape (n_classes,)
         The known rates of the classes in the population.
     population_mean : ndarray of shape (n_features,)
-        Mean over all points of the population.
+        Mean over all rows of the population.
+    weight : ndarray of shape (n_labeled,), optional
+        How much each labeled row counts.
 
     Notes
     -----
-    With n_k labeled points of class k, the variance of their mean goes with 1 / n_k. The means m
+    With n_k labeled rows of class k, the variance of their mean goes with 1 / n_k. The means m
     that minimize the sum of n_k |m_k - mean_k|² subject to sum of rate_k m_k = population mean.
 
     Examples
@@ -53,8 +57,12 @@ def calibrated_means(
     >>> calibrated_means(features, codes, np.array([0.5, 0.5]), np.array([0.9])).ravel().tolist()
     [0.2, 1.6]
     """
-    counts = np.bincount(codes, minlength=len(rates))
-    means = np.stack([features[codes == k].mean(axis=0) for k in range(len(rates))])
+    weight = np.ones(len(codes)) if weight is None else weight
+    counts = np.bincount(codes, weights=weight, minlength=len(rates))
+    sums = np.zeros((len(rates), features.shape[1]))
+    for k in range(len(rates)):
+        sums[k] = weight[codes == k] @ features[codes == k]
+    means = sums / counts[:, None]
     gap = population_mean - rates @ means
     share = (rates / counts) / (rates**2 / counts).sum()
     return means + share[:, None] * gap
@@ -96,64 +104,55 @@ class Moments:
 
     Parameters
     ----------
-    space : LinearSpace or KernelSpace
-        Makes the features.
-    population : ndarray of shape (n_points, n_columns)
-        Points of the population.
+    features : ndarray of shape (n_rows, n_features)
+        Of rows of the population.
     """
 
-    def __init__(self, space: LinearSpace | KernelSpace, population: Floats) -> None:
-        features = space.features(population)
-        self.space = space
+    def __init__(self, features: Floats) -> None:
         self.mean = features.mean(axis=0)
         values, self.vectors = eigh(features.T @ features / len(features))
         self.values = np.maximum(values, 0.0)
 
 
-class CalibratedLeastSquares:
+class LeastSquares:
     """A classifier by ridge regression on the indicators of the classes.
 
     Parameters
     ----------
     moments : Moments
         Of the population.
-    rates : ndarray of shape (n_classes,)
-        The known rates of the classes in the population.
     ridge : float
         What is added to the second moments.
 
     Examples
     --------
-    >>> X = np.linspace(-1, 1, 21)[:, None]
-    >>> moments = Moments(LinearSpace(), X)
-    >>> model = CalibratedLeastSquares(moments, np.array([0.5, 0.5]), ridge=0.1)
-    >>> scores = model.fit(X[[3, 12]], np.array([0, 1])).decision_function(X[[0, 20]])
-    >>> scores.argmax(axis=1).tolist()
-    [0, 1]
+    >>> features = LinearSpace().features(np.linspace(-1, 1, 21)[:, None])
+    >>> model = LeastSquares(Moments(features), ridge=0.1)
+    >>> rates = np.array([0.5, 0.5])
+    >>> model.fit(features[[3, 12]], np.array([0, 1]), rates).scores(features[[0, 20]]).round(2)
+    array([[ 0.48, -0.48],
+           [-0.48,  0.48]])
     """
 
-    def __init__(self, moments: Moments, rates: Floats, ridge: float) -> None:
-        self.moments, self.rates, self.ridge = moments, rates, ridge
+    def __init__(self, moments: Moments, ridge: float) -> None:
+        self.moments, self.ridge = moments, ridge
 
-    def fit(self, X: Floats, codes: NDArray[np.intp]) -> Self:
-        """Fit to labeled points, some in every class."""
+    def fit(
+        self,
+        features: Floats,
+        codes: NDArray[np.intp],
+        rates: Floats,
+        weight: Floats | None = None,
+    ) -> Self:
+        """Fit to labeled rows, some in every class, in a population of known rates."""
         known = self.moments
-        means = calibrated_means(known.space.features(X), codes, self.rates, known.mean)
+        means = calibrated_means(features, codes, rates, known.mean, weight)
         # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
-        targets = known.vectors.T @ (self.rates[:, None] * means).T
+        targets = known.vectors.T @ (rates[:, None] * means).T
         self.coef_ = known.vectors @ (targets / (known.values + self.ridge)[:, None])
         return self
 
-    def decision_function(self, X: Floats) -> Floats:
+    def scores(self, features: Floats) -> Floats:
         """Return the fitted indicators, less their mean over the classes."""
-        scores = np.vstack(
-            [self.moments.space.features(part) @ self.coef_ for part in _chunks(X)]
-            or [np.zeros((0, len(self.rates)))]
-        )
+        scores = features @ self.coef_
         return scores - scores.mean(axis=1, keepdims=True)
-
-
-def _chunks(X: Floats) -> Iterator[Floats]:
-    """Yield so many rows at a time that their features fit in memory."""
-    for start in range(0, len(X), _CHUNK_ROWS):
-        yield X[start : start + _CHUNK_ROWS]

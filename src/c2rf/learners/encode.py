@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf.problem import Floats
+from c2rf._typing import Floats
 
 MOST_LEVELS = 12
-"""A column of at most so many distinct values is a category: every value gets a column."""
+"""A column of at most this number of distinct values is a category: every value gets a column."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from c2rf.problem import Floats
+from c2rf.core.problem import Floats
 
 _ACCURACY = 1e-10
 _MOST_STEPS = 500

@@ -1,0 +1,1 @@
+"""Ensembles as members that vote."""

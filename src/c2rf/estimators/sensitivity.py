@@ -1,0 +1,151 @@
+"""Which labels hang on a total: labels again, with the totals of one class off by some share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf._typing import Codes, Floats
+from c2rf.assignment import assign
+from c2rf.estimators.class_rows import logarithms
+from c2rf.estimators.meeting import Meeting
+from c2rf.estimators.rows import PopulationLabels
+from c2rf.exceptions import InputError
+from c2rf.totals import Bounds, MarginBounds
+from c2rf.totals.feasible import Figures
+from c2rf.totals.reconcile import rounded
+from c2rf.totals.system import System
+
+
+class PopulationSensitivity(PopulationLabels):
+    """Adds to a classifier which labels of its population hang on which totals."""
+
+    classes_: NDArray[Any]
+
+    def sensitivity(self, share: float | None = None) -> pd.DataFrame:
+        """Return which labels stay and which change if the totals of a class are off.
+
+        The unlabeled rows are labeled again with all totals of one class higher, and lower, by a
+        share; in every group the other classes make room in proportion.
+
+        Parameters
+        ----------
+        share : float, optional
+            From above 0 to 1, as 0.05 for five percent. By default the standard errors of the
+            estimates among the totals.
+
+        Returns
+        -------
+        DataFrame
+            A row per unlabeled row: ``firm``, whether its label is the same in all cases, and
+            ``hangs_on``, the classes on whose totals it depends, separated by commas.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from c2rf import KnownTotalsClassifier
+        >>> from c2rf.datasets import make_twonorm
+        >>> X, y = make_twonorm(400, random_state=0)
+        >>> classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        >>> _ = classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 150})
+        >>> int(classifier.sensitivity(0.1)["firm"].sum())
+        270
+        """
+        rows = self._known_rows("sensitivity")
+        shares = shares_off(share, rows.meeting.bounds.errors, len(self.classes_))
+        logs = logarithms(rows.scores, rows.floor)
+        return sensitivity_table(rows.meeting, logs, rows.codes, self.classes_, shares)
+
+
+def sensitivity_table(
+    meeting: Meeting, logs: Floats, labels: Codes, classes: NDArray[Any], shares: Floats
+) -> pd.DataFrame:
+    """Return for each row whether it keeps its label whatever class is off.
+
+    Parameters
+    ----------
+    meeting : Meeting
+        The totals that were met.
+    logs : ndarray of shape (n_rows, n_classes)
+        Logarithms of probabilities.
+    labels : ndarray of int, shape (n_rows,)
+        The class of each row.
+    classes : ndarray
+        The classes.
+    shares : ndarray of shape (n_classes,)
+        By which share the totals of each class may be off; 0 for not at all.
+
+    Returns
+    -------
+    DataFrame
+        ``firm``, and ``hangs_on``: the classes whose total decides, separated by commas.
+    """
+    hangs = np.zeros((len(labels), len(classes)), dtype=bool)
+    counts = _counts(meeting, labels, len(classes))
+    for k in np.flatnonzero(shares > 0):
+        for factor in (1 - shares[k], 1 + shares[k]):
+            bounds = shifted_bounds(meeting, counts, int(k), float(factor))
+            found = assign(logs, bounds, meeting.groups.codes, meeting.seed, meeting.weights)
+            hangs[:, k] |= found.labels != labels
+    kinds, place = np.unique(hangs, axis=0, return_inverse=True)
+    names = [", ".join(str(name) for name in classes[kind]) for kind in kinds]
+    on = np.array(names, dtype=object)[place.ravel()]
+    return pd.DataFrame({"firm": ~hangs.any(axis=1), "hangs_on": on})
+
+
+def shares_off(share: Any, errors: Floats | None, n_classes: int) -> Floats:
+    """Return by which share the totals of each class may be off: one for all, or their errors."""
+    if share is None and errors is not None:
+        return np.minimum(errors, 1.0)
+    if share is None:
+        raise InputError("sensitivity needs a share, such as 0.05: no total has a standard error")
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
+        raise InputError(
+            f"sensitivity needs a share above 0 and up to 1, such as 0.05; found {share!r}"
+        )
+    return np.full(n_classes, float(share))
+
+
+def shifted_bounds(meeting: Meeting, counts: Floats, k: int, factor: float) -> Bounds:
+    """Return bounds with all totals of a class multiplied; in each group the others make room."""
+    bounds, sizes = meeting.bounds, counts.sum(axis=1, keepdims=True)
+    own = np.minimum(counts[:, [k]] * factor, sizes)
+    rest = sizes - counts[:, [k]]
+    # Where a group is all of the class, the others share what it gives up alike.
+    alike = np.full(counts.shape, 1 / (counts.shape[1] - 1))
+    moved = np.where(rest > 0, counts / np.where(rest > 0, rest, 1), alike) * (sizes - own)
+    moved[:, [k]] = own
+    if meeting.weights is None:
+        system = System.of(bounds)
+        aim = system.matrix @ moved.ravel()
+        figures = Figures(system.matrix, aim, aim, np.asarray(bounds.group_sizes, dtype=float))
+        moved = rounded(figures, aim, np.zeros(len(aim), dtype=bool)).counts
+    return _points(bounds, moved.astype(np.asarray(bounds.lower).dtype))
+
+
+def _points(bounds: Bounds, counts: NDArray[Any]) -> Bounds:
+    """Return the same totals with what a table of counts adds up to; what is free stays so."""
+    made = []
+    for part in bounds.parts():
+        most = part.counted(bounds.group_sizes[:, None])
+        known = (part.lower > 0) | (part.upper < most)
+        found = part.counted(counts)
+        lower, upper = np.where(known, found, part.lower), np.where(known, found, part.upper)
+        made.append(MarginBounds(part.columns, part.names, part.cells, lower, upper))
+    overall, groups, *margins = made
+    return replace(
+        bounds, lower=overall.lower[0], upper=overall.upper[0], group_lower=groups.lower,
+        group_upper=groups.upper, margins=tuple(margins),
+    )  # fmt: skip
+
+
+def _counts(meeting: Meeting, labels: Codes, n_classes: int) -> Floats:
+    cells = np.asarray(meeting.groups.codes) * n_classes + labels
+    n_cells = len(meeting.groups.names) * n_classes
+    found = np.bincount(cells, meeting.weights, minlength=n_cells)
+    return found.reshape(-1, n_classes).astype(float)

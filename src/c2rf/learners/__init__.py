@@ -1,0 +1,1 @@
+"""Classifiers that rank rows, and their calibration."""

@@ -1,0 +1,49 @@
+"""Threads of our own: as many as the user wants, and none that a library starts beside them.
+
+Small problems are solved many at a time. A library that takes all cores for each of them makes all
+of them wait for each other, so inside of :func:`owned_threads` it gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+
+@contextmanager
+def owned_threads() -> Iterator[None]:
+    """Keep libraries (BLAS, OpenMP) to one thread each while the block runs."""
+    with threadpool_limits(limits=1):
+        yield
+
+
+def in_threads(
+    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
+) -> list[Any]:
+    """Return the results of calls, in their order.
+
+    Parameters
+    ----------
+    function : callable
+        What is called; it should let go of the interpreter for most of its time.
+    calls : sequence of tuple
+        The arguments of each call.
+    n_jobs : int or None
+        Number of threads as scikit-learn counts them: None is one unless a surrounding
+        ``joblib.parallel_config`` says otherwise, -1 is one per core.
+
+    Examples
+    --------
+    >>> in_threads(max, [(1, 2), (4, 3)], n_jobs=2)
+    [2, 4]
+    """
+    n_threads = min(effective_n_jobs(n_jobs), len(calls))
+    if n_threads <= 1:
+        return [function(*arguments) for arguments in calls]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(lambda arguments: function(*arguments), calls))

@@ -1,0 +1,195 @@
+"""Forests of extremely randomized trees: compiled where Numba is there, scikit-learn's where not.
+
+The two grow the same kind of trees, with other random numbers, and label equally well. Every tree
+has a seed of its own: who grows it, and in how many threads, changes nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import ExtraTreeRegressor
+
+from c2rf._typing import Floats, Singles
+from c2rf.learners.threads import in_threads
+
+WITHOUT_NUMBA = (
+    "Numba cannot be used ({reason}): trees are grown by scikit-learn, which labels as well and "
+    "takes longer"
+)
+_ROWS_PER_CALL = 1 << 13  # enough to be worth a thread
+_MOST_SEED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown.
+
+    Parameters
+    ----------
+    n_trees : int
+        Number of trees.
+    n_tried : int
+        Columns that are tried at a node.
+    least : int
+        Least number of rows in a leaf.
+    """
+
+    n_trees: int
+    n_tried: int
+    least: int = 1
+
+
+@cache
+def kernel() -> ModuleType | None:
+    """Return the compiled functions, None (and say so once) where they cannot be had."""
+    try:
+        from c2rf.learners import tree_kernel
+    except ImportError as error:
+        warnings.warn(WITHOUT_NUMBA.format(reason=error), RuntimeWarning, stacklevel=2)
+        return None
+    return tree_kernel
+
+
+class CompiledForest:
+    """Trees in flat arrays.
+
+    Parameters
+    ----------
+    nodes, values, shape : ndarray
+        As in :func:`c2rf.learners.tree_kernel.grow`.
+    """
+
+    def __init__(self, nodes: Any, values: Any, shape: Any) -> None:
+        self.nodes, self.values, self.shape = nodes, values, shape
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.shape)
+
+    def some(self, trees: slice) -> CompiledForest:
+        """Return the forest of some neighbouring trees."""
+        ends = np.concatenate([[0], np.cumsum(self.shape[:, 0])])
+        first, last, _ = trees.indices(self.n_trees)
+        part = slice(ends[first], ends[last])
+        return CompiledForest(self.nodes[part], self.values[part], self.shape[trees])
+
+    def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
+        """Return the mean over the trees of what they say of rows."""
+        found = kernel()
+        assert found is not None  # a forest that was grown elsewhere needs what it was grown by
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        starts = range(0, max(len(X), 1), _ROWS_PER_CALL)
+        calls = [
+            (X[start : start + _ROWS_PER_CALL], self.nodes, self.values, self.shape)
+            for start in starts
+        ]
+        return np.concatenate(in_threads(found.ask, calls, n_jobs)) / self.n_trees
+
+
+class PlainForest:
+    """Trees of scikit-learn.
+
+    Parameters
+    ----------
+    trees : list of fitted ExtraTreeRegressor
+        The trees.
+    """
+
+    def __init__(self, trees: Sequence[Any]) -> None:
+        self.trees = list(trees)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.trees)
+
+    def some(self, trees: slice) -> PlainForest:
+        """Return the forest of some neighbouring trees."""
+        return PlainForest(self.trees[trees])
+
+    def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
+        """Return the mean over the trees of what they say of rows."""
+        calls = [(tree, X) for tree in self.trees]
+        return np.mean(in_threads(_predict, calls, n_jobs), axis=0)
+
+
+Forest = CompiledForest | PlainForest
+
+
+def grow_forest(
+    X: Singles,
+    targets: Floats,
+    growth: Growth,
+    seed: int,
+    weight: Floats | None = None,
+    bags: NDArray[np.int32] | None = None,
+    n_jobs: int | None = None,
+) -> Forest:
+    """Grow trees that predict one or more numbers.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_rows, n_columns)
+        Finite numbers.
+    targets : ndarray of shape (n_rows, n_targets)
+        What is learned; the indicators of classes for their probabilities.
+    growth : Growth
+        How.
+    seed : int
+        Source of the seeds of all trees.
+    weight : ndarray of shape (n_rows,), optional
+        How much each row counts.
+    bags : ndarray of int, shape (n_trees, n_drawn), optional
+        The rows of each tree; all by default.
+    n_jobs : int or None
+        Number of threads.
+
+    Examples
+    --------
+    >>> X = np.arange(8, dtype=np.float32)[:, None]
+    >>> forest = grow_forest(X, np.eye(2)[[0, 0, 0, 0, 1, 1, 1, 1]], Growth(20, 1), seed=0)
+    >>> forest.means(np.array([[0.0], [7.0]], dtype=np.float32)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    n_trees = growth.n_trees
+    seeds = np.random.SeedSequence(seed).generate_state(n_trees, np.uint64)
+    weight = np.ones(len(X)) if weight is None else np.ascontiguousarray(weight, dtype=float)
+    if bags is None:
+        bags = np.tile(np.arange(len(X), dtype=np.int32), (n_trees, 1))
+    X = np.asfortranarray(X, dtype=np.float32)
+    targets = np.ascontiguousarray(targets, dtype=float)
+    found = kernel()
+    if found is None:
+        plain: list[Any] = [
+            (X[bag], targets[bag], weight[bag], growth, int(seeds[t] % _MOST_SEED))
+            for t, bag in enumerate(bags)
+        ]
+        return PlainForest(in_threads(_grow_plain, plain, n_jobs))
+    parts = np.array_split(np.arange(n_trees), min(n_trees, 8))
+    calls = [
+        (X, targets, weight, bags[part], growth.n_tried, growth.least, seeds[part])
+        for part in parts
+    ]
+    grown = in_threads(found.grow, calls, n_jobs)
+    return CompiledForest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
+
+
+def _grow_plain(X: Any, targets: Floats, weight: Floats, growth: Growth, seed: int) -> Any:
+    tree = ExtraTreeRegressor(
+        max_features=growth.n_tried, min_samples_leaf=growth.least, random_state=seed
+    )
+    return tree.fit(X, targets, sample_weight=weight)
+
+
+def _predict(tree: Any, X: Any) -> Floats:
+    said = tree.predict(X)
+    return said[:, None] if said.ndim == 1 else said
