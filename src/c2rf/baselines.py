@@ -2,7 +2,7 @@
 
 From votes or scores: :func:`majority_vote`, :func:`top_lambda`. From labeled data and any
 classifier with ``predict_proba``: :func:`top_probabilities`, :func:`prior_corrected`,
-:func:`self_training`. None of them sees a true label of an unlabeled point.
+:func:`self_training`. None of them sees a true label of an unlabeled row.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from c2rf.estimators.data import check_labels, positive_index
+from c2rf._typing import Floats
+from c2rf._validation import check_labels, positive_index
+from c2rf.core.problem import check_total
 from c2rf.exceptions import InputError
-from c2rf.problem import Floats, check_total
 
 N_TREES = 200
 """Extra trees of the classifier that is used where none is given."""
@@ -48,7 +49,7 @@ def majority_vote(votes: ArrayLike) -> NDArray[np.int8]:
 def top_lambda(
     scores: ArrayLike, n_positive: int | float, *, random_state: int | None = None
 ) -> NDArray[np.int8]:
-    """Make the known number of points positive: those with the highest scores.
+    """Make the known number of rows positive: those with the highest scores.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def top_lambda(
     n_positive : int or float
         The known number of positives (an integer), or their rate (a float in [0, 1]).
     random_state : int or None
-        Decides among points with equal scores at the cut, whose order in the data may know the
+        Decides among rows with equal scores at the cut, whose order in the data may know the
         classes.
 
     Returns
@@ -73,7 +74,7 @@ def top_lambda(
     ranked = np.asarray(scores)
     if ranked.ndim != 1 or np.isnan(ranked).any():
         raise InputError(
-            "scores must be a number per point, none of them NaN; "
+            "scores must be a number per row, none of them NaN; "
             f"found shape {ranked.shape} with {np.isnan(ranked).sum()} NaN"
         )
     total = check_total(n_positive, len(ranked))
@@ -131,16 +132,16 @@ def top_probabilities(
     pos_label: Any = None,
     random_state: int | None = None,
 ) -> NDArray[Any]:
-    """Make the known number of points positive: those with the highest probabilities.
+    """Make the known number of rows positive: those with the highest probabilities.
 
     Parameters
     ----------
     X : array-like of shape (n_labeled, n_features)
-        The labeled points.
+        The labeled rows.
     y : array-like of shape (n_labeled,)
         Their labels, of two classes.
     X_unlabeled : array-like of shape (n_unlabeled, n_features)
-        The points to label.
+        The rows to label.
     n_positive : int or float
         How many of them are positive: a count (an integer) or a rate (a float in [0, 1]).
     estimator : classifier with ``predict_proba``, or None
@@ -153,7 +154,7 @@ def top_probabilities(
     Returns
     -------
     ndarray of shape (n_unlabeled,)
-        The class of each unlabeled point.
+        The class of each unlabeled row.
 
     Examples
     --------
@@ -190,7 +191,7 @@ def prior_corrected(
     Returns
     -------
     ndarray of shape (n_unlabeled,)
-        The class of each unlabeled point; how many are positive is left to the cut.
+        The class of each unlabeled row; how many are positive is left to the cut.
 
     See Also
     --------
@@ -232,7 +233,7 @@ def self_training(
     Returns
     -------
     ndarray of shape (n_unlabeled,)
-        The class of each unlabeled point.
+        The class of each unlabeled row.
 
     Examples
     --------
@@ -247,14 +248,14 @@ def self_training(
     learner = _learner(estimator, random_state)
     known = check_labels(learner, y)
     classes, codes = np.unique(known, return_inverse=True)
-    points = np.concatenate([np.asarray(X), rest := np.asarray(X_unlabeled)])
-    unknown = np.full(len(rest), -1)  # scikit-learn's sign for a point without a label
-    trained = SelfTrainingClassifier(learner).fit(points, np.concatenate([codes, unknown]))
+    rows = np.concatenate([np.asarray(X), rest := np.asarray(X_unlabeled)])
+    unknown = np.full(len(rest), -1)  # scikit-learn's sign for a row without a label
+    trained = SelfTrainingClassifier(learner).fit(rows, np.concatenate([codes, unknown]))
     return classes[trained.predict(rest)]
 
 
 class _Learned:
-    """A classifier fitted to the labeled points, and which of its two classes is the positive."""
+    """A classifier fitted to the labeled rows, and which of its two classes is the positive."""
 
     def __init__(
         self, X: Any, y: ArrayLike, estimator: Any, pos_label: Any, random_state: int | None
@@ -267,12 +268,12 @@ class _Learned:
         self._fitted = learner.fit(X, known)
 
     def probability(self, X: Any) -> Floats:
-        """Return the probability of each point to be positive."""
+        """Return the probability of each row to be positive."""
         found: Floats = self._fitted.predict_proba(X)[:, self.positive]
         return found
 
     def named(self, is_positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the classes of points."""
+        """Return the classes of rows."""
         return self.classes[np.where(is_positive, self.positive, 1 - self.positive)]
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from c2rf._typing import Floats
 from c2rf.exceptions import InputError, InputTypeError
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Data = tuple[Floats, NDArray[np.int64]]
 RandomState = int | np.random.Generator | np.random.RandomState | None

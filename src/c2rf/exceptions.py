@@ -5,6 +5,8 @@ Messages say what was found, what is allowed and what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class C2RFError(Exception):
     """Base class of all errors raised on purpose."""
@@ -23,7 +25,14 @@ class VerificationError(C2RFError, ValueError):
 
 
 class InfeasibleError(C2RFError, ValueError):
-    """No weights in the box give every pattern a margin of at least one."""
+    """No weights in the box give every pattern a margin of at least one.
+
+    ``certificate`` is the proof, in the format of :func:`c2rf.solve`'s certificates.
+    """
+
+    def __init__(self, message: str, certificate: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
 
 
 class NoSolutionError(C2RFError, RuntimeError):

@@ -1,50 +1,69 @@
 """Showing long work as it goes.
 
-A solve shows itself, if asked: one live line on a terminal, plain lines elsewhere. Classifiers tell
-whoever listens what they are at.
+A solve shows itself, if asked: one live line on a terminal, plain lines elsewhere. Classifiers
+report what they are doing to a callback, if there is one.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Self
 
-from c2rf.run import Event, Listener
+if TYPE_CHECKING:
+    from c2rf.solver.run import Event, Listener
 
-Ear = Callable[[str], None]
-_ear: ContextVar[Ear | None] = ContextVar("ear", default=None)
+Callback = Callable[[str], None]
+_callback: ContextVar[Callback | None] = ContextVar("callback", default=None)
 
 
 @contextmanager
-def hearing(ear: Ear) -> Iterator[None]:
-    """Call ``ear`` with what classifiers are at, as long as this lasts.
+def progress_callback(callback: Callback) -> Iterator[None]:
+    """Call ``callback`` with each progress message of classifiers while the block runs.
 
     Examples
     --------
-    >>> with hearing(print):
-    ...     tell("meeting the totals")
+    >>> with progress_callback(print):
+    ...     report_progress("meeting the totals")
     meeting the totals
-    >>> tell("nobody listens")
+    >>> report_progress("nobody listens")
     """
-    token = _ear.set(ear)
+    token = _callback.set(callback)
     try:
         yield
     finally:
-        _ear.reset(token)
+        _callback.reset(token)
 
 
-def tell(what: str) -> None:
-    """Tell whoever listens what is going on."""
-    ear = _ear.get()
-    if ear is not None:
-        ear(what)
+@contextmanager
+def showing_progress(verbose: bool) -> Iterator[None]:
+    """Print progress messages on standard error, if wanted and nobody else listens."""
+    if not verbose or _callback.get() is not None:
+        yield
+        return
+    start = time.monotonic()
+
+    def show(message: str) -> None:
+        print(f"c2rf: {message} ({time.monotonic() - start:.1f} s)", file=sys.stderr, flush=True)
+
+    with progress_callback(show):
+        yield
 
 
-def told() -> Listener | bool:
-    """Return the ``progress`` argument for a solve whose events are told, too."""
-    return False if _ear.get() is None else lambda event: tell(line(event))
+def report_progress(message: str) -> None:
+    """Say what is being done, to whoever listens."""
+    callback = _callback.get()
+    if callback is not None:
+        callback(message)
+
+
+def solver_progress() -> Listener | bool:
+    """Return the ``progress`` argument for a solve whose events are reported, too."""
+    return False if _callback.get() is None else lambda event: report_progress(line(event))
 
 
 def line(event: Event) -> str:
@@ -52,6 +71,7 @@ def line(event: Event) -> str:
 
     Examples
     --------
+    >>> from c2rf.solver.run import Event
     >>> line(Event("search", 12, 3, 1.25))
     'search           eta 12       bound 3           1.2 s'
     """
@@ -60,7 +80,7 @@ def line(event: Event) -> str:
 
 
 @contextmanager
-def listening(progress: bool | Callable[[Event], None]) -> Iterator[Listener | None]:
+def solve_listener(progress: bool | Callable[[Event], None]) -> Iterator[Listener | None]:
     """Turn the ``progress`` argument of ``solve`` into a listener for as long as it runs.
 
     False is silence, a function is called with every event, True shows a live line on a
@@ -90,3 +110,57 @@ def _plain_lines() -> Listener:
             print(line(event), file=sys.stderr, flush=True)
 
     return listener
+
+
+class Clock:
+    """Shows the last message and the time that has passed, also between messages.
+
+    Parameters
+    ----------
+    for_what : str
+        The whole work.
+    show : callable
+        Takes the text to show.
+    every : float
+        Seconds between two texts.
+    hint, hint_after : str and float
+        What to add after this number of seconds.
+    """
+
+    def __init__(
+        self, for_what: str, show: Callback, every: float, hint: str = "", hint_after: float = 0.0
+    ) -> None:
+        self.for_what, self.show, self.every = for_what, show, every
+        self.hint, self.hint_after = hint, hint_after
+        self.doing, self.start = "", time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    @property
+    def text(self) -> str:
+        """What to show now."""
+        seconds = time.monotonic() - self.start
+        doing = f"{self.for_what}: {self.doing}" if self.doing else self.for_what
+        hint = f" {self.hint}" if self.hint and seconds >= self.hint_after else ""
+        return f"{doing} ({seconds:.0f} s){hint}"
+
+    def hear(self, message: str) -> None:
+        """Remember what is being done."""
+        self.doing = message
+
+    def hear_at_once(self, message: str) -> None:
+        """Show what is being done."""
+        self.doing = message
+        self.show(self.text)
+
+    def _tick(self) -> None:
+        while not self._done.wait(self.every):
+            self.show(self.text)

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._typing import Floats
 from c2rf.bench import published
 from c2rf.datasets import iter_chunks
 from c2rf.exceptions import InputError
-from c2rf.problem import Floats
 
 NAMES: tuple[str, ...] = tuple(published.data_sets()["name"])
 """The paper's data sets, in the order of its tables."""

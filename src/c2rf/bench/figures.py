@@ -19,7 +19,7 @@ from c2rf.bench import published
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import SHOWN, caps
-from c2rf.page.pictures import LOOK, images
+from c2rf.report.page.pictures import LOOK, images
 
 # Okabe and Ito's colours: told apart by everybody.
 _COLORS = {
@@ -35,7 +35,7 @@ _STYLES = {None: "-", "highs": "-", "scip": "--", "gurobi": ":"}
 
 
 @dataclass(frozen=True)
-class Picture:
+class BenchFigure:
     """A drawn figure: its name, what it shows, what differs from the paper's and why."""
 
     name: str
@@ -45,7 +45,7 @@ class Picture:
     png: bytes
 
 
-def figure_1(results: Results) -> Picture:
+def figure_1(results: Results) -> BenchFigure:
     """Draw Figure 1: for every time, the share of samples solved by then."""
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=(9, 4), layout="constrained")
@@ -76,10 +76,10 @@ def figure_1(results: Results) -> Picture:
         f"samples that its text gives for {published.TIME_LIMIT} s: 58 % for C²RF, 94 % for "
         "p-C²RF. Solver, machine and samples differ."
     )
-    return Picture("figure1", "Figure 1. Run times, biased samples", note, *drawn)
+    return BenchFigure("figure1", "Figure 1. Run times, biased samples", note, *drawn)
 
 
-def figure_gains(results: Results, number: int) -> Picture:
+def figure_gains(results: Results, number: int) -> BenchFigure:
     """Draw Figure 2 (biased) or 3 (simple): gains over RF in accuracy and MCC."""
     runners = [r for method in SHOWN[1:] if (r := results.main_runner(method)) is not None]
     name = results.protocol.name
@@ -102,7 +102,7 @@ def figure_gains(results: Results, number: int) -> Picture:
         drawn = images(figure)
     sampled = "biased" if name == "biased" else "simple random"
     title = f"Figure {number}. Gains over RF, {sampled} samples"
-    return Picture(f"figure{number}", title, _gain_note(results, runners), *drawn)
+    return BenchFigure(f"figure{number}", title, _gain_note(results, runners), *drawn)
 
 
 def _gain_note(results: Results, runners: Sequence[Runner]) -> str:

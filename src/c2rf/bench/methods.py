@@ -1,6 +1,6 @@
-"""The methods that are compared: one line each in :data:`METHODS`.
+"""The methods that are compared: one line each in :data:`BENCH_METHODS`.
 
-A method sees a :class:`~c2rf.bench.protocol.Sample`, never the truth, and answers with labels.
+A method sees a :class:`~c2rf.bench.protocol.TrialSample`, never the truth, and answers with labels.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesClassifier
 
 import c2rf
 from c2rf import baselines
-from c2rf.bench.protocol import Labels, Sample
+from c2rf._typing import Floats
+from c2rf.bench.protocol import Labels, TrialSample
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.exceptions import InputError
-from c2rf.problem import Floats
 
 Status = Literal["computed", "optimal", "feasible", "none", "failed"]
 
@@ -35,13 +34,13 @@ class Solver:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class TrialAnswer:
     """What a method found.
 
     Parameters
     ----------
     labels : ndarray of ±1, or None
-        Labels of the unlabeled points; None if there are none.
+        Labels of the unlabeled rows; None if there are none.
     status : str
         "computed" by a method that proves nothing, "optimal" (proven) or "feasible" (stopped
         early) by one that does, "none" if a limit left no labels, "failed" if it broke.
@@ -61,7 +60,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Method:
+class BenchMethod:
     """A method and the name the paper (or we) print.
 
     Parameters
@@ -75,23 +74,23 @@ class Method:
     """
 
     title: str
-    label: Callable[[Sample, Solver], Answer]
+    label: Callable[[TrialSample, Solver], TrialAnswer]
     solves: str | None = None
 
 
-def majority(sample: Sample, _: Solver) -> Answer:
+def majority(sample: TrialSample, _: Solver) -> TrialAnswer:
     """Label by the majority vote."""
-    return Answer(baselines.majority_vote(sample.votes), "computed")
+    return TrialAnswer(baselines.majority_vote(sample.votes), "computed")
 
 
-def most_votes(sample: Sample, _: Solver) -> Answer:
-    """Make the lambda points with most votes positive; among equals the seed decides."""
+def most_votes(sample: TrialSample, _: Solver) -> TrialAnswer:
+    """Make the lambda rows with most votes positive; among equals the seed decides."""
     votes = sample.votes.sum(axis=1, dtype=np.int64)
     labels = baselines.top_lambda(votes, sample.n_positive, random_state=sample.seed)
-    return Answer(labels, "computed")
+    return TrialAnswer(labels, "computed")
 
 
-def weighted(sample: Sample, solver: Solver, **options: Any) -> Answer:
+def weighted(sample: TrialSample, solver: Solver, **options: Any) -> TrialAnswer:
     """Weigh the trees with :func:`c2rf.solve`."""
     try:
         solution = c2rf.solve(
@@ -103,77 +102,73 @@ def weighted(sample: Sample, solver: Solver, **options: Any) -> Answer:
             **options,
         )
     except c2rf.NoSolutionError as error:
-        return Answer(None, "none", message=str(error))
+        return TrialAnswer(None, "none", message=str(error))
     except c2rf.BackendError as error:
-        return Answer(None, "failed", message=str(error))
-    return Answer(solution.labels, solution.status, solution.bound, solution.stats)
+        return TrialAnswer(None, "failed", message=str(error))
+    return TrialAnswer(solution.labels, solution.status, solution.bound, solution.stats)
 
 
-def learned(sample: Sample, solver: Solver, *, learn: Callable[[Sample], Labels]) -> Answer:
+def learned(
+    sample: TrialSample, solver: Solver, *, learn: Callable[[TrialSample], Labels]
+) -> TrialAnswer:
     """Learn from the features; where only one class is labeled there is nothing to learn."""
     if len(np.unique(sample.y_labeled)) == 1:
         return most_votes(sample, solver)
-    return Answer(learn(sample).astype(np.int8), "computed")
+    return TrialAnswer(learn(sample).astype(np.int8), "computed")
 
 
-def _top_probabilities(sample: Sample) -> Labels:
+def _top_probabilities(sample: TrialSample) -> Labels:
     return baselines.top_probabilities(*_known(sample), random_state=sample.seed)
 
 
-def _prior_corrected(sample: Sample) -> Labels:
+def _prior_corrected(sample: TrialSample) -> Labels:
     return baselines.prior_corrected(*_known(sample), random_state=sample.seed)
 
 
-def _self_training(sample: Sample) -> Labels:
+def _self_training(sample: TrialSample) -> Labels:
     return baselines.self_training(*_known(sample)[:3], random_state=sample.seed)
 
 
-def _known_totals(sample: Sample, **options: Any) -> Labels:
+def _known_totals(sample: TrialSample) -> Labels:
     X, y, X_unlabeled, n_positive = _known(sample)
-    classifier = KnownTotalsClassifier(**options, random_state=sample.seed)
+    classifier = KnownTotalsClassifier(random_state=sample.seed)
     classifier.fit(X, y, X_unlabeled=X_unlabeled, totals={1: n_positive})
     return classifier.transduction_
 
 
-def _refitted(sample: Sample) -> Labels:
-    trees = ExtraTreesClassifier(baselines.N_TREES, random_state=sample.seed)
-    return _known_totals(sample, estimator=trees, rounds=1)
-
-
-def _known(sample: Sample) -> tuple[Floats, Labels, Floats, int]:
+def _known(sample: TrialSample) -> tuple[Floats, Labels, Floats, int]:
     return sample.X_labeled, sample.y_labeled, sample.X_unlabeled, sample.n_positive
 
 
-def _paper(title: str, method: str) -> Method:
-    return Method(title, partial(weighted, method=method), solves="the paper's")
+def _paper(title: str, method: str) -> BenchMethod:
+    return BenchMethod(title, partial(weighted, method=method), solves="the paper's")
 
 
-def _learner(title: str, learn: Callable[[Sample], Labels]) -> Method:
-    return Method(title, partial(learned, learn=learn))
+def _learner(title: str, learn: Callable[[TrialSample], Labels]) -> BenchMethod:
+    return BenchMethod(title, partial(learned, learn=learn))
 
 
 _SHIFTED = partial(weighted, offset=OFFSET, prefer="majority")
 
-METHODS = {
-    "rf": Method("RF", majority),
+BENCH_METHODS = {
+    "rf": BenchMethod("RF", majority),
     "c2rf": _paper("C²RF", "c2rf"),
     "p-c2rf": _paper("p-C²RF", "p-c2rf"),
     "only-pp": _paper("only PP", "only-pp"),
     "only-br": _paper("only BR", "only-br"),
     "auto": _paper("auto", "auto"),
-    "top-lambda": Method("top λ", most_votes),
-    "c2rf-offset": Method("C²RF with offset", _SHIFTED, solves="with offset"),
+    "top-lambda": BenchMethod("top λ", most_votes),
+    "c2rf-offset": BenchMethod("C²RF with offset", _SHIFTED, solves="with offset"),
     "prior-corrected": _learner("extra trees, prior corrected", _prior_corrected),
     "self-training": _learner("extra trees, self-training", _self_training),
     "extra-trees-top": _learner("extra trees, top λ", _top_probabilities),
-    "extra-trees-refit": _learner("extra trees, top λ, refitted", _refitted),
     "known-totals": _learner("known totals", _known_totals),
 }
 ON_PAPER_S_TREES = ("rf", "c2rf", "p-c2rf", "only-pp", "only-br", "auto", "top-lambda")
 """The methods of the paper's own tables, and those that race with them."""
 
 
-def check_method(name: str) -> Method:
+def check_method(name: str) -> BenchMethod:
     """Return the method of that name, or say which there are.
 
     Examples
@@ -185,8 +180,8 @@ def check_method(name: str) -> Method:
     ...
     c2rf.exceptions.InputError: unknown method 'svm'; known are rf, c2rf, p-c2rf, only-pp, \
 only-br, auto, top-lambda, c2rf-offset, prior-corrected, self-training, extra-trees-top, \
-extra-trees-refit, known-totals
+known-totals
     """
-    if name not in METHODS:
-        raise InputError(f"unknown method {name!r}; known are {', '.join(METHODS)}")
-    return METHODS[name]
+    if name not in BENCH_METHODS:
+        raise InputError(f"unknown method {name!r}; known are {', '.join(BENCH_METHODS)}")
+    return BENCH_METHODS[name]

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
+from c2rf._typing import Floats
 from c2rf.bench.data import DataSet
+from c2rf.core.votes import PatternTable
 from c2rf.datasets import biased_sample
-from c2rf.ensemble import make_ensemble
+from c2rf.ensembles.ensemble import make_ensemble
 from c2rf.exceptions import InputError
-from c2rf.problem import Floats
-from c2rf.votes import PatternTable
 
 Labels = NDArray[np.int8]
 
@@ -35,15 +35,15 @@ class Protocol:
     name : str
         What to call it.
     positive_weight : float
-        Weight of a positive point when labeled points are drawn; a negative one has the rest.
+        Weight of a positive row when labeled rows are drawn; a negative one has the rest.
     fraction : float
-        Fraction of the points that are labeled.
+        Fraction of the rows that are labeled.
     n_trees : int
         Number of trees.
     depth : int
         Their greatest depth.
     max_samples : float
-        Fraction of the labeled points that each tree is fitted to.
+        Fraction of the labeled rows that each tree is fitted to.
     criterion : str
         What a split of a tree reduces most. Entropy is what the authors' tree package,
         DecisionTree.jl, reduces unless told otherwise.
@@ -99,8 +99,8 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """What a method may see: all but the true labels of the unlabeled points.
+class TrialSample:
+    """What a method may see: all but the true labels of the unlabeled rows.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Sample:
     y_labeled : ndarray of ±1
         The known labels.
     votes : ndarray of ±1, shape (n_unlabeled, n_trees)
-        What the trees say about the unlabeled points.
+        What the trees say about the unlabeled rows.
     n_positive : int
         The total lambda as it is told, which may be wrong if the protocol says so.
     seed : int
@@ -128,7 +128,7 @@ class Sample:
 class Drawn:
     """A sample, the truth about it, its number of distinct rows of votes, its trees' seconds."""
 
-    sample: Sample
+    sample: TrialSample
     truth: Labels
     patterns: int
     tree_seconds: float
@@ -184,7 +184,7 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
     votes = _votes(X, y, rest, protocol, seed)
     seconds = time.perf_counter() - start
     told = protocol.told(int((truth > 0).sum()), len(truth))
-    sample = Sample(X, y, rest, votes, told, seed)
+    sample = TrialSample(X, y, rest, votes, told, seed)
     return Drawn(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from c2rf.bench.methods import METHODS
+from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
@@ -17,7 +17,7 @@ from c2rf.bench.results import Results, Runner
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
 """What is scored, and how it is printed: both in percent."""
 
-COMPARED = tuple(name for name in METHODS if name not in ("c2rf", "only-pp", "only-br"))
+COMPARED = tuple(name for name in BENCH_METHODS if name not in ("c2rf", "only-pp", "only-br"))
 """Methods that are compared; the others solve what p-c2rf solves."""
 
 TIE = 0.5

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from c2rf.bench.figures import Picture
+from c2rf.bench.figures import BenchFigure
 from c2rf.bench.quality import METRICS, SETTINGS, Quality, Ranks, Setting
 from c2rf.bench.quality_tables import told_apart
-from c2rf.page.pictures import LOOK, images
+from c2rf.report.page.pictures import LOOK, images
 
 _INK, _BAR = "#1c2430", "#0072B2"
 _AXES = {
@@ -23,7 +23,7 @@ _AXES = {
 _MARKS = "osD^vPX*<>"
 
 
-def figure_ranks(quality: Quality) -> Picture | None:
+def figure_ranks(quality: Quality) -> BenchFigure | None:
     """Draw average ranks, and bars over those that cannot be told apart."""
     ranked = {metric: ranks for metric in METRICS if (ranks := quality.ranks(metric)) is not None}
     if not ranked:
@@ -41,7 +41,7 @@ def figure_ranks(quality: Quality) -> Picture | None:
     note = f"Best on the left. A bar joins methods that cannot be told apart. {tests}."
     if left_out:
         note += f" Not ranked, as scores are missing: {', '.join(left_out)}."
-    return Picture("ranks", "Average ranks over data sets", note, *drawn)
+    return BenchFigure("ranks", "Average ranks over data sets", note, *drawn)
 
 
 def _critical_differences(axes: Axes, ranks: Ranks) -> None:
@@ -75,7 +75,7 @@ def _critical_differences(axes: Axes, ranks: Ranks) -> None:
     axes.text(1 + width, -0.95, label, va="center", fontsize=8)
 
 
-def figure_settings(quality: Quality, settings: Sequence[Setting]) -> Picture | None:
+def figure_settings(quality: Quality, settings: Sequence[Setting]) -> BenchFigure | None:
     """Draw what fewer labels, another bias and a wrong total cost each method."""
     names = [name for name in SETTINGS if any(setting.name == name for setting in settings)]
     if not names:
@@ -93,7 +93,7 @@ def figure_settings(quality: Quality, settings: Sequence[Setting]) -> Picture | 
         "Means over data sets of the differences to the usual setting, which is where all lines "
         "meet zero, on the same data sets and samples. The table below has the figures."
     )
-    return Picture("settings", "What other settings cost", note, *drawn)
+    return BenchFigure("settings", "What other settings cost", note, *drawn)
 
 
 def _costs(axes: Axes, quality: Quality, settings: Sequence[Setting]) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from c2rf.bench.quality import METRICS, SIGNIFICANCE, TIE, Quality, Ranks, Setting
 from c2rf.bench.results import Runner
-from c2rf.bench.tables import UNSOLVED, Cell, Column, Table
+from c2rf.bench.tables import UNSOLVED, Cell, Table, TableColumn
 
-_METHOD = Column("method", text=True)
-_DATA_SET = Column("data set", text=True)
+_METHOD = TableColumn("method", text=True)
+_DATA_SET = TableColumn("data set", text=True)
 
 
 ABOUT = (
@@ -28,10 +28,10 @@ ABOUT = (
 def means_table(quality: Quality) -> Table:
     """Make the table of means over data sets, with average ranks and times."""
     ranked = {metric: _ranked(quality.ranks(metric)) for metric in METRICS}
-    columns = [_METHOD, Column("name in bench run", text=True)]
-    columns += [Column(f"mean {short}") for short in METRICS.values()]
-    columns += [Column(f"rank {short}") for short in METRICS.values()]
-    columns += [Column("median seconds"), Column("data sets")]
+    columns = [_METHOD, TableColumn("name in bench run", text=True)]
+    columns += [TableColumn(f"mean {short}") for short in METRICS.values()]
+    columns += [TableColumn(f"rank {short}") for short in METRICS.values()]
+    columns += [TableColumn("median seconds"), TableColumn("data sets")]
     means = {m: {r: quality.mean(r, m) for r in quality.runners} for m in METRICS}
     rows = []
     for runner in quality.runners:
@@ -61,7 +61,7 @@ def scores_table(quality: Quality, metric: str) -> Table:
             spread = f" ± {np.std(scores, ddof=1):.1f}" if len(scores) > 1 else ""
             row.append(best if means[runner] is None else Cell(best.text + spread, best.best))
         rows.append(row)
-    columns = [_DATA_SET, *(Column(runner.short) for runner in quality.runners)]
+    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in quality.runners)]
     note = "Means over samples ± their standard deviation over samples; the best are in bold."
     return Table(f"{METRICS[metric]} on each data set", columns, rows, note)
 
@@ -89,7 +89,7 @@ def against_table(quality: Quality, rival_method: str) -> Table | None:
         f"Points of accuracy ahead of {title} on the same samples: the mean, and from the worst "
         f"to the best sample. A mean within {TIE:g} of zero is a tie; wins are in bold."
     )
-    columns = [_DATA_SET, *(Column(runner.short) for runner in others)]
+    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in others)]
     return Table(f"Against {title}", columns, rows, note)
 
 
@@ -98,7 +98,7 @@ def samples_table(quality: Quality) -> Table:
     numbers = sorted({record.sample for record in quality.results.records})
     columns = [_METHOD]
     for short in METRICS.values():
-        columns += [Column(f"{short}, sample {number}") for number in numbers]
+        columns += [TableColumn(f"{short}, sample {number}") for number in numbers]
     rows = [
         [Cell(r.short)]
         + [_number(quality.mean_of_sample(r, metric, n)) for metric in METRICS for n in numbers]
@@ -134,7 +134,7 @@ def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -
         "positive points when these are drawn, and the true λ. Where λ is off, methods are told a "
         f"total that is wrong by so much; labels are scored with the truth. {listed}"
     )
-    columns = [_METHOD, *(Column(setting.title) for setting in settings)]
+    columns = [_METHOD, *(TableColumn(setting.title) for setting in settings)]
     return Table(f"{METRICS[metric]} in other settings", columns, rows, note)
 
 

@@ -1,32 +1,31 @@
 """A file of records that is appended to and never rewritten.
 
-Safe against being killed: a line is appended in one piece and synced, a torn last line is set
-aside, and claims are locks of the operating system, which die with their process. Safe against
-each other: before a record is made or written, its process holds its claim and has seen that it
-is not there yet.
+Safe if a process is killed: a line is appended in one piece and synced, a torn last line is set
+aside, and claims are locks of the operating system, which end with their process. Safe if several
+processes write: before a record is made or written, its process holds its claim and has seen that
+it is not there yet.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from c2rf.bench.records import Key, Record, parse_lines
 from c2rf.exceptions import InputError
 
-_FAR = 1 << 60
-"""The byte that stands for the file; those behind it stand for records."""
+try:
+    from filelock import FileLock, Timeout
+except ImportError as error:
+    raise InputError('records need the package filelock; pip install "c2rf[bench]"') from error
 
 
 class RecordFile:
     """A file of records that several processes may append to at the same time.
 
-    Use it as a context manager. What is locked are bytes far behind the end of the file, one for
-    the file and one for each record. The system gives a process's locks up when it closes the
-    file anywhere, so open a file only once in a process that claims.
+    Use it as a context manager. Locks are hidden files beside it: one for the file, which stays,
+    and one for each record while it is being made.
 
     Parameters
     ----------
@@ -39,6 +38,8 @@ class RecordFile:
         self.torn = ""
         self._known: set[Key] = set()
         self._seen_bytes = 0
+        self._whole = FileLock(self._lock_path("file"))
+        self._claims: dict[Key, FileLock] = {}
 
     def __enter__(self) -> RecordFile:
         try:
@@ -49,7 +50,7 @@ class RecordFile:
                 "with --records"
             ) from error
         try:
-            with self._file_locked():
+            with self._whole:
                 self._refresh()
         except BaseException:
             self._file.close()
@@ -57,6 +58,8 @@ class RecordFile:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for key in list(self._claims):
+            self.release(key)
         self._file.close()
 
     def __contains__(self, key: Key) -> bool:
@@ -64,9 +67,13 @@ class RecordFile:
 
     def claim(self, key: Key) -> bool:
         """Take a record upon us; False if it is there already or another process makes it."""
-        if not self._lock(_place(key), wait=False):
+        claim = FileLock(self._lock_path(f"{zlib.crc32(repr(key).encode()):08x}"))
+        try:
+            claim.acquire(timeout=0)
+        except Timeout:
             return False
-        with self._file_locked():
+        self._claims[key] = claim
+        with self._whole:
             self._refresh()
         if key in self._known:
             self.release(key)
@@ -75,11 +82,16 @@ class RecordFile:
 
     def release(self, key: Key) -> None:
         """Leave a claimed record to others."""
-        self._unlock(_place(key))
+        claim = self._claims.pop(key, None)
+        if claim is not None:
+            # Who opened the lock before it is removed may claim the record beside another, but
+            # looks at the records again before it writes.
+            claim.release()
+            Path(claim.lock_file).unlink(missing_ok=True)
 
     def append(self, record: Record) -> None:
         """Write a record that was claimed, unless it is there already."""
-        with self._file_locked():
+        with self._whole:
             self._refresh()
             if record.key not in self._known:
                 self._file.write(record.to_line().encode("utf-8"))
@@ -111,31 +123,5 @@ class RecordFile:
         self._file.truncate(begin)
         self.torn = torn.decode("utf-8", errors="replace")
 
-    @contextmanager
-    def _file_locked(self) -> Iterator[None]:
-        self._lock(_FAR, wait=True)
-        try:
-            yield
-        finally:
-            self._unlock(_FAR)
-
-    def _lock(self, place: int, *, wait: bool) -> bool:
-        """Lock one byte; no matter how we end, the system unlocks it."""
-        import fcntl
-
-        try:
-            how = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
-            fcntl.lockf(self._file, how, 1, place)
-        except (BlockingIOError, PermissionError):
-            return False
-        return True
-
-    def _unlock(self, place: int) -> None:
-        import fcntl
-
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
-
-
-def _place(key: Key) -> int:
-    """Return the byte that stands for a record."""
-    return _FAR + 1 + zlib.crc32(repr(key).encode())
+    def _lock_path(self, name: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{name}.lock")

@@ -37,7 +37,7 @@ class Record:
     protocol, data, sample, seed, method, backend, time_limit
         The key. Methods that solve nothing have no backend and no time limit.
     n_points, n_features, n_rescaled : int
-        Of the data set: points and features, and how many of these were rescaled.
+        Of the data set: rows and features, and how many of these were rescaled.
     n_labeled, n_labeled_positive, n_unlabeled, n_positive : int
         Of the sample; ``n_positive`` is the total lambda that the method was told.
     patterns : int
@@ -45,12 +45,12 @@ class Record:
     trees_merged, fixed : int or None
         Trees and patterns that preprocessing took out.
     status : str
-        See :class:`c2rf.bench.methods.Answer`.
+        See :class:`c2rf.bench.methods.TrialAnswer`.
     eta, bound : int or None
         Distance from the total that the method was told, right or wrong; proven lower bound on
         it.
     accuracy, mcc : float or None
-        On the unlabeled points, in [0, 1] and [-1, 1].
+        On the unlabeled rows, in [0, 1] and [-1, 1].
     nodes : int or None
         Of branch and bound.
     priorities : str or None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from c2rf import page
 from c2rf.bench.checks import Check, all_checks, goals
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
@@ -24,10 +23,11 @@ from c2rf.bench.records import Record
 from c2rf.bench.results import Results
 from c2rf.bench.tables import Table, caps, machines, quality_table, table_1, table_2
 from c2rf.exceptions import InputError
-from c2rf.files import atomic_output
+from c2rf.files.all_or_nothing import atomic_output
+from c2rf.report import page
 
 if TYPE_CHECKING:
-    from c2rf.bench.figures import Picture
+    from c2rf.bench.figures import BenchFigure
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Report:
     title: str
     summary: Sequence[str]
     checks: Sequence[Check]
-    parts: Sequence[Table | Picture]
+    parts: Sequence[Table | BenchFigure]
 
     @property
-    def pictures(self) -> list[Picture]:
+    def pictures(self) -> list[BenchFigure]:
         """The parts that are pictures."""
         return [part for part in self.parts if not isinstance(part, Table)]
 
@@ -96,7 +96,7 @@ def paper_report(records: Sequence[Record]) -> Report:
 
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Table | Picture] = [table_1(records)]
+    parts: list[Table | BenchFigure] = [table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
             parts += [table_2(results), figure_1(results)]
@@ -116,7 +116,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         results = Results(records, "simple")
     quality = Quality(results)
     changed = changed_settings(records, results.protocol)
-    parts: list[Table | Picture | None] = [
+    parts: list[Table | BenchFigure | None] = [
         means_table(quality),
         figure_ranks(quality),
         *(scores_table(quality, metric) for metric in METRICS),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from c2rf.bench.data import NAMES
-from c2rf.bench.methods import METHODS
+from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import Record
 
@@ -29,7 +29,7 @@ class Runner:
     @property
     def short(self) -> str:
         """What to print where the solver does not matter."""
-        return METHODS[self.method].title if self.method in METHODS else self.method
+        return BENCH_METHODS[self.method].title if self.method in BENCH_METHODS else self.method
 
     @property
     def title(self) -> str:
@@ -83,7 +83,7 @@ class Results:
     @property
     def runners(self) -> list[Runner]:
         """The methods with their solvers, in the order of the paper."""
-        order = list(METHODS)
+        order = list(BENCH_METHODS)
         found = {Runner(record.method, record.backend) for record in self.records}
         return sorted(found, key=lambda run: (order.index(run.method), run.backend or ""))
 

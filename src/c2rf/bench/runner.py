@@ -17,13 +17,13 @@ from typing import Protocol as Interface
 
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 
-from c2rf.backends import BACKENDS
 from c2rf.bench.data import DataSet, UnavailableError, load
-from c2rf.bench.methods import METHODS, Solver
+from c2rf.bench.methods import BENCH_METHODS, Solver
 from c2rf.bench.protocol import PROTOCOLS, Drawn, Protocol, draw, sample_seed
 from c2rf.bench.record_file import RecordFile
 from c2rf.bench.records import Key, Record
-from c2rf.bench.work import Outcome, Work
+from c2rf.bench.work import TrialOutcome, Work
+from c2rf.solver.backends import BACKENDS
 
 LOOK_SECONDS = 0.5
 """How often the screen is renewed and limits are looked at."""
@@ -75,7 +75,7 @@ class Plan:
         return [self._key(*which) for which in every]
 
     def _key(self, protocol: Protocol, data: str, sample: int, method: str) -> Key:
-        solves = METHODS[method].solves
+        solves = BENCH_METHODS[method].solves
         return Key(
             protocol,
             data,
@@ -110,7 +110,7 @@ class Watcher(Interface):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Trial:
     """One record to make: its key, its sample, its data set."""
 
     key: Key
@@ -134,7 +134,7 @@ def run(plan: Plan, records: RecordFile, watcher: Watcher) -> None:
     missing = [key for key in keys if key not in records]
     watcher.planned(missing, len(keys) - len(missing))
     tasks = _tasks(plan, missing, records, watcher)
-    working: dict[Work, Task] = {}
+    working: dict[Work, Trial] = {}
     try:
         while True:
             for task in itertools.islice(tasks, plan.jobs - len(working)):
@@ -160,7 +160,7 @@ def run(plan: Plan, records: RecordFile, watcher: Watcher) -> None:
 
 def _tasks(
     plan: Plan, missing: Sequence[Key], records: RecordFile, watcher: Watcher
-) -> Iterator[Task]:
+) -> Iterator[Trial]:
     """Claim records one after the other; the trees of a sample are grown once for all methods."""
     draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0)  # imports are not trees' time
     for (protocol, name), of_data in itertools.groupby(missing, lambda key: key[:2]):
@@ -175,12 +175,12 @@ def _tasks(
             drawn = draw(data, protocol, seed)
             for key in of_sample:
                 if records.claim(key):
-                    yield Task(key, drawn, data)
+                    yield Trial(key, drawn, data)
                 else:
                     watcher.elsewhere(key)
 
 
-def make_record(task: Task, outcome: Outcome) -> Record:
+def make_record(task: Trial, outcome: TrialOutcome) -> Record:
     """Put together what is kept, and score the labels with the truth that methods never see."""
     sample, answer = task.drawn.sample, outcome.answer
     stats, labels, truth = answer.stats, answer.labels, task.drawn.truth

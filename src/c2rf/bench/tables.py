@@ -10,7 +10,7 @@ import pandas as pd
 
 from c2rf.bench import published
 from c2rf.bench.data import NAMES
-from c2rf.bench.methods import METHODS
+from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
 
@@ -31,7 +31,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table, the paper's or ours."""
 
     title: str
@@ -44,12 +44,12 @@ class Table:
     """A table, and what to know when reading it, as what differs from the paper's and why."""
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
     note: str
 
 
-_NAMING = (Column("ID", text=True), Column("data set", text=True))
+_NAMING = (TableColumn("ID", text=True), TableColumn("data set", text=True))
 
 
 def table_1(records: Sequence[Record]) -> Table:
@@ -74,8 +74,8 @@ def table_1(records: Sequence[Record]) -> Table:
         )
     columns = [*_NAMING]
     for title in ("N", "p"):
-        columns += [Column(title), Column(f"{title}, paper", paper=True)]
-    columns += [Column("columns rescaled"), Column("rescaled, paper", paper=True)]
+        columns += [TableColumn(title), TableColumn(f"{title}, paper", paper=True)]
+    columns += [TableColumn("columns rescaled"), TableColumn("rescaled, paper", paper=True)]
     return Table("Table 1. The data sets", columns, rows, _note_1(found, known))
 
 
@@ -107,7 +107,7 @@ def table_2(results: Results) -> Table:
     for name in results.data_sets:
         times = {runner: results.median_seconds(name, runner) for runner in results.runners}
         # As in the paper, the best of the methods that solve the problem.
-        rivals = [t for runner, t in times.items() if METHODS[runner.method].solves and t]
+        rivals = [t for runner, t in times.items() if BENCH_METHODS[runner.method].solves and t]
         row = [Cell(_id(name)), Cell(name)]
         for who in order:
             if isinstance(who, Runner):
@@ -180,9 +180,9 @@ def _beside(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner |
     return order + [runner for runner in runners if runner not in order]
 
 
-def _column(who: Runner | str, prefix: str = "") -> Column:
+def _column(who: Runner | str, prefix: str = "") -> TableColumn:
     title = who.title if isinstance(who, Runner) else f"{Runner(who).title}, paper"
-    return Column(f"{prefix} {title}".strip(), paper=isinstance(who, str))
+    return TableColumn(f"{prefix} {title}".strip(), paper=isinstance(who, str))
 
 
 def caps(results: Results) -> str:

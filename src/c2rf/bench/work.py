@@ -12,11 +12,11 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
-from c2rf.backends import BACKENDS
-from c2rf.bench.methods import METHODS, Answer, Solver
-from c2rf.bench.protocol import Sample
+from c2rf.bench.methods import BENCH_METHODS, Solver, TrialAnswer
+from c2rf.bench.protocol import TrialSample
+from c2rf.solver.backends import BACKENDS
 
 GRACE_SECONDS = 60.0
 """How far over its time limit a solve may be before it is ended by force."""
@@ -25,14 +25,14 @@ _processes = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrialOutcome:
     """What a method answered, and its seconds."""
 
-    answer: Answer
+    answer: TrialAnswer
     seconds: float
 
 
-def label(method: str, sample: Sample, solver: Solver) -> Outcome:
+def label(method: str, sample: TrialSample, solver: Solver) -> TrialOutcome:
     """Run a method here and now, on one thread.
 
     Examples
@@ -44,12 +44,12 @@ def label(method: str, sample: Sample, solver: Solver) -> Outcome:
     >>> int((outcome.answer.labels > 0).sum()) == sample.n_positive
     True
     """
-    if METHODS[method].solves:
+    if BENCH_METHODS[method].solves:
         BACKENDS[solver.backend].version()  # imports the solver, which is not the method's time
     with threadpool_limits(1):
         start = time.perf_counter()
-        answer = METHODS[method].label(sample, solver)
-        return Outcome(answer, time.perf_counter() - start)
+        answer = BENCH_METHODS[method].label(sample, solver)
+        return TrialOutcome(answer, time.perf_counter() - start)
 
 
 class Work:
@@ -64,7 +64,7 @@ class Work:
     """
 
     def __init__(
-        self, method: str, sample: Sample, solver: Solver, grace: float = GRACE_SECONDS
+        self, method: str, sample: TrialSample, solver: Solver, grace: float = GRACE_SECONDS
     ) -> None:
         _processes.set_forkserver_preload([__name__, "highspy"])
         self.connection, theirs = _processes.Pipe(duplex=False)
@@ -81,7 +81,7 @@ class Work:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> TrialOutcome | None:
         """Return what came out, None while it is at work; ends what is over its time."""
         if self.connection.poll():
             return self._receive()
@@ -89,17 +89,17 @@ class Work:
             seconds = self.seconds
             self.end()
             message = f"ended by force after {seconds:.0f} s: it did not keep to its time limit"
-            return Outcome(Answer(None, "none", message=message), seconds)
+            return TrialOutcome(TrialAnswer(None, "none", message=message), seconds)
         return None
 
-    def _receive(self) -> Outcome:
+    def _receive(self) -> TrialOutcome:
         seconds = self.seconds
         try:
-            outcome: Outcome = self.connection.recv()
+            outcome: TrialOutcome = self.connection.recv()
         except EOFError:  # it died without a word, perhaps for want of memory
             self._process.join()
             message = f"its process died with exit code {self._process.exitcode}"
-            outcome = Outcome(Answer(None, "failed", message=message), seconds)
+            outcome = TrialOutcome(TrialAnswer(None, "failed", message=message), seconds)
         self.end()
         return outcome
 
@@ -111,13 +111,13 @@ class Work:
         self.connection.close()
 
 
-def _work(connection: Connection, method: str, sample: Sample, solver: Solver) -> None:
+def _work(connection: Connection, method: str, sample: TrialSample, solver: Solver) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
         outcome = label(method, sample, solver)
     except Exception as error:  # recorded, so that one failure does not stop a night's run
         message = f"{type(error).__name__}: {error}"
-        outcome = Outcome(Answer(None, "failed", message=message), 0.0)
+        outcome = TrialOutcome(TrialAnswer(None, "failed", message=message), 0.0)
     connection.send(outcome)
 
 

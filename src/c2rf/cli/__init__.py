@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
-from c2rf.cli import backends, bench, classify, demo, predict, solve, verify
+from c2rf._text import for_command_line
+from c2rf.cli import backends, bench, classify, demo, page, predict, solve, verify
 from c2rf.cli.exits import FAILED, INTERRUPTED, USER_MISTAKE
+from c2rf.cli.quick_start import QuickCommand, QuickGroup
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
 
 SHOW_TRACEBACK = "C2RF_TRACEBACK"
@@ -20,9 +22,10 @@ app = typer.Typer(
     name="c2rf",
     help="Label a population so that the labels add up to known totals.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",  # paragraphs are wrapped to the screen
+    cls=QuickGroup,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 LOOK_AROUND = "Look around"
 PANELS = {
@@ -33,7 +36,8 @@ PANELS = {
 for panel, modules in PANELS.items():
     for module in modules:
         command = getattr(module, module.__name__.rpartition(".")[2])
-        app.command(rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel, cls=QuickCommand)(command)
+app.command("app", rich_help_panel="Label a population", cls=QuickCommand)(page.page)
 app.add_typer(bench.bench, name="bench", rich_help_panel=LOOK_AROUND)
 
 
@@ -63,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(given, prog_name="c2rf", obj=given)
+        with for_command_line():
+            app(given, prog_name="c2rf", obj=given)
     except SystemExit as exit_:
         return _left(exit_.code)
     except KeyboardInterrupt:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from c2rf.cli import screen
 
 
 def backends() -> None:
     """List the solvers: installed or not, version, what they can do."""
-    from c2rf.backends import BACKENDS
+    from rich.table import Table
+
+    from c2rf.solver.backends import BACKENDS
 
     table = Table("backend", "version", "branching priorities", "notes")
     for backend in BACKENDS.values():

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
-from itertools import product
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from c2rf.cli import options, screen
+from c2rf.cli.exits import FAILED, INTERRUPTED
+from c2rf.cli.quick_start import QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
-    from c2rf.bench.protocol import Protocol
     from c2rf.bench.runner import Plan
     from c2rf.bench.watch import Screen
 
-FAILED = 1
-INTERRUPTED = 130
-
 bench = typer.Typer(
-    help="Run the paper's experiment, and report on it.", no_args_is_help=True, add_completion=False
+    help="Run the paper's experiment, and report on it.",
+    no_args_is_help=True,
+    add_completion=False,
+    cls=QuickGroup,
+    rich_markup_mode=None,
 )
 Records = Annotated[
     Path, typer.Option(metavar="FILE.jsonl", help="The records, a line of JSON each.")
 ]
 
 
-@bench.command()
+@bench.command(cls=QuickCommand)
 def run(
     protocol: Annotated[
         str, typer.Option(metavar="NAMES", help="biased, simple, or both with a comma.")
@@ -40,7 +38,7 @@ def run(
         typer.Option(
             metavar="NAMES",
             help="Data sets, with commas: PMLB's names, or made-twonorm-500 for 500 generated "
-            "points; all for the paper's 13.",
+            "rows; all for the paper's 13.",
         ),
     ] = "all",
     methods: Annotated[
@@ -48,21 +46,21 @@ def run(
         typer.Option(
             metavar="NAMES",
             help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
-            "prior-corrected, self-training, extra-trees-top, extra-trees-refit, known-totals.",
+            "prior-corrected, self-training, extra-trees-top, known-totals.",
         ),
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
     fraction: Annotated[
         str,
         typer.Option(
-            metavar="NUMBERS", help="Fractions of the points that are labeled, with commas."
+            metavar="NUMBERS", help="Fractions of the rows that are labeled, with commas."
         ),
     ] = "1%",
     positive_weight: Annotated[
         str,
         typer.Option(
             metavar="NUMBERS",
-            help="Weights of a positive point when labeled points are drawn, with commas; without "
+            help="Weights of a positive row when labeled rows are drawn, with commas; without "
             "it the protocol's, 0.85 in biased and 0.5 in simple.",
         ),
     ] = "",
@@ -98,19 +96,20 @@ def run(
     A run that was stopped, or killed, goes on where it was when the same command is given again.
     Exits with 1 if a data set could not be had.
     """
-    from c2rf.backends import check_backend
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import Solver, check_method
     from c2rf.bench.protocol import check_protocol
     from c2rf.bench.runner import Plan
+    from c2rf.bench.settings import every_setting, split_names
     from c2rf.exceptions import InputError
+    from c2rf.solver.backends import check_backend
 
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
-    named = [replace(check_protocol(name), n_trees=trees) for name in _names(protocol)]
-    protocols = list(_settings(named, fraction, positive_weight, total_error))
-    chosen = list(NAMES) if data == "all" else _names(data)
-    wished = _names(methods)
+    named = [replace(check_protocol(name), n_trees=trees) for name in split_names(protocol)]
+    protocols = list(every_setting(named, fraction, positive_weight, total_error))
+    chosen = list(NAMES) if data == "all" else split_names(data)
+    wished = split_names(methods)
     for name in chosen:
         check_name(name)
     for name in wished:
@@ -155,60 +154,7 @@ def _summary(watcher: Screen, records: Path) -> list[tuple[str, str]]:
     return rows
 
 
-def _names(text: str) -> list[str]:
-    """Return the names in a list with commas or blanks, each once.
-
-    Examples
-    --------
-    >>> _names("rf, auto,rf")
-    ['rf', 'auto']
-    """
-    from c2rf.exceptions import InputError
-
-    names = list(dict.fromkeys(text.replace(",", " ").split()))
-    if not names:
-        raise InputError(f"at least one name must be given; found {text!r}")
-    return names
-
-
-def _settings(
-    protocols: list[Protocol], fractions: str, weights: str, errors: str
-) -> Iterator[Protocol]:
-    """Yield every protocol in every setting."""
-    labeled = _parts(fractions, "--fraction", above=0, below=1)
-    wrong = _parts(errors, "--total-error", above=-1, below=float("inf"))
-    for protocol in protocols:
-        drawn = [protocol.positive_weight]
-        if weights:
-            drawn = _parts(weights, "--positive-weight", above=0, below=1)
-        for fraction, weight, error in product(labeled, drawn, wrong):
-            yield replace(protocol, fraction=fraction, positive_weight=weight, total_error=error)
-
-
-def _parts(text: str, option: str, above: float, below: float) -> list[float]:
-    """Return the numbers in a list, each as 0.05 or as 5%.
-
-    Examples
-    --------
-    >>> _parts("-20%, 0, +0.05", "--total-error", above=-1, below=1)
-    [-0.2, 0.0, 0.05]
-    """
-    from c2rf.exceptions import InputError
-
-    values = []
-    for word in _names(text):
-        try:  # decimal, so that 0.7% and 0.007 are the same number
-            value = float(Decimal(word.removesuffix("%")) / (100 if word.endswith("%") else 1))
-        except ArithmeticError:
-            value = float("nan")
-        if not above < value < below:
-            allowed = f"above {above:g}" + (f" and below {below:g}" if isfinite(below) else "")
-            raise InputError(f"{option} must be {allowed}, as 0.05 or 5%; found {word!r}")
-        values.append(value + 0.0)  # no -0.0
-    return list(dict.fromkeys(values))
-
-
-@bench.command()
+@bench.command(cls=QuickCommand)
 def report(
     records: Records = Path("bench-records.jsonl"),
     out: Annotated[

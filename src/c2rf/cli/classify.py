@@ -3,180 +3,122 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf._choices import ENGINES, METHODS
+from c2rf.cli import choices, options, screen
 
-DEFAULT_METHOD = "known-totals"
 TOTALS, FILES, COLUMNS, WEIGHTS = "Known totals", "Outputs", "Columns", "With --method c2rf"
 """Panels of the help."""
+
+Names = list[str] | None
+Paths = list[Path] | None
+
+
+def _in(panel: str, metavar: str, help: str, **more: Any) -> Any:
+    """Return an option that the help shows in a panel."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
 def classify(
     context: typer.Context,
-    labeled: Annotated[
-        Path, typer.Argument(metavar="LABELED", help="Individuals whose class is known.")
-    ],
-    unlabeled: Annotated[Path, typer.Argument(metavar="UNLABELED", help="Individuals to label.")],
+    labeled: Annotated[Path, typer.Argument(metavar="LABELED", help="Rows whose class is known.")],
     target: Annotated[str, typer.Option(metavar="COL", help="Column of LABELED with the class.")],
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CLASS", help="The class that --total counts.", rich_help_panel=TOTALS
+    unlabeled: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[UNLABELED]", help="Rows to label; without, those of LABELED with no class."
         ),
     ] = None,
-    total: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N", help="Its known number: 1234, 12% or 1200..1300.", rich_help_panel=TOTALS
-        ),
-    ] = None,
+    positive: Annotated[Names, _in(TOTALS, "CLASS", "The class that --total counts.")] = None,
+    total: Annotated[Names, _in(TOTALS, "N", "Its known number: 1234, 12% or 1200..1300.")] = None,
     totals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help='Totals of classes: "yes=1234,no=8766"; ranges lo..hi.',
-            rich_help_panel=TOTALS,
-        ),
+        Names, _in(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.')
     ] = None,
     totals_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Totals as a table: class, total, and that of --group.",
-            rich_help_panel=TOTALS,
+        Paths,
+        _in(
+            TOTALS,
+            "FILE",
+            "A table: class, total, groups; or a column per class.",
         ),
     ] = None,
     group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="Column of UNLABELED whose groups have the totals.",
-            rich_help_panel=TOTALS,
-        ),
+        Names, _in(TOTALS, "COL", "Grouping column of --totals-file; by default found by name.")
+    ] = None,
+    weight: Annotated[
+        str | None, _in(TOTALS, "COL", "Column of UNLABELED: how many people a row stands for.")
     ] = None,
     totals_policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Totals that do not add up: strict refuses, scale fits.",
-            rich_help_panel=TOTALS,
-        ),
+        str, _in(TOTALS, "NAME", "Totals that do not add up: strict refuses, scale fits.")
     ] = "strict",
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the labels go: .csv, .tsv, .gz or .parquet.",
-            rich_help_panel=FILES,
-        ),
+        _in(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl."),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html", help="Where a report to read goes.", rich_help_panel=FILES
-        ),
-    ] = None,
+    report: Annotated[Path | None, _in(FILES, "FILE.html", "Where a report to read goes.")] = None,
     save_model: Annotated[
-        Path | None,
+        Path | None, _in(FILES, "FILE.skops", "Where the model goes, for c2rf predict.")
+    ] = None,
+    spreadsheet_safe: Annotated[
+        bool,
         typer.Option(
-            metavar="FILE.skops",
-            help="Where the model goes, for c2rf predict.",
+            "--spreadsheet-safe",
+            help="Put an apostrophe before text in .csv that a spreadsheet would run.",
             rich_help_panel=FILES,
         ),
-    ] = None,
-    identifier: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COL",
-            help="Column that names individuals; not learned from.",
-            rich_help_panel=COLUMNS,
-        ),
+    ] = False,
+    id: Annotated[
+        str | None, _in(COLUMNS, "COL", "Column that names rows; not learned from.")
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLS",
-            help="Columns not to learn from, a,b or repeated.",
-            rich_help_panel=COLUMNS,
-        ),
+        Names, _in(COLUMNS, "COLS", "Columns not to learn from, a,b or repeated.")
     ] = None,
     text: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLS",
-            help="Columns of numbers that are codes, like 70173.",
-            rich_help_panel=COLUMNS,
-        ),
+        Names, _in(COLUMNS, "COLS", "Columns of numbers that are codes, like 70173.")
     ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="known-totals or c2rf.")
-    ] = DEFAULT_METHOD,
-    trees: Annotated[
-        int | None, typer.Option(min=1, help="Number of trees.", rich_help_panel=WEIGHTS)
+    keep: Annotated[
+        Names, _in(COLUMNS, "COLS", "Columns to learn from that would be left out as useless.")
     ] = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    method: choices.Method = METHODS[0],
+    trees: Annotated[int | None, _in(WEIGHTS, "N", "Number of trees.", min=1)] = None,
     lower: Annotated[
-        float | None,
-        typer.Option(help="Least weight of a tree.", show_default="1", rich_help_panel=WEIGHTS),
+        float | None, _in(WEIGHTS, "W", "Least weight of a tree.", show_default="1")
     ] = None,
     upper: Annotated[
-        float | None,
-        typer.Option(
-            help="Greatest weight of a tree.", show_default="100", rich_help_panel=WEIGHTS
-        ),
+        float | None, _in(WEIGHTS, "W", "Greatest weight of a tree.", show_default="100")
     ] = None,
     offset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LO..HI", help="Range of a free shift of the score.", rich_help_panel=WEIGHTS
-        ),
+        str | None, _in(WEIGHTS, "LO..HI", "Range of a free shift of the score.")
     ] = None,
     prefer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="majority, for weights as equal as possible.",
-            rich_help_panel=WEIGHTS,
-        ),
+        str | None, _in(WEIGHTS, "NAME", "majority, for weights as equal as possible.")
     ] = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.", rich_help_panel=WEIGHTS
-        ),
+    solve_method: Annotated[
+        str | None, _in(WEIGHTS, "NAME", "auto, c2rf, p-c2rf, only-pp or only-br.")
     ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="highs, scip or gurobi.", rich_help_panel=WEIGHTS),
-    ] = None,
+    backend: Annotated[str | None, _in(WEIGHTS, "NAME", "highs, scip or gurobi.")] = None,
     time_limit: options.TimeLimit = None,
-    learner: Annotated[
-        str | None,
+    learner: choices.Learner = None,
+    imputations: Annotated[
+        int | None,
         typer.Option(
-            metavar="NAME",
-            help="known-totals: blend, or the quicker extra-trees and logistic.",
-            show_default="blend",
+            metavar="N", help="known-totals: draw N sets of labels, for intervals.", min=1
         ),
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=0, help="known-totals: how often to learn from its labels.")
+    imputations_out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File for the imputations: the id, then a column each."),
     ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Where UNLABELED is kept: in memory, or left in its files: chunks, or dask.",
-        ),
-    ] = "auto",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="dask: a cluster's scheduler, tcp://host:8786."),
-    ] = None,
+    engine: choices.Engine = ENGINES[0],
+    scheduler: choices.Scheduler = None,
     seed: options.Seed = 0,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Processors to use, -1 for all.")
@@ -187,59 +129,50 @@ def classify(
         bool, typer.Option("--dry-run", help="Check all and say what would be done; write nothing.")
     ] = False,
 ) -> None:
-    """Label individuals so that the labels add up to known totals.
+    """Label rows so that the labels add up to known totals.
 
-    Files are CSV, TSV (plain or .gz) or Parquet. The output holds the rows of UNLABELED in their
-    order, or with --id only that column, and the columns "label", "score" and "confidence". A
-    total is a count (1234), a rate (0.12 or 12%) or a range of either (1200..1300).
+    Files are CSV of any dialect (plain, .gz, .zip, .zst), Excel, OpenDocument, SPSS, Stata, SAS,
+    Parquet, Arrow, JSON lines, or file.db::table; UNLABELED may be a folder of CSV or Parquet.
+    --dry-run shows how they are understood, and needs no --out.
+
+    The output holds the rows of UNLABELED in their order, or with --id only that column, and the
+    columns "label", "score" and "confidence". A total is a count (1234), a rate (0.12 or 12%), a
+    range of either (1200..1300) or an estimate with its standard error (1200+-50).
     """
-    from c2rf.cli import labeling
-    from c2rf.cli.engines import pick_engine
-    from c2rf.cli.methods import Choices, check_method, check_question
-    from c2rf.cli.totals import collect
+    from c2rf.files.dialect import ReadAs
+    from c2rf.labeling.outputs import Outputs
+    from c2rf.labeling.result import HowAsked
+    from c2rf.labeling.run import answer, prepare
+    from c2rf.labeling.summary import plan_lines
+    from c2rf.labeling.task import Wishes
+    from c2rf.labeling.where import at_scheduler
+    from c2rf.totals.parse_text import collect
 
-    job = labeling.Job(labeled, unlabeled, method, seed, shlex.join(["c2rf", *context.obj]))
-    outputs = labeling.Outputs(out, report, save_model)
-    choices = Choices(
-        trees, lower, upper, options.parse_offset(offset), prefer, solver, backend, time_limit,
-        learner, rounds,
+    how = ReadAs(sep, decimal, encoding, sheet, tuple(options.split_names(text)))
+    wishes = Wishes(
+        target, id, options.split_names(drop), how.text, totals_policy, engine,
+        options.split_names(keep), how, weight,
     )  # fmt: skip
-    check_method(method, choices)
-    given = collect(positive, total, totals, totals_file, group, target)
-    inputs = [labeled, unlabeled, *([totals_file] if totals_file else [])]
-    policy = options.one_of("--totals-policy", totals_policy, ("strict", "scale"))
-    if engine == "dask" or scheduler is not None:
-        from c2rf.cli import on_dask
-
-        on_dask.check_options(engine, out, report, save_model, dry_run=dry_run)
-        assert out is not None
-        asked = on_dask.DaskJob(
-            labeled, unlabeled, target, given, out, method, tuple(choices.given().items()), seed,
-            identifier, group, options.split_names(drop), options.split_names(text), policy,
-            scheduler, force,
-        )  # fmt: skip
-        on_dask.run(asked, quiet=quiet)
-        return
-    outputs.check(force=force, inputs=inputs)
-    start = time.perf_counter()
-    chosen = pick_engine(engine, unlabeled, quiet)
-    question = chosen.ask(
-        labeled,
-        unlabeled,
-        target,
-        given,
-        drop=options.split_names(drop),
-        text=options.split_names(text),
-        identifier=identifier,
-        group=group,
-        policy=policy,
-    )
-    check_question(method, question)
-    job.seconds["reading and checking"] = time.perf_counter() - start
-    if dry_run:
-        question = chosen.checked(question)
-        screen.say([*labeling.plan(question, job), *outputs.tell()], quiet=quiet)
-        return
-    answer = chosen.answer(question, job, choices, jobs, outputs, force)
-    told = labeling.summary(answer.question, answer.classifier, answer.counts)
-    screen.say([*told, *outputs.tell()], quiet=quiet)
+    given = [path for path in (labeled, unlabeled) if path is not None]
+    if dry_run and not quiet:
+        screen.show_previews(given, how)
+    known = collect(
+        target, positive=positive or (), total=total or (), totals=totals or (),
+        totals_file=totals_file or (), group=group or (),
+    )  # fmt: skip
+    chosen = options.given(
+        trees=trees, lower=lower, upper=upper, offset=options.parse_offset(offset), prefer=prefer,
+        solve_method=solve_method, backend=backend, time_limit=time_limit, learner=learner,
+    )  # fmt: skip
+    outputs = Outputs(out, report, save_model, spreadsheet_safe, imputations_out)
+    inputs = [*given, *(totals_file or ())]
+    outputs.check(force=force, inputs=inputs, needed=not dry_run)
+    asked = HowAsked(method, seed, shlex.join(["c2rf", *context.obj]), imputations)
+    written = [(name, str(path)) for name, path in outputs.named.items()]
+    with screen.waiting("classifying", quiet), at_scheduler(scheduler, engine, jobs):
+        task = prepare(labeled, unlabeled, known, wishes, asked, chosen)
+        if not dry_run:
+            result = answer(task, asked, chosen, jobs)
+            screen.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
+    lines = plan_lines(task, method) if dry_run else result.summary_lines
+    screen.say([*lines, *written], quiet=quiet)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from c2rf.cli import options, screen
 from c2rf.cli.exits import exit_if_interrupted
@@ -25,7 +24,7 @@ SIZE, FRACTION, TREES, TIME_LIMIT = 5000, 0.02, 20, 20.0
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A population: few labeled individuals, badly chosen, and the others with their truth."""
+    """A population: few labeled rows, badly chosen, and the others with their truth."""
 
     X: pd.DataFrame
     y: NDArray[np.str_]
@@ -98,9 +97,8 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
     """Write what the other commands take and what they would give."""
     import pandas as pd
 
-    from c2rf.cli.judge import judge_unlabeled
-    from c2rf.files import atomic_output
-    from c2rf.solution_file import StoredSolution
+    from c2rf.files.all_or_nothing import atomic_output
+    from c2rf.files.solution_file import StoredSolution
 
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).touch()
@@ -108,7 +106,7 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
         "labeled.csv": data.X.assign(**{TARGET: data.y}),
         "unlabeled.csv": data.X_unlabeled,
         "truth.csv": pd.DataFrame({TARGET: data.truth}),
-        "labels.csv": judge_unlabeled(classifier, data.X_unlabeled).beside(data.X_unlabeled),
+        "labels.csv": _labels(data, classifier),
         "votes.csv": pd.DataFrame(classifier.votes(data.X_unlabeled)).add_prefix("tree"),
     }
     for name, table in tables.items():
@@ -120,14 +118,27 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
     stored.write(out / "solution.json", force=True)
 
 
+def _labels(data: Data, classifier: Any) -> pd.DataFrame:
+    """Return the unlabeled rows with the labels by the weighted trees."""
+    from c2rf.labeling.parts import LabelParts
+    from c2rf.labeling.scoring import score_unlabeled
+    from c2rf.population import Memory
+
+    rows, names = Memory(data.X_unlabeled), [str(name) for name in data.X_unlabeled]
+    scored = score_unlabeled(classifier, POSITIVE)
+    return LabelParts(rows, names, classifier.classes_, scored).frame()
+
+
 def _tell(
     data: Data, by_majority: NDArray[np.str_], weighted: Any, ranked: NDArray[np.str_]
 ) -> None:
     """Print the story: the bias, the totals, how good the labels are, the proof."""
+    from rich.table import Table
+
     n, n_labeled = len(data.truth), len(data.y)
     say = screen.console().print
     say(
-        f"\n{n_labeled} of {n + n_labeled:,} individuals are labeled, and they were chosen badly: "
+        f"\n{n_labeled} of {n + n_labeled:,} rows are labeled, and they were chosen badly: "
         f"{(data.y == POSITIVE).mean():.0%} of them are positive."
         f"\nA census knows that of the {n:,} others {data.n_positive:,} are, "
         f"{data.n_positive / n:.0%}. But which ones?\n",
@@ -165,7 +176,7 @@ def _tell_files(out: Path, data: Data, seed: int) -> None:
 
     screen.say(
         [
-            (at("labeled.csv"), "the labeled individuals"),
+            (at("labeled.csv"), "the labeled rows"),
             (at("unlabeled.csv"), "the others"),
             (at("labels.csv"), "the others with labels and scores by the weighted trees"),
             (at("truth.csv"), "what the others really are"),

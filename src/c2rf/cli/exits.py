@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from c2rf.problem import Solution
+    from c2rf.core.problem import Solution
 
 FAILED = 1
 USER_MISTAKE = 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ Votes = Annotated[
     Path,
     typer.Argument(
         metavar="VOTES.csv",
-        help="Votes of -1/+1, a row per individual and a column per tree; a header is optional.",
+        help="Votes of -1/+1, a row per row to label and a column per tree; a header is optional.",
     ),
 ]
 TOTAL = typer.Option(
@@ -35,33 +34,25 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same res
 Force = Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
-Number = int | float
+
+_READING = "How files are read (found by themselves)"
 
 
-def parse_total(text: str, name: str = "--total") -> Number:
-    """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides.
+def _reading(metavar: str, help: str) -> Any:
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=_READING)
 
-    Examples
-    --------
-    >>> parse_total("1234"), parse_total("0.12"), parse_total("12%"), parse_total("1.0")
-    (1234, 0.12, 0.12, 1.0)
-    >>> parse_total("1,234")
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: --total must be a count like 1234 or a rate like 0.12 or 12%; \
-found '1,234'
-    """
-    stripped = text.strip()
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", stripped):
-        return int(stripped)
-    try:
-        if stripped.endswith("%"):
-            return float(stripped[:-1]) / 100
-        return float(stripped)
-    except ValueError as error:
-        raise InputError(
-            f"{name} must be a count like 1234 or a rate like 0.12 or 12%; found {text!r}"
-        ) from error
+
+Sep = Annotated[str | None, _reading("SIGN", "Between cells of text files: ; , | or tab.")]
+Decimal = Annotated[str | None, _reading("SIGN", "Decimal mark of text files: . or ,")]
+Encoding = Annotated[str | None, _reading("NAME", "Of text files: utf-8, cp1252, utf-16, ...")]
+Sheet = Annotated[str | None, _reading("NAME", "The sheet of a workbook.")]
+
+
+def parse_total(text: str, name: str = "--total") -> int | float:
+    """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides."""
+    from c2rf.totals.parse_text import parse_total
+
+    return parse_total(text, name)
 
 
 def parse_offset(text: str | None) -> tuple[float, float] | None:
@@ -84,6 +75,17 @@ def parse_offset(text: str | None) -> tuple[float, float] | None:
     return ends
 
 
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that the user chose.
+
+    Examples
+    --------
+    >>> given(trees=5, backend=None)
+    {'trees': 5}
+    """
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def split_names(given: Sequence[str] | None) -> list[str]:
     """Return the columns of an option that takes several, by commas or by being repeated.
 
@@ -93,17 +95,3 @@ def split_names(given: Sequence[str] | None) -> list[str]:
     (['id', 'name', 'a, b'], [])
     """
     return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
-
-
-def one_of(option: str, value: str, allowed: Sequence[str]) -> Any:
-    """Return the value of an option if it is one of those allowed."""
-    if value not in allowed:
-        raise InputError(f"{option} must be {' or '.join(allowed)}; found {value!r}")
-    return value
-
-
-def check_column(option: str, name: str | None, columns: Sequence[str]) -> None:
-    """Refuse the name of a column that is not there."""
-    if name is not None and name not in columns:
-        found = ", ".join(map(repr, columns[:10])) + ", ..." * (len(columns) > 10)
-        raise InputError(f"{option}: there is no column {name!r}; found {found}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf._choices import ENGINES
+from c2rf.cli import choices, options, screen
 
 
 def predict(
@@ -19,11 +20,17 @@ def predict(
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Where the labels go: .csv, .tsv, .gz or .parquet."),
+        typer.Option(
+            metavar="FILE", help="Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx or .jsonl."
+        ),
     ],
-    identifier: Annotated[
-        str | None, typer.Option("--id", metavar="COL", help="Column that names individuals.")
-    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COL", help="Column that names rows.")] = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    engine: choices.Engine = ENGINES[0],
+    scheduler: choices.Scheduler = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -32,33 +39,30 @@ def predict(
     No total is met for them. The output is that of classify. Columns the model did not learn from
     are left alone.
     """
-    from c2rf.cli.features import encode
-    from c2rf.cli.judge import judge, rows_to_show
-    from c2rf.cli.question import Groups
-    from c2rf.files import atomic_output, check_output
-    from c2rf.model_file import StoredModel
-    from c2rf.tables import check_writable, read_table, write_table
-    from c2rf.words import short
+    from c2rf._text import count, short
+    from c2rf.files.all_or_nothing import atomic_output
+    from c2rf.files.dialect import ReadAs
+    from c2rf.labeling.methods import check_choice
+    from c2rf.labeling.model_file import StoredModel
+    from c2rf.labeling.parts import check_labels_name, is_folder
+    from c2rf.labeling.predictions import predict_rows
+    from c2rf.labeling.where import at_scheduler
 
-    check_output(out, force=force, inputs=[model, file])
-    check_writable(out)
+    check_choice("engine", engine, ENGINES)
+    check_labels_name(out, force=force, inputs=[model, file])
+    how = ReadAs(sep, decimal, encoding, sheet)
     stored = StoredModel.read(model)
-    table = read_table(file)
-    names = [str(name) for name in table]
-    options.check_column("--id", identifier, names)
-    options.check_column("the groups of the model", stored.group, names)
-    rows = rows_to_show(table, identifier)
-    groups = Groups.of(table, stored.group).of_rows
-    with screen.waiting("labeling", quiet):
-        X = encode(stored.encoder, table)
-        judgement = judge(stored.classifier, X, stored.positive, groups)
-    with atomic_output(out, force=force) as temporary:
-        write_table(judgement.beside(rows), temporary)
-    found = [
-        (f"label {short(name)}", f"{(judgement.labels == name).sum():,}")
-        for name in stored.classifier.classes_
+    with screen.waiting("labeling", quiet), at_scheduler(scheduler, engine):
+        found = predict_rows(stored, file, id=id, engine=engine, how=how)
+        if is_folder(out):
+            found.write(out, force=force)
+        else:
+            with atomic_output(out, force=force) as temporary:
+                found.write(temporary)
+    lines = [
+        (f"label {short(str(name))}", f"{n:,}")
+        for name, n in zip(found.classes, found.counts, strict=True)
     ]
-    screen.say(
-        [("rows", screen.count(len(table), "individual")), *found, ("output", str(out))],
-        quiet=quiet,
-    )
+    rows = ("rows", count(len(found), "row"))
+    read_as = [("read as", found.rows.read_as)] if found.rows.read_as else []
+    screen.say([*read_as, rows, *lines, ("output", str(out))], quiet=quiet)

@@ -3,35 +3,80 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-
-from c2rf.words import count as count
+from c2rf._text import count as count
+from c2rf._text import proof as proof
 
 if TYPE_CHECKING:
-    from c2rf.problem import Solution
+    from pathlib import Path
 
+    from rich.console import Console
+
+    from c2rf.files.dialect import ReadAs
+    from c2rf.labeling.preview import TablePreview
 
 LINE_SECONDS = 10.0
-"""Where nobody looks at a terminal, there is a line of progress at most so often."""
+"""Seconds between two lines of progress where nobody looks at a terminal."""
+HINT_SECONDS = 60.0
+"""After this long it is said how to stop."""
 
 
 def console(quiet: bool = False) -> Console:
     """Return where results go."""
+    from rich.console import Console
+
     return Console(highlight=False, quiet=quiet)
 
 
 def say(rows: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
     """Print names and what there is to say about them; the terminal breaks long lines, not we."""
+    from rich.text import Text
+
     width = max(len(name) for name, _ in rows)
     for name, sentence in rows:
         line = Text.assemble((f"{name:<{width}}", "dim"), "  ", sentence)
         console(quiet).print(line, soft_wrap=True)
+
+
+def note(quiet: bool = False) -> Callable[[str], None]:
+    """Return what prints a note on how something was understood."""
+    return lambda text: say([("read as", text)], quiet=quiet)
+
+
+def warn_of_formulas(n_cells: int, made_safe: bool) -> None:
+    """Warn of text in an output that a spreadsheet would run."""
+    if n_cells and not made_safe:
+        print(
+            f"c2rf: {count(n_cells, 'cell')} of the output begin like formulas (=, +, -, @), and a "
+            "spreadsheet would run them; --spreadsheet-safe makes them harmless",
+            file=sys.stderr,
+        )
+
+
+def show_previews(paths: Sequence[Path], how: ReadAs) -> None:
+    """Print tables as they were understood."""
+    from c2rf.labeling.preview import preview
+
+    for path in paths:
+        _show_preview(preview(path, how, name=path.name))
+
+
+def _show_preview(found: TablePreview) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = found.table()
+    table = Table(title=Text(found.title), title_justify="left", title_style="")
+    for name in rows:
+        table.add_column(str(name), justify="right" if name in ("values", "empty") else "left")
+    for row in rows.itertuples(index=False):
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console().print(table)
+    if found.n_columns > len(rows):
+        console().print(f"and {found.n_columns - len(rows):,} more columns")
 
 
 def reached(n_reached: int, wished: int) -> str:
@@ -51,54 +96,44 @@ def reached(n_reached: int, wished: int) -> str:
     return f"{n_reached:,} positive, {apart:,} {more} than the known total of {wished:,}"
 
 
-def proof(solution: Solution) -> str:
-    """Say what is proven about all weightings of the trees."""
-    trees = f"weighting of these {count(len(solution.weights), 'tree')}"
-    if solution.eta == 0:
-        return f"this {trees} meets the total: none can do better"
-    if solution.status == "optimal":
-        return f"no {trees} comes closer than {solution.eta:,}"
-    return (
-        f"no {trees} comes closer than {solution.bound:,}; between that and {solution.eta:,} "
-        "more time may find a better one"
-    )
-
-
 def shows_progress(quiet: bool = False) -> bool:
     """Whether somebody is there to look at progress."""
     return not quiet and sys.stderr.isatty()
 
 
 @contextmanager
-def waiting(for_what: str, quiet: bool = False) -> Iterator[None]:
-    """Show what is going on: a live line on a terminal, now and then a plain line elsewhere."""
-    from c2rf.progress import hearing
+def waiting(for_what: str, quiet: bool = False, hint: str = "") -> Iterator[None]:
+    """Show what is going on, and how long: a live line on a terminal, else a line every 10 s.
 
-    start = time.monotonic()
+    Parameters
+    ----------
+    for_what : str
+        The whole work.
+    quiet : bool
+        Whether to show nothing.
+    hint : str
+        What to add once it takes more than a minute.
+    """
+    from c2rf.progress import Clock, progress_callback
+
     if quiet:
         yield
     elif shows_progress():
-        with Console(stderr=True).status(for_what) as status:
+        from rich.console import Console
 
-            def update(what: str) -> None:
-                seconds = time.monotonic() - start
-                status.update(f"{for_what}: {what} ({seconds:.0f} s)")
-
-            with hearing(update):
-                yield
+        with (
+            Console(stderr=True).status(for_what) as status,
+            Clock(for_what, lambda text: status.update(text), 1.0, hint, HINT_SECONDS) as clock,
+            progress_callback(clock.hear_at_once),
+        ):
+            yield
     else:
-        with hearing(_now_and_then(for_what, start)):
+        with (
+            Clock(for_what, _print_line, LINE_SECONDS, hint, HINT_SECONDS) as clock,
+            progress_callback(clock.hear),
+        ):
             yield
 
 
-def _now_and_then(for_what: str, start: float) -> Callable[[str], None]:
-    last = start
-
-    def say_line(what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= LINE_SECONDS:
-            last = now
-            print(f"{for_what}: {what} ({now - start:.0f} s)", file=sys.stderr, flush=True)
-
-    return say_line
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

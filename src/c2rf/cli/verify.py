@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,30 +16,40 @@ def verify(
     solution: Annotated[
         Path, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
     ],
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="PROOF.json", help="The proof of the bound, checked as well."),
+    ] = None,
     second_opinion: Annotated[
         str | None,
-        typer.Option(metavar="BACKEND", help="Prove the bound again with this solver."),
+        typer.Option(metavar="BACKEND", help="Ask this solver whether anything is closer."),
     ] = None,
     time_limit: options.TimeLimit = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Check exactly what a solution claims: weights, labels, distance.
 
-    Exits with 1 and says what is wrong if a claim does not hold. The lower bound is the
-    solver's proof; --second-opinion asks another solver for it.
+    Exits with 1 and says what is wrong if a claim does not hold. With --certificate the lower
+    bound is checked, too, in whole numbers and without a solver. --second-opinion asks another
+    solver, which computes in floating point: an opinion, not a proof.
     """
     import c2rf
-    from c2rf.files import read_votes
-    from c2rf.solution_file import StoredSolution
+    from c2rf.files.certificate_file import read_certificate
+    from c2rf.files.solution_file import StoredSolution
+    from c2rf.files.votes import read_votes
 
     stored = StoredSolution.read(solution)
     claimed = stored.solution
-    table = read_votes(votes)
+    table = read_votes(votes, say=screen.note(quiet))
     box = stored.lower, stored.upper
+    checked = f"weights, margins, labels and eta of {solution}"
+    if certificate is not None:
+        claimed = replace(claimed, certificate=read_certificate(certificate))
+        checked += f"; the bound {claimed.bound:,} by {certificate}"
     c2rf.verify(table, stored.n_positive, claimed, *box)
     positives = int((claimed.labels > 0).sum())
     rows = [
-        ("verified", f"weights, margins, labels and eta of {solution}"),
+        ("verified", checked),
         ("labels", screen.reached(positives, stored.n_positive)),
         ("claimed", screen.proof(claimed)),
     ]
@@ -53,7 +64,9 @@ def verify(
         )
         who = f"{opinion.backend} {opinion.version}"
         said = (
-            f"nothing is closer than {opinion.bound}" if opinion.confirmed else "no answer in time"
+            f"says that nothing is closer than {opinion.bound:,}"
+            if opinion.confirmed
+            else "no answer in time"
         )
         rows.append((who, said))
     screen.say(rows, quiet=quiet)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from c2rf._text import count, listed_names, percent, quoted
 from c2rf.report.facts import Facts
-from c2rf.words import count, percent, quoted
 
 FEW_LABELED = 10
 """Fewer labeled rows of a class than this say little about it."""
@@ -146,5 +146,5 @@ def _groups(facts: Facts) -> Iterator[str]:
         )
 
 
-def _listed(names: list[str], most: int = 10) -> str:
-    return ", ".join(map(quoted, names[:most])) + ", …" * (len(names) > most)
+def _listed(names: list[str]) -> str:
+    return listed_names([quoted(name) for name in names])

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf.problem import Solution
-from c2rf.transport.bounds import Bounds
+from c2rf._typing import Floats, Ints
+from c2rf.core.problem import Solution
+from c2rf.totals.bounds import Bounds
 
 NEAREST = 10
-"""So many of the rows nearest to the cut-off are shown."""
+"""How many of the rows nearest to the cut-off are shown."""
 
-Floats = NDArray[np.float64]
+UNRELIABLE = 0.6
+"""A class of which a smaller share of labels is expected to be right is called unreliable."""
+
 Texts = NDArray[np.object_]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,62 @@ class ForestFact:
 
 @dataclass(frozen=True, eq=False)
 class RankingFact:
-    """Rows ranked by probabilities: the model, the shift of each class, and the rounds.
+    """Rows ranked by probabilities: the model, the shift of each class, and who ranked.
 
-    A round is a dict of ``round``, ``criterion``, ``taken`` and ``why``.
+    A member is a dict of ``member``, ``accuracy`` (or None) and ``weight``.
     """
 
     model: str
     offsets: Mapping[str, float]
-    rounds: Sequence[Mapping[str, Any]]
+    members: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ChangeFact:
+    """A total that was changed: where and of which class, from what to what, and by how much."""
+
+    where: str
+    label: str
+    before: str
+    after: str
+    why: str
+
+
+@dataclass(frozen=True)
+class BalanceFact:
+    """A column, or a value of a text, of the labeled rows and of all rows.
+
+    ``labeled``, ``weighted`` (each class to its known total) and ``population`` are means;
+    ``before`` and ``after`` weighting are differences in standard deviations of the population.
+    """
+
+    name: str
+    labeled: float
+    weighted: float
+    population: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class RightFact:
+    """How many of some labels are right, by imputations: of "all", of a "class", of a "group"."""
+
+    kind: str
+    name: str
+    n_rows: int
+    estimate: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceFact:
+    """The share of labels that change if a column is shuffled, by column; among so many rows."""
+
+    changed: Mapping[str, float]
+    n_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +134,7 @@ class Facts:
     labels, scores, confidence : ndarray
         One each for each unlabeled row.
     positive : str or None
-        With two classes, the one that scores above zero speak for.
+        With two classes, the class predicted by positive scores.
     names : sequence of str
         What to call each unlabeled row.
     features : sequence of FeatureFact
@@ -103,6 +153,20 @@ class Facts:
         What to be careful about that only the maker of the facts knows.
     all_counts : ndarray of int, shape (n_groups, n_classes), or None
         Labels of each class in each group, where the unlabeled rows above are only a sample.
+    notes : sequence of str
+        How files were read, and which columns were left out.
+    accuracy : str
+        How many labels are right, where that is known.
+    changes : sequence of ChangeFact
+        Totals that were changed because they contradict each other.
+    balance : sequence of BalanceFact
+        The labeled rows against all rows.
+    confusion : ndarray of shape (n_classes, n_classes), or None
+        Of the rows labeled k, how many are expected to be really j.
+    right : sequence of RightFact
+        How many labels are right, with intervals; empty without imputations.
+    importance : ImportanceFact or None
+        What the labels rest on, where that was found out.
     """
 
     labeled_file: str
@@ -129,6 +193,21 @@ class Facts:
     ranking: RankingFact | None = None
     remarks: Sequence[str] = ()
     all_counts: Ints | None = None
+    notes: Sequence[str] = ()
+    accuracy: str = ""
+    changes: Sequence[ChangeFact] = ()
+    balance: Sequence[BalanceFact] = ()
+    confusion: Floats | None = None
+    right: Sequence[RightFact] = ()
+    importance: ImportanceFact | None = None
+
+    @property
+    def expected_rates(self) -> Floats | None:
+        """Of the labels of each class, the share that is expected to be right."""
+        if self.confusion is None:
+            return None
+        labels = self.confusion.sum(axis=1)
+        return np.diag(self.confusion) / np.where(labels > 0, labels, 1.0)
 
     @property
     def n(self) -> int:
@@ -136,7 +215,7 @@ class Facts:
         return len(self.labels) if self.all_counts is None else int(self.all_counts.sum())
 
     def of_all(self, n_rows: int) -> int:
-        """Return how many of all rows it is, if it is so many of those that are given."""
+        """Return how many of all rows it is, if it is this many of those that are given."""
         return round(n_rows * self.n / len(self.labels))
 
     @cached_property

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from c2rf.page.pictures import THEME, inline_svg
-from c2rf.report.facts import Facts, Floats, ForestFact
-from c2rf.words import short
+from c2rf._text import short
+from c2rf._typing import Floats
+from c2rf.report.facts import BalanceFact, Facts, ForestFact
+from c2rf.report.page.pictures import THEME, inline_svg
 
 MOST_BARS = 12
 MOST_GROUPS = 24
 MOST_TREES = 200
+FARTHEST = 5.0
+"""Standardised differences beyond this are drawn here."""
 _BINS = 40
 _NAME = 18  # letters of a name on an axis
 
@@ -68,7 +72,7 @@ def groups(facts: Facts, place: int) -> str:
         axes.scatter(high, rows, marker="|", s=90, color=THEME["second"])
         axes.scatter(given, rows, s=22, color=THEME["first"], label="labels given", zorder=3)
         _name_rows(axes, [facts.group_names[k] for k in shown])
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set_ylim(len(shown) - 0.4, -0.6)
         _legend(figure, axes)
 
@@ -127,6 +131,45 @@ def weights(forest: ForestFact) -> str:
         axes.grid(axis="x", visible=False)
 
     return inline_svg("weights", "Weights of the trees", draw, 2.2)
+
+
+def balance(entries: Sequence[BalanceFact]) -> str:
+    """Draw standardised differences, the worst first: hollow before weighting, filled after."""
+    rows = np.arange(len(entries))
+    before = np.clip([e.before for e in entries], -FARTHEST, FARTHEST)
+    after = np.clip([e.after for e in entries], -FARTHEST, FARTHEST)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.axvspan(-0.1, 0.1, color=THEME["line"], alpha=0.6, linewidth=0)
+        axes.axvline(0, color=THEME["soft"], linewidth=0.8)
+        axes.hlines(rows, before, after, color=THEME["soft"], linewidth=0.8)
+        axes.scatter(
+            before, rows, s=24, facecolors="none", edgecolors=THEME["second"], zorder=3,
+            label="as they are",
+        )  # fmt: skip
+        axes.scatter(after, rows, s=24, color=THEME["first"], zorder=3, label="weighted to totals")
+        _name_rows(axes, [e.name for e in entries])
+        axes.set_ylim(len(entries) - 0.4, -0.6)
+        axes.set_xlabel("difference in standard deviations")
+        _legend(figure, axes)
+
+    title = "Standardised differences between labeled rows and rows to be labeled, by column"
+    return inline_svg("balance", title, draw, 1.0 + 0.22 * len(entries))
+
+
+def importance(entries: Sequence[tuple[str, float]]) -> str:
+    """Draw the share of labels that change if a column is shuffled."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.barh(np.arange(len(entries)), [x for _, x in entries], 0.7, color=THEME["first"])
+        _name_rows(axes, [name for name, _ in entries])
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlim(0, max(0.01, 1.1 * max(x for _, x in entries)))
+
+    title = "Share of labels that change if a column is shuffled"
+    return inline_svg("importance", title, draw, 0.7 + 0.22 * len(entries))
 
 
 def _edges(values: Floats) -> Any:

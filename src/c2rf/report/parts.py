@@ -38,9 +38,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Warnings:
-    """Things to be careful about."""
+    """Things to be careful about; ``is_plain`` ones are no warnings, only a list."""
 
     entries: Sequence[str]
+    is_plain: bool = False
     kind: str = field(default="warnings", init=False)
 
 
@@ -68,3 +69,4 @@ class Page:
     title: str
     lead: str
     sections: Sequence[Section]
+    warning: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from c2rf import page
+from c2rf.report import page
 from c2rf.report.facts import Facts
 
 
@@ -12,7 +12,7 @@ def make_page(facts: Facts) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from c2rf.transport.bounds import Bounds
+    >>> from c2rf.totals.bounds import Bounds
     >>> labels = np.array(["no", "yes", "no"], dtype=object)
     >>> facts = Facts(
     ...     labeled_file="a.csv", unlabeled_file="b.csv", target="sick", method="c2rf",
@@ -26,6 +26,6 @@ def make_page(facts: Facts) -> str:
     True
     """
     page.need("report")
-    from c2rf.report.content import make_content
+    from c2rf.report.sections import make_content
 
     return page.render("c2rf.report", make_content(facts))

@@ -1,0 +1,1 @@
+"""The page to drop files on: a thin layer over :func:`c2rf.classify` and the report."""

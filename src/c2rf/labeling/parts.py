@@ -1,0 +1,183 @@
+"""Rows with their labels, a part at a time: read, put into one frame, or written.
+
+A name without an ending is a folder of Parquet files. They are written where the rows are, on a
+cluster by its workers.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from c2rf.exceptions import InputError
+from c2rf.files.all_or_nothing import check_output
+from c2rf.files.dialect import Dialect
+from c2rf.files.tables import check_pyarrow
+from c2rf.files.writing import TableWriter, check_writable
+from c2rf.labeling.scoring import Scored
+from c2rf.population import Chunk, Population
+from c2rf.population.encoded import as_pandas
+
+ADDED = ("label", "score", "confidence")
+"""Columns that an output has on top of those that name the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelParts:
+    """Rows with label, score and confidence; iterating reads them part by part, again and again.
+
+    Parameters
+    ----------
+    rows : Population
+        The rows.
+    shown : list of str
+        The columns that name a row.
+    classes : ndarray
+        The classes that codes stand for.
+    scored : Scored
+        Code, score and confidence of each row.
+
+    Examples
+    --------
+    >>> from c2rf.population import Memory
+    >>> rows = Memory(pd.DataFrame({"id": ["a", "b"]}))
+    >>> scored = Scored(np.array([1, 0]), np.array([2.0, -1.0]), np.array([0.9, 0.7]))
+    >>> LabelParts(rows, ["id"], np.array(["no", "yes"]), scored).frame()["label"].tolist()
+    ['yes', 'no']
+    """
+
+    rows: Population
+    shown: list[str]
+    classes: Any
+    scored: Scored
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        add = _AddLabels(self.classes)
+        for chunk in self.rows.chunks(self.shown):
+            part = slice(chunk.start, chunk.start + chunk.data.shape[0])
+            yield add(chunk, *(values[part] for values in self.scored))
+
+    def __len__(self) -> int:
+        return len(self.scored.codes)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many rows got each label."""
+        return np.bincount(self.scored.codes, minlength=len(self.classes)).tolist()
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows at once."""
+        return pd.concat(list(self), ignore_index=True)
+
+    def write(self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False) -> int:
+        """Write all rows to a place that was checked before.
+
+        Returns
+        -------
+        int
+            How many cells of a text file a spreadsheet would run as a formula.
+        """
+        if is_folder(path):
+            check_pyarrow(path)
+            with _new_folder(path, force=force) as folder:
+                work = _WritePart(folder, _AddLabels(self.classes))
+                self.rows.reduce(work, _first, self.shown, beside=list(self.scored))
+            return 0
+        with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
+            for part in self:
+                writer.write(part)
+        return writer.n_formulas
+
+    def _dialect(self) -> Dialect | None:
+        """Return how the input is written; with classes that it cannot say, as UTF-8."""
+        dialect = self.rows.dialect
+        if dialect is None:
+            return None
+        try:
+            "".join(map(str, self.classes)).encode(dialect.encoding)
+        except UnicodeEncodeError:
+            return replace(dialect, encoding="utf-8-sig")
+        return dialect
+
+
+def shown_columns(names: list[str], id: str | None) -> list[str]:
+    """Return the columns that name a row: the id, else all; none may be one that is added."""
+    shown = [id] if id is not None else names
+    taken = [name for name in ADDED if name in shown]
+    if taken:
+        raise InputError(
+            f"the unlabeled table has a column {taken[0]!r}, which the output adds; rename it"
+        )
+    return shown
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether labels go to a folder of files: a name without an ending asks for that."""
+    return not path.suffix
+
+
+def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a name for labels that cannot or should not be written."""
+    if not is_folder(path) or not path.is_dir():
+        check_output(path, force=force, inputs=inputs)
+        (check_pyarrow if is_folder(path) else check_writable)(path)
+    elif any(given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{path} is an input; choose another name for the output")
+    elif not force:
+        raise InputError(f"{path} exists already; choose another name or use --force")
+
+
+@dataclass(frozen=True, eq=False)
+class _AddLabels:
+    """The work of adding labels to the rows of a chunk."""
+
+    classes: Any
+
+    def __call__(self, chunk: Chunk, codes: Any, scores: Any, confidence: Any) -> pd.DataFrame:
+        columns = (self.classes[np.asarray(codes)], np.asarray(scores), np.asarray(confidence))
+        table = as_pandas(chunk.data).reset_index(drop=True)
+        return table.assign(**dict(zip(ADDED, columns, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class _WritePart:
+    """The work of writing the rows of a chunk: a file whose name keeps the order."""
+
+    folder: Path
+    add: _AddLabels
+
+    def __call__(self, chunk: Chunk, *scored: Any) -> None:
+        path = self.folder / f"part-{chunk.start:012d}.parquet"
+        self.add(chunk, *scored).to_parquet(path, index=False, engine="pyarrow")
+
+
+def _first(results: Sequence[Any]) -> Any:
+    return results[0]
+
+
+@contextmanager
+def _new_folder(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a folder for the parts, which becomes the one that is wanted when all is well."""
+    parts = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
+    aside = parts.with_name(f"{parts.name}-old")
+    try:
+        parts.mkdir()
+        yield parts
+        if path.exists():
+            if not force:
+                raise InputError(f"{path} exists already; choose another name or use --force")
+            path.rename(aside)
+        parts.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)

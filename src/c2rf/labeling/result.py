@@ -1,0 +1,199 @@
+"""The result of a classification: labels, a summary, a report, a model to keep."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf.files.all_or_nothing import atomic_output
+from c2rf.labeling.imputations import USUAL, ImputationParts, imputation_parts
+from c2rf.labeling.model_file import StoredModel
+from c2rf.labeling.outputs import check_model_name, check_report_name
+from c2rf.labeling.parts import LabelParts, check_labels_name, is_folder
+from c2rf.labeling.report_facts import make_facts
+from c2rf.labeling.scoring import Scored
+from c2rf.labeling.summary import Line, as_text, summary_lines
+from c2rf.labeling.task import Task
+from c2rf.labeling.truth import Accuracy, score
+
+LARGE_RESULT = 1_000_000
+"""Labels of more rows than this are not put into one frame unless that is asked for."""
+
+
+@dataclass(frozen=True)
+class HowAsked:
+    """How a classification was asked for, and how long its steps took, for the report."""
+
+    method: str
+    seed: int
+    command: str
+    imputations: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Remember how long a step takes."""
+        start = time.perf_counter()
+        yield
+        self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+
+
+@dataclass(eq=False)
+class Classification:
+    """Labels of all rows that add up to the known totals, and what was learned on the way.
+
+    :func:`c2rf.classify` returns it.
+
+    Parameters
+    ----------
+    task : Task
+        What was asked, and what was found out about the data.
+    classifier : C2RFClassifier or KnownTotalsClassifier
+        The fitted classifier.
+    scored : Scored
+        Label, score and confidence of each row.
+    asked : HowAsked
+        How it was asked for.
+    """
+
+    task: Task
+    classifier: Any
+    scored: Scored
+    asked: HowAsked
+
+    @property
+    def parts(self) -> LabelParts:
+        """The rows with label, score and confidence, to be read a part at a time."""
+        return LabelParts(self.task.rows, self.task.shown, self.task.values, self.scored)
+
+    @property
+    def labels(self) -> pd.DataFrame | LabelParts:
+        """The rows with label, score and confidence: a frame; more than a million, in parts.
+
+        With an ``id`` a row is named by it, else by all its columns.
+        """
+        return self._frame if self.task.n_rows <= LARGE_RESULT else self.parts
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return self.parts.frame()
+
+    @property
+    def imputations(self) -> pd.DataFrame:
+        """Several labels for every row: the id, then a column per imputation.
+
+        Each column adds up to all known totals. How many there are is what ``imputations`` of
+        :func:`c2rf.classify` said, else 20. Compute a figure from each, then :func:`c2rf.pool`.
+        """
+        return self.imputation_parts.frame()
+
+    @property
+    def imputation_parts(self) -> ImputationParts:
+        """The imputations, to be read a part at a time."""
+        return imputation_parts(self.task, self.classifier, self.asked.imputations or USUAL)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows got each label."""
+        return dict(zip(self.task.classes, self.parts.counts, strict=True))
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """How many labels are right, where the unlabeled table has the target after all."""
+        return score(self.task.truth, self.scored.codes, self.task.target)
+
+    @property
+    def summary_lines(self) -> list[Line]:
+        """What was done, as names and sentences."""
+        return summary_lines(self.task, self.classifier, self.parts.counts, self.accuracy)
+
+    def summary(self) -> str:
+        """Return what was done in a few lines: labels beside known totals, and the columns."""
+        return as_text(self.summary_lines)
+
+    def write(self, path: Any, *, force: bool = False, spreadsheet_safe: bool = False) -> None:
+        """Write the labels to a file; nothing is there before all of it is.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx or .jsonl. A name without an
+            ending becomes a folder of Parquet files. Text is written as the unlabeled file is.
+        force : bool
+            Whether what is there may be replaced.
+        spreadsheet_safe : bool
+            Whether text in .csv that a spreadsheet would run as a formula gets an apostrophe.
+        """
+        path = Path(path)
+        check_labels_name(path, force=force)
+        if is_folder(path):
+            self.parts.write(path, force=force)
+            return
+        with atomic_output(path, force=force) as temporary:
+            self.parts.write(temporary, spreadsheet_safe=spreadsheet_safe)
+
+    def report(self, path: Any, *, force: bool = False) -> None:
+        """Write a report: one page of HTML that needs nothing else.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .html.
+        force : bool
+            Whether what is there may be replaced.
+        """
+        path = Path(path)
+        check_report_name(path, force=force)
+        with atomic_output(path, force=force) as temporary:
+            self.write_report(temporary)
+
+    def write_report(self, path: Path) -> None:
+        """Write the report to a place that was checked before."""
+        from c2rf.report import make_page
+
+        facts = make_facts(self.task, self.classifier, self.scored, self.asked)
+        if self.accuracy is not None:
+            facts = replace(facts, accuracy=f"{self.accuracy}.")
+        path.write_text(make_page(facts), encoding="utf-8")
+
+    def save_model(self, path: Any, *, force: bool = False) -> None:
+        """Write a model that labels other rows: ``c2rf predict`` reads it.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .skops.
+        force : bool
+            Whether what is there may be replaced.
+        """
+        path = Path(path)
+        check_model_name(path, force=force)
+        with atomic_output(path, force=force) as temporary:
+            self.write_model(temporary)
+
+    def write_model(self, path: Path) -> None:
+        """Write the model to a place that was checked before."""
+        task, groups = self.task, [str(name) for name in self.task.groups.columns]
+        model = StoredModel(task.encoder, self.classifier, task.target, task.positive, groups)
+        model.write(path)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(sentence)}</td></tr>"
+            for name, sentence in self.summary_lines
+        )
+        return f"<table>{rows}</table>"
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name}: {n:,}" for name, n in self.counts.items())
+        return f"<c2rf classification of {self.task.n_rows:,} rows: {found}>"

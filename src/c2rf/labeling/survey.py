@@ -1,0 +1,131 @@
+"""One look at all unlabeled rows: what their columns hold, how many there are, their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf.columns.kinds import Cells, Column, Look
+from c2rf.files.cells import as_text
+from c2rf.population import Chunk, Population
+from c2rf.population.encoded import as_pandas
+from c2rf.totals import Groups
+
+NO_GROUP = "(no group)"
+"""The group of rows whose cell is empty."""
+
+
+class Survey(NamedTuple):
+    """What was found.
+
+    Parameters
+    ----------
+    columns : list of Column
+        What each column to learn from holds.
+    groups : Groups
+        The groups of the rows, in alphabetical order.
+    n_repeated : int
+        Rows whose id an earlier row has.
+    """
+
+    columns: list[Column]
+    groups: Groups
+    n_repeated: int
+
+
+def survey(
+    rows: Population, looks: Sequence[Look], group: Sequence[str] = (), id: str | None = None
+) -> Survey:
+    """Read all rows once.
+
+    Parameters
+    ----------
+    rows : Population
+        The unlabeled rows.
+    looks : sequence of Look
+        Columns to learn from, as the labeled rows have them.
+    group : sequence of str
+        The columns that make the groups.
+    id : str or None
+        The column that names the rows.
+
+    Examples
+    --------
+    >>> from c2rf.population import Memory
+    >>> look = Look(pd.Series(["1", "2"], name="age"))
+    >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
+    >>> found = survey(rows, [look], id="id")
+    >>> found.columns[0].missing, found.n_repeated
+    ((0, 1), 1)
+    """
+    wanted = [*(look.name for look in looks), *group, *([id] if id else [])]
+    # What needs no column still needs the rows.
+    columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
+    seen = rows.reduce(_See(tuple(looks), tuple(group), id), _merge, columns)
+    assert rows.n_rows is not None
+    groups = Groups.none(rows.n_rows)
+    if group:
+        groups = _alphabetical(seen.groups)._replace(columns=tuple(group))
+    repeated = 0 if id is None else rows.n_rows - len(np.unique(seen.ids))
+    found = [look.column(cells) for look, cells in zip(looks, seen.cells, strict=True)]
+    return Survey(found, groups, repeated)
+
+
+def groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
+    """Return the groups of rows by some columns; a group of several is a tuple of texts."""
+    texts = [as_text(table[name]).fillna(NO_GROUP).to_numpy(dtype=object) for name in columns]
+    if len(texts) == 1:
+        codes, names = pd.factorize(texts[0])
+        return Groups(list(names), codes.astype(np.int32), tuple(columns))
+    codes, tuples = pd.factorize(pd.MultiIndex.from_arrays(texts))
+    return Groups(list(tuples), codes.astype(np.int32), tuple(columns))
+
+
+class _Seen(NamedTuple):
+    """What was seen of some neighbouring chunks."""
+
+    cells: list[Cells]
+    groups: Groups | None
+    ids: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class _See:
+    """The work of looking at a chunk."""
+
+    looks: tuple[Look, ...]
+    group: tuple[str, ...]
+    id: str | None
+
+    def __call__(self, chunk: Chunk) -> _Seen:
+        table = as_pandas(chunk.data)
+        place = chunk.where or "data row {row} of the unlabeled file"
+        cells = [look.at(table[look.name], place) for look in self.looks]
+        groups = groups_of(table, self.group) if self.group else None
+        ids = np.empty(0, dtype=np.uint64)
+        if self.id is not None:
+            texts = as_text(table[self.id]).fillna("")
+            ids = pd.util.hash_array(texts.to_numpy(dtype=object))
+        return _Seen(cells, groups, ids)
+
+
+def _merge(parts: Sequence[_Seen]) -> _Seen:
+    cells = list(parts[0].cells)
+    for part in parts[1:]:
+        cells = [one.merge(other) for one, other in zip(cells, part.cells, strict=True)]
+    grouped = [part.groups for part in parts if part.groups is not None]
+    groups = Groups.merged(grouped) if grouped else None
+    return _Seen(cells, groups, np.concatenate([part.ids for part in parts]))
+
+
+def _alphabetical(groups: Groups | None) -> Groups:
+    assert groups is not None
+    names = sorted(groups.names)
+    places = {name: place for place, name in enumerate(names)}
+    order = np.array([places[name] for name in groups.names], dtype=groups.codes.dtype)
+    return Groups(names, order[groups.codes], groups.columns)

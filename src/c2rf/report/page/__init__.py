@@ -1,0 +1,5 @@
+"""Pages that need nothing from anywhere: one HTML file, its pictures inside."""
+
+from c2rf.report.page.layout import need, render
+
+__all__ = ["need", "render"]

@@ -1,0 +1,78 @@
+"""Whom the sample misses: the labeled rows against all rows, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from c2rf._text import count, quoted, short
+from c2rf.report import figures
+from c2rf.report.facts import Facts
+from c2rf.report.parts import Grid, Picture, Text
+from c2rf.report.sections.common import Part, left_out
+
+LARGE = 0.25
+"""Standardised differences above this are usually called large, ..."""
+SMALL = 0.1
+"""... and below this, small."""
+MOST_SHOWN = 30
+
+
+def missed(facts: Facts) -> Iterator[Part]:
+    """Compare the labeled rows with the rows to be labeled, the worst column first."""
+    if not facts.balance:
+        yield Text("There is no column to compare the labeled rows with the others by.")
+        return
+    before = np.array([abs(b.before) for b in facts.balance])
+    after = np.array([abs(b.after) for b in facts.balance])
+    order = np.argsort(-before, kind="stable")
+    worst = facts.balance[order[0]]
+    yield Text(_in_words(facts, before, after), key=True)
+    shown = [facts.balance[k] for k in order[:MOST_SHOWN]]
+    yield Picture(
+        figures.balance(shown),
+        "Standardised differences: how far the mean of the labeled rows is from that of the rows "
+        "to be labeled, in standard deviations. Hollow: the labeled rows as they are. Filled: each "
+        "class weighted to its known total. The nearer to 0, the better; the grey band is "
+        f"±{SMALL:g}." + left_out(len(before), MOST_SHOWN, "columns"),
+    )
+    rows = [
+        [
+            short(b.name), f"{b.labeled:.4g}", f"{b.weighted:.4g}", f"{b.population:.4g}",
+            f"{b.before:+.2f}", f"{b.after:+.2f}",
+        ]
+        for b in shown
+    ]  # fmt: skip
+    header = [
+        "column", "mean, labeled", "weighted to the totals", "mean, to be labeled",
+        "difference", "after weighting",
+    ]  # fmt: skip
+    note = (
+        "Differences are in standard deviations of the rows to be labeled. Of a text, the mean is "
+        f"the share of rows with the value. The worst is {quoted(worst.name)}."
+    )
+    yield Grid("Labeled rows against rows to be labeled", header, rows, note)
+
+
+def _in_words(facts: Facts, before: np.ndarray, after: np.ndarray) -> str:
+    n_large, n_left = int((before > LARGE).sum()), int((after > LARGE).sum())
+    if n_large == 0:
+        return (
+            "The labeled rows are much like the rows to be labeled: no column differs by more "
+            f"than {LARGE:g} standard deviations."
+        )
+    names = ", ".join(
+        quoted(facts.balance[k].name) for k in np.argsort(-before, kind="stable")[: min(3, n_large)]
+    )
+    rest = (
+        "Weighted to the known totals, none is left."
+        if n_left == 0
+        else f"Weighted to the known totals, {count(n_left, 'column')} still "
+        f"{'does' if n_left == 1 else 'do'}: there the classifier must guess beyond its labels."
+    )
+    return (
+        f"The labeled rows are not like the rows to be labeled: {count(n_large, 'column')} "
+        f"{'differs' if n_large == 1 else 'differ'} by more than {LARGE:g} standard deviations, "
+        f"first of all {names}. {rest}"
+    )
