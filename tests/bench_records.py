@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from c2rf.bench import published
-from c2rf.bench.methods import METHODS
-from c2rf.bench.protocol import PROTOCOLS, Sample, sample_seed
+from c2rf.bench.methods import BENCH_METHODS
+from c2rf.bench.protocol import PROTOCOLS, TrialSample, sample_seed
 from c2rf.bench.records import Record
 
 
 def record(data: str, sample: int, method: str, protocol: str = "biased", **changes) -> Record:
     """A made-up record: solved in a second, as accurate as the paper's RF."""
-    solves = METHODS[method].solves
+    solves = BENCH_METHODS[method].solves
     number = published.ids().get(data)
     table = published.data_sets()
     n_points, n_features = (
@@ -52,7 +52,7 @@ def record(data: str, sample: int, method: str, protocol: str = "biased", **chan
     return Record(**{**filled, **changes})
 
 
-def toy(votes: list[list[int]], n_positive: int) -> Sample:
+def toy(votes: list[list[int]], n_positive: int) -> TrialSample:
     cast = np.array(votes, dtype=np.int8)
     nothing = np.empty((0, 1))
-    return Sample(nothing, np.empty(0, np.int8), np.zeros((len(cast), 1)), cast, n_positive, 0)
+    return TrialSample(nothing, np.empty(0, np.int8), np.zeros((len(cast), 1)), cast, n_positive, 0)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from scipy import sparse
 
-from c2rf.formulation import MatrixModel
+from c2rf.solver.formulation import MatrixModel
 
 INF = np.inf
 
@@ -50,8 +50,8 @@ def brute_force(model: MatrixModel) -> float:
     return float(min(points[fits] @ model.objective))
 
 
-def market_split(rows: int = 5, columns: int = 40) -> tuple[MatrixModel, np.ndarray]:
-    """Return a problem that no solver ends soon, and its hidden solution with objective 0.
+def market_split(rows: int = 5, columns: int = 40) -> MatrixModel:
+    """Return a problem that no solver ends soon, with a hidden solution of objective 0.
 
     Feasible points are everywhere (the slacks pay for what is missing) and the bound is 0 from
     the start, but to find the one point with objective 0 is what branch and bound is bad at.
@@ -60,11 +60,10 @@ def market_split(rows: int = 5, columns: int = 40) -> tuple[MatrixModel, np.ndar
     matrix = rng.integers(0, 100, (rows, columns))
     hidden = rng.integers(0, 2, columns)
     wished = matrix @ hidden
-    model = make_model(
+    return make_model(
         np.repeat([0, 1], [columns, 2 * rows]),
         np.hstack([matrix, np.eye(rows), -np.eye(rows)]),
         np.column_stack([wished, wished]),
         [(0, 1)] * columns + [(0, INF)] * (2 * rows),
         np.repeat([True, False], [columns, 2 * rows]),
     )
-    return model, np.append(hidden, np.zeros(2 * rows))

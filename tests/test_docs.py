@@ -1,10 +1,11 @@
-"""Every code block of the README and of the documentation runs, page by page."""
+"""Every code block of the README and of the documentation runs, one after the other."""
 
 from __future__ import annotations
 
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,15 +42,22 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
-def run_commands(block: Block, where: str) -> None:
-    """Run the commands of ours; lines without a prompt in a console block are their output."""
+def run_commands(block: Block, where: str, demo: Path) -> None:
+    """Run the commands of ours; lines without a prompt in a console block are their output.
+
+    Several pages begin with the demo. It is run once: its files are the same every time.
+    """
     lines = block.code.replace("\\\n", " ").splitlines()
     if block.kind == "console":
         lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     for line in lines:
         program, *arguments = shlex.split(line, comments=True) or [""]
-        if program == "c2rf":
+        if program == "c2rf" and arguments == ["demo"] and demo.exists():
+            shutil.copytree(demo, "c2rf-demo")
+        elif program == "c2rf":
             assert main(arguments) == 0, f"{where}: {line}"
+            if arguments == ["demo"]:
+                shutil.copytree("c2rf-demo", demo)
         else:
             assert program in ("", *NOT_OURS), f"{where}: cannot run {line!r}"
 
@@ -63,23 +71,64 @@ def run_session(block: Block, page: Path, names: dict[str, object]) -> None:
     assert not problems, "".join(problems)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_blocks_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks(page):
-        where = f"{page.name}:{block.line}"
+class Reader:
+    """Somebody who runs the blocks of a page one after the other, in a folder of his own."""
+
+    def __init__(self, page: Path, folder: Path, demo: Path) -> None:
+        self.page, self.folder, self.demo = page, folder, demo
+        self.names: dict[str, object] = {}
+        self.done = 0
+
+    def run(self, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Run a block; those before it, unless that was done."""
+        monkeypatch.chdir(self.folder)
+        found = blocks(self.page)
+        while self.done <= number:
+            self.done += 1
+            self.run_block(found[self.done - 1])
+
+    def run_block(self, block: Block) -> None:
+        where = f"{self.page.name}:{block.line}"
         if block.kind == "python":
-            # Blocks of a page follow each other, as a reader would run them.
-            exec(compile("\n" * block.line + block.code, page, "exec"), names)
+            code = compile("\n" * block.line + block.code, self.page, "exec")
+            exec(code, self.names)
         elif block.kind == "pycon":
-            run_session(block, page, names)
+            run_session(block, self.page, self.names)
         elif block.kind in RUN:
-            run_commands(block, where)
+            run_commands(block, where, self.demo)
         else:
             assert block.kind in NOT_RUN, f"{where}: blocks of {block.kind!r} are not run"
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Reader]:
+    demo = tmp_path_factory.mktemp("demo") / "files"
+    return {page: Reader(page, tmp_path_factory.mktemp("page"), demo) for page in PAGES}
+
+
+def group(page: Path) -> str:
+    """Return which pages are read by the same process: those that begin with the demo are."""
+    runs_demo = any(re.search(r"c2rf demo\b", block.code) for block in blocks(page))
+    return "pages with the demo" if runs_demo else page.name
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        pytest.param(page, k, marks=pytest.mark.xdist_group(group(page)), id=f"{name}:{b.line}")
+        for page in PAGES
+        for name in [str(page.relative_to(ROOT))]
+        for k, b in enumerate(blocks(page))
+    ],
+)
+def test_code_blocks_run(
+    page: Path,
+    number: int,
+    readers: dict[Path, Reader],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    readers[page].run(number, monkeypatch)
 
 
 def test_the_pages_have_code_to_run() -> None:

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import screen
-from c2rf.progress import hearing, line, listening, tell
-from c2rf.run import Event
+from c2rf.progress import line, progress_callback, report_progress, solve_listener
+from c2rf.solver.run import Event
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
 LINE = re.compile(r"^(?P<phase>\S.*?) +eta (-|\d+) +bound \d+ +\d+\.\d s$")
@@ -39,18 +39,47 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     assert all(one != other for one, other in pairwise(told))
 
 
-def test_a_live_line_on_a_terminal(monkeypatch, capsys):
+@pytest.fixture
+def shown(monkeypatch) -> list[str]:
+    """What a live line on standard error shows, one text after the other."""
+    texts: list[str] = []
+
+    class Status:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def update(self, text):
+            texts.append(text)
+
+    def status(console, text):
+        assert console.stderr
+        texts.append(text)
+        return Status()
+
+    monkeypatch.setattr("rich.console.Console.status", status)
+    return texts
+
+
+def test_a_live_line_on_a_terminal(monkeypatch, capsys, shown):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with listening(True) as listener:
+    with solve_listener(True) as listener:
         listener(Event("search", 3, 1, 0.5))
         listener(Event("search", 2, 1, 0.6))
-    c2rf.solve(VOTES, 2, progress=True)
-    assert capsys.readouterr().out == ""
+    assert shown == ["starting", line(Event("search", 3, 1, 0.5)), line(Event("search", 2, 1, 0.6))]
+    shown.clear()
+    solution = c2rf.solve(VOTES, 2, progress=True)
+    assert shown[0] == "starting"
+    assert f"eta {solution.eta} " in shown[-1]
+    assert all(LINE.match(text) for text in shown[1:])
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("progress", [False, None, 0])
 def test_no_listener(progress):
-    with listening(progress) as listener:
+    with solve_listener(progress) as listener:
         assert listener is None
 
 
@@ -81,16 +110,17 @@ def test_listening_does_not_change_the_result():
     np.testing.assert_array_equal(one.weights, other.weights)
 
 
-def test_classifiers_tell_what_they_are_at():
+def test_classifiers_report_what_they_do():
     X, y = c2rf.datasets.make_twonorm(300, random_state=0)
     heard: list[str] = []
-    ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), rounds=1, random_state=0)
+    ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
     weighted = c2rf.C2RFClassifier(n_estimators=5, random_state=0)
-    with hearing(heard.append):
+    with progress_callback(heard.append):
         ranked.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 120})
         assert [what.split()[0] for what in heard] == [
+            "reading",
             "learning",
-            "learning",
+            "ranking",
             "meeting",
             "matching",
         ]
@@ -103,24 +133,52 @@ def test_classifiers_tell_what_they_are_at():
     assert heard == []
 
 
-def test_a_line_now_and_then_where_there_is_no_terminal(monkeypatch, capsys):
-    clock = iter([0.0, 1.0, 11.0, 12.0])
-    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
+def test_lines_go_on_between_events_where_there_is_no_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(screen, "LINE_SECONDS", 0.01)
+    lines = ""
     with screen.waiting("learning"):
-        for what in ("soon", "later", "too soon again"):
-            tell(what)
-    assert capsys.readouterr().err == "learning: later (11 s)\n"
+        report_progress("from the labeled rows")
+        while lines.count("\n") < 3:  # and no event meanwhile
+            lines += capsys.readouterr().err
+    said = lines.splitlines()
+    assert all(re.fullmatch(r"learning: from the labeled rows \(\d+ s\)", one) for one in said[1:])
 
 
-def test_a_live_line_for_who_looks(monkeypatch, capsys):
+def test_after_a_minute_it_is_said_how_to_stop(monkeypatch, capsys):
+    monkeypatch.setattr(screen, "LINE_SECONDS", 0.01)
+    lines = ""
+    with screen.waiting("solving", hint="Ctrl-C stops"):
+        while lines.count("\n") < 2:
+            lines += capsys.readouterr().err
+        assert "Ctrl-C" not in lines
+        monkeypatch.setattr(screen, "HINT_SECONDS", 0.0)
+        while "s) Ctrl-C stops" not in lines:
+            lines += capsys.readouterr().err
+
+
+def test_a_live_line_for_who_looks(monkeypatch, shown):
+    """What is going on is shown on standard error, with the time it takes."""
     monkeypatch.setattr(screen, "shows_progress", lambda: True)
     with screen.waiting("learning"):
-        tell("from the labeled points")
-    tell("nobody listens any more")
-    assert capsys.readouterr().out == ""
+        report_progress("from the labeled rows")
+    report_progress("nobody listens any more")
+    assert shown == ["learning", "learning: from the labeled rows (0 s)"]
+
+
+def test_verbose_classifiers_say_what_they_do(capsys):
+    X, y = c2rf.datasets.make_twonorm(200, random_state=0)
+    for verbose in (False, True):
+        ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), verbose=verbose)
+        ranked.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 70})
+        lines = capsys.readouterr().err.splitlines()
+        assert bool(lines) == verbose
+    assert any("meeting the totals of 150 rows" in text for text in lines)
+    weighted = c2rf.C2RFClassifier(n_estimators=5, random_state=0, verbose=True)
+    weighted.fit(X[:50], y[:50], X_unlabeled=X[50:], n_positive=70)
+    assert "eta" in capsys.readouterr().err
 
 
 def test_quiet(capsys):
     with screen.waiting("learning", quiet=True):
-        tell("something")
+        report_progress("something")
     assert capsys.readouterr() == ("", "")

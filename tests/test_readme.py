@@ -1,14 +1,9 @@
-"""What the README shows runs as it stands there."""
+"""What the README shows is there; that it runs is seen where all pages are run."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
-
-import pytest
-
-from c2rf.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,19 +16,6 @@ def test_has_examples_commands_and_targets():
     assert len(EXAMPLES) >= 2
     assert {"demo", "classify", "solve", "verify", "backends"} <= {c.split()[1] for c in COMMANDS}
     assert {"demo", "test"} <= set(TARGETS)
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_example_runs(example, capsys):
-    exec(compile(example, "README.md", "exec"), {})
-    assert capsys.readouterr().out
-
-
-def test_commands_run_one_after_the_other(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for command in COMMANDS:
-        assert main(shlex.split(command, comments=True)[1:]) == 0, command
-    capsys.readouterr()
 
 
 def test_make_targets_exist():

@@ -1,0 +1,127 @@
+"""The exact check of an assignment: its gap is zero, and no forged one's is too small."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from c2rf.assignment import Bounds, assign
+from c2rf.assignment.optimality import PricedMargin, optimality_gap
+
+
+def problem(seed, n=7, classes=3, groups=2):
+    """Whole scores, so that ties and sums are exact, and sizes that some labels have."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-9, 10, (n, classes)).astype(float)
+    where = rng.permutation(np.arange(n) % groups)
+    some = rng.integers(0, classes, n)
+    sizes = np.zeros((groups, classes), dtype=np.int64)
+    np.add.at(sizes, (where, some), 1)
+    return scores, where, sizes
+
+
+def best_by_enumeration(scores, where, lower, upper):
+    best = None
+    for labels in product(range(scores.shape[1]), repeat=len(scores)):
+        sizes = np.zeros_like(lower)
+        np.add.at(sizes, (where, np.array(labels)), 1)
+        if (sizes >= lower).all() and (sizes <= upper).all():
+            value = scores[np.arange(len(scores)), labels].sum()
+            best = value if best is None else max(best, value)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_gap_is_never_below_what_enumeration_finds(seed):
+    scores, where, sizes = problem(seed)
+    lower, upper = np.maximum(sizes - seed % 2, 0), sizes + seed % 3
+    best = best_by_enumeration(scores, where, lower, upper)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        labels = rng.integers(0, 3, len(scores))
+        prices = rng.integers(-6, 7, sizes.shape) / 2
+        try:
+            gap = optimality_gap(scores, labels, [PricedMargin(where, lower, upper, prices)])
+        except ValueError:
+            continue
+        assert gap >= Fraction(best - scores[np.arange(len(scores)), labels].sum())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_assignments_are_proven_by_their_offsets(n_classes, seed):
+    """Real scores, groups with totals of their own: within rounding of ties, nothing is better."""
+    rng = np.random.default_rng(seed)
+    scores = np.log(rng.dirichlet(np.ones(n_classes), 400))
+    where = rng.integers(0, 3, 400)
+    sizes = np.zeros((3, n_classes), dtype=np.int64)
+    np.add.at(sizes, (where, rng.integers(0, n_classes, 400)), 1)
+    bounds = Bounds(sizes.sum(axis=0), sizes.sum(axis=0), sizes, sizes, sizes.sum(axis=1))
+    found = assign(scores, bounds, where, random_state=seed)
+    gap = optimality_gap(scores, found.labels, [PricedMargin(where, sizes, sizes, found.offsets)])
+    assert 0 <= gap <= 1e-9
+    # Two rows of a group that change places lose exactly what the gap says, or less.
+    members = np.flatnonzero(where == 0)
+    one = members[0]
+    other = members[found.labels[members] != found.labels[one]][0]
+    swapped = found.labels.copy()
+    swapped[[one, other]] = swapped[[other, one]]
+    rows = np.arange(400)
+    lost = scores[rows, found.labels].sum() - scores[rows, swapped].sum()
+    worse = optimality_gap(scores, swapped, [PricedMargin(where, sizes, sizes, found.offsets)])
+    assert worse >= lost - 1e-9
+
+
+def test_margins_that_cross():
+    """Totals by one grouping and by another: prices of a linear program prove its optimum."""
+    rng = np.random.default_rng(0)
+    n = 40
+    scores = rng.integers(-50, 51, (n, 2)).astype(float)
+    groupings = [rng.integers(0, 3, n), rng.integers(0, 4, n)]
+    labels = rng.integers(0, 2, n)
+    rows, sides, tables = [], [], []
+    for where in groupings:
+        sizes = np.zeros((where.max() + 1, 2), dtype=np.int64)
+        np.add.at(sizes, (where, labels), 1)
+        tables.append(sizes)
+        rows += [(where == g).astype(float) for g in range(len(sizes))]
+        sides += sizes[:, 1].tolist()
+    gain = scores[:, 1] - scores[:, 0]
+    answer = linprog(-gain, A_eq=np.array(rows), b_eq=np.array(sides, float), bounds=(0, 1))
+    chosen = np.rint(answer.x).astype(int)
+    assert np.abs(answer.x - chosen).max() < 1e-9
+    prices = np.rint(answer.eqlin.marginals)
+    margins, first = [], 0
+    for where, sizes in zip(groupings, tables, strict=True):
+        own = prices[first : first + len(sizes)]
+        first += len(sizes)
+        margins.append(
+            PricedMargin(where, sizes, sizes, np.column_stack([np.zeros(len(own)), own]))
+        )
+    assert optimality_gap(scores, chosen, margins) == 0
+    assert optimality_gap(scores, labels, margins) == Fraction(
+        gain[chosen == 1].sum() - gain[labels == 1].sum()
+    )
+
+
+def test_labels_that_miss_a_bound_are_refused():
+    margin = PricedMargin(
+        np.zeros(2, dtype=int), np.array([[2, 0]]), np.array([[2, 0]]), np.zeros((1, 2))
+    )
+    with pytest.raises(ValueError, match="do not meet the bounds"):
+        optimality_gap(np.zeros((2, 2)), np.array([0, 1]), [margin])
+
+
+def test_a_difference_below_the_rounding_of_floats_is_seen():
+    """1e16 + 1 is 1e16 in floats: only exact sums see which label is better."""
+    scores = np.array([[1e16, 1e16], [0.0, 1.0]])
+    margin = PricedMargin(
+        np.zeros(2, dtype=int), np.array([[1, 1]]), np.array([[1, 1]]), np.array([[0.0, 0.0]])
+    )
+    shifted = PricedMargin(margin.groups, margin.lower, margin.upper, np.array([[1e16, 1e16]]))
+    assert optimality_gap(scores, np.array([0, 1]), [margin]) == 0
+    assert optimality_gap(scores, np.array([1, 0]), [shifted]) == 1

@@ -1,0 +1,322 @@
+"""The run: processes, and records that survive everything."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench_records import toy
+from c2rf.bench import data
+from c2rf.bench.methods import BENCH_METHODS, BenchMethod, Solver, TrialAnswer
+from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
+from c2rf.bench.record_file import RecordFile
+from c2rf.bench.records import Key, Record, read_records
+from c2rf.bench.runner import Plan, Trial, make_record, run
+from c2rf.bench.watch import Screen
+from c2rf.bench.work import TrialOutcome, Work, label
+from c2rf.cli import main
+from c2rf.exceptions import InputError
+
+QUICK = ["rf", "auto", "top-lambda", "p-c2rf"]
+SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
+ARGUMENTS = [
+    *("bench", "run", "--data", "made-twonorm-150,made-waveform-150", "--fraction", "0.1"),
+    *("--trees", "6", "--samples", "2", "--methods", ",".join(QUICK)),
+]
+
+
+@pytest.fixture(scope="module")
+def small() -> data.DataSet:
+    return data.load("made-waveform-300")
+
+
+@pytest.fixture(scope="module")
+def record(small: data.DataSet) -> Record:
+    drawn = draw(small, SMALL, seed=1)
+    key = Key(SMALL, small.name, 0, 1, "rf", None, None)
+    return make_record(Trial(key, drawn, small), label("rf", drawn.sample, Solver()))
+
+
+def timeless(path: Path) -> list[dict[str, object]]:
+    """Records without their times, in the order of their keys."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["seconds"]
+    return sorted(lines, key=lambda line: (line["data"], line["sample"], line["method"]))
+
+
+# Processes
+
+
+def test_a_method_that_dies_or_fails_or_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(work: Work) -> TrialOutcome:
+        while (result := work.outcome()) is None:
+            time.sleep(0.01)
+        return result
+
+    sample = toy([[1, -1]], 1)
+    unknown = outcome(Work("no-such-method", sample, Solver()))
+    assert unknown.answer.status == "failed"
+    assert "no-such-method" in unknown.answer.message
+    late = outcome(Work("rf", sample, Solver(time_limit=0.0), grace=0.0))
+    assert late.answer.status == "none"
+    assert "ended by force" in late.answer.message
+    work = Work("rf", sample, Solver())
+    os.kill(work._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+    dead = outcome(work)
+    assert dead.answer.status in ("failed", "computed")  # it may have been quicker
+    assert multiprocessing.active_children() == []
+
+
+# Records
+
+
+def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.DataSet) -> None:
+    assert Record.from_line(record.to_line()) == record
+    drawn = draw(small, SMALL, seed=1)
+    right = TrialOutcome(TrialAnswer(drawn.truth, "computed"), 0.5)
+    perfect = make_record(Trial(record.key, drawn, small), right)
+    assert (perfect.accuracy, perfect.mcc, perfect.eta) == (1.0, pytest.approx(1.0), 0)
+    nothing = TrialOutcome(TrialAnswer(None, "none", message="no time"), 0.5)
+    assert make_record(Trial(record.key, drawn, small), nothing).accuracy is None
+
+
+def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
+    fields = json.loads(record.to_line())
+    assert fields["format"] == 2
+    assert fields["protocol"].pop("total_error") == 0.0
+    old = Record.from_line(json.dumps({**fields, "format": 1}))
+    assert old == record
+    assert old.key == record.key  # not made again
+
+
+def test_solved_means_proven_within_the_limit(record: Record) -> None:
+    late = {"trees": 0.0, "solve": 61.0, "total": 61.0}
+    assert record.solved
+    assert not replace(record, status="feasible").solved
+    assert not replace(record, status="optimal", time_limit=60.0, seconds=late).solved
+    assert replace(record, status="optimal", time_limit=62.0, seconds=late).solved
+
+
+def test_a_torn_last_line_is_set_aside_and_nothing_is_lost(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    second = replace(record, sample=1)
+    path.write_text(record.to_line() + second.to_line()[:100])
+    assert read_records(path) == ([record], second.to_line()[:100])
+    with RecordFile(path) as file:
+        assert file.torn
+        assert record.key in file
+        assert second.key not in file
+        assert file.claim(second.key)
+        file.append(second)
+    assert read_records(path) == ([record, second], "")
+    assert (tmp_path / "records.jsonl.torn").read_text() == second.to_line()[:100] + "\n"
+
+
+def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(record.to_line().rstrip())
+    with RecordFile(path) as file:
+        assert record.key in file
+        file.append(replace(record, sample=1))
+    assert len(read_records(path)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"format": 0}\n', "line 2: this is a record of format 0"),
+        ("{}\n", "line 2: this is a record of format None"),
+        ("no json\n", "line 2 is not a record"),
+        ("[1]\n", "line 2 is not a record"),
+        ('{"format": 1, "data": "ring"}\n', "line 2 is not a record"),
+    ],
+)
+def test_other_lines_are_refused_and_left_alone(
+    tmp_path: Path, record: Record, line: str, message: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(record.to_line() + line)
+    for read in (lambda: read_records(path), lambda: RecordFile(path).__enter__()):
+        with pytest.raises(InputError, match=f"{message}.*nothing was changed"):
+            read()
+    assert path.read_text() == record.to_line() + line
+
+
+def _claim(path: Path, record: Record, answer: multiprocessing.SimpleQueue) -> None:
+    with RecordFile(path) as file:
+        answer.put(file.claim(record.key))
+        file.append(record)
+
+
+def test_two_processes_never_write_the_same_record(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "records.jsonl"
+    context = multiprocessing.get_context("forkserver")
+    answer = context.SimpleQueue()
+    with RecordFile(path) as file:
+        assert file.claim(record.key)
+        other = context.Process(target=_claim, args=(path, record, answer))
+        other.start()
+        assert answer.get() is False  # it is ours
+        other.join()
+        file.append(record)  # the other, rudely, has written it: not a second time
+        assert not file.claim(record.key)
+    other.close()
+    assert read_records(path) == ([record], "")
+
+
+# The whole run
+
+
+def test_killed_and_started_again_is_as_if_never_killed(tmp_path: Path) -> None:
+    straight, killed = tmp_path / "straight.jsonl", tmp_path / "killed.jsonl"
+    assert main([*ARGUMENTS, "--records", str(straight), "--quiet", "--jobs", "2"]) == 0
+    command = [sys.executable, "-m", "c2rf", *ARGUMENTS, "--records", str(killed), "--jobs", "2"]
+    runner = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert runner.stderr is not None
+    for line in runner.stderr:
+        if "6 of 16" in line:
+            break
+    runner.send_signal(signal.SIGKILL)
+    runner.stderr.close()
+    runner.wait()
+    there = read_records(killed)[0]
+    assert 6 <= len(there) < 16
+    assert main([*ARGUMENTS, "--records", str(killed), "--quiet"]) == 0
+    assert read_records(killed)[0][: len(there)] == there
+    assert timeless(killed) == timeless(straight)
+    assert len(timeless(straight)) == 16
+    assert {line["status"] for line in timeless(straight)} == {"optimal", "computed"}
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "records.jsonl"
+    once = ["bench", "run", "--data", "made-ringnorm-200", "--samples", "1", "--methods", "rf"]
+    assert main([*once, "--records", str(path)]) == 0
+    before = path.read_bytes()
+    assert main([*once, "--records", str(path)]) == 0
+    assert path.read_bytes() == before
+    assert "1 of 1 before" in capsys.readouterr().out
+
+
+def test_a_data_set_that_cannot_be_had_is_told_and_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "ring").mkdir()
+    (tmp_path / "ring" / "ring.tsv.gz").write_bytes(b"not a table")
+    path = tmp_path / "records.jsonl"
+    arguments = ["--data", "ring,made-twonorm-200", "--methods", "rf", "--samples", "1"]
+    where = ["--data-dir", str(tmp_path), "--records", str(path)]
+    assert main(["bench", "run", *arguments, *where]) == 1
+    said = capsys.readouterr()
+    assert "data set ring cannot be read" in said.err
+    assert "data set ring cannot be read" in said.out
+    assert [record.data for record in read_records(path)[0]] == ["made-twonorm-200"]
+
+
+def test_every_setting_has_records_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    many = ["--fraction", "0.1,20%", "--positive-weight", "0.5,0.85", "--total-error", "0,-20%,+5%"]
+    what = ["--data", "made-twonorm-200", "--samples", "1", "--methods", "rf", "--quiet"]
+    assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
+    records = read_records(path)[0]
+    assert len({r.key for r in records}) == len(records) == 12
+    assert {r.protocol.total_error for r in records} == {0.0, -0.2, 0.05}
+    assert {(r.n_labeled, r.protocol.fraction) for r in records} == {(20, 0.1), (40, 0.2)}
+    assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
+    assert read_records(path)[0] == records
+
+
+def test_methods_that_solve_nothing_have_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+    of_work = Work.__init__
+
+    def spied(self: Work, method: str, sample: TrialSample, solver: Solver) -> None:
+        given.append((method, solver.time_limit))
+        of_work(self, method, sample, solver)
+
+    monkeypatch.setattr(Work, "__init__", spied)
+    plan = Plan([SMALL], ["made-twonorm-300"], ["rf", "auto"], 1, solver=Solver(time_limit=50.0))
+    with RecordFile(tmp_path / "records.jsonl") as file, Screen(quiet=True) as screen:
+        run(plan, file, screen)
+    assert given == [("rf", None), ("auto", 50.0)]
+
+
+def test_an_interrupted_answer_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = TrialOutcome(TrialAnswer(None, "feasible", stats={"interrupted": True}), 1.0)
+    monkeypatch.setattr(Work, "outcome", lambda self: half)
+    plan = Plan([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
+    with (
+        RecordFile(tmp_path / "records.jsonl") as file,
+        Screen(quiet=True) as screen,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run(plan, file, screen)
+    assert read_records(tmp_path / "records.jsonl") == ([], "")
+
+
+def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None:
+    keys = [record.key._replace(sample=k) for k in range(4)]
+    with Screen(jobs=2, quiet=True) as screen:
+        screen.planned(keys, 3)
+        assert screen.seconds_left() is None
+        screen.started(keys[0])
+        screen.finished(replace(record, seconds={"total": 10.0}))
+        screen.started(keys[1])
+        screen.elsewhere(keys[2])
+        assert screen.seconds_left() == 2 * 10 / 2
+        table = screen.table()
+        capped = record.key._replace(method="auto", time_limit=60.0)
+        screen.planned([capped], 0)
+        assert screen.seconds_left() == (2 * 10 + 60) / 2
+    assert table.row_count == 1
+    assert table.title == "4 of 7, about 10 s left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "iris"], "unknown data set 'iris'; known are phoneme"),
+        (["--methods", "rf,svm"], "unknown method 'svm'; known are rf"),
+        (["--methods", ","], "at least one name"),
+        (["--protocol", "fair"], "unknown protocol 'fair'; known are biased, simple"),
+        (["--backend", "cplex"], "unknown backend 'cplex'"),
+        (["--fraction", "1"], "--fraction must be above 0 and below 1, as 0.05 or 5%; found '1'"),
+        (["--fraction", "5%,many"], "--fraction must be above 0 and below 1, as 0.05 or 5%"),
+        (["--positive-weight", "0.5,1"], "--positive-weight must be above 0 and below 1"),
+        (["--total-error", "-100%"], "--total-error must be above -1, as 0.05 or 5%; found"),
+        (["--total-error", "nan"], "--total-error must be above -1"),
+        (["--time-limit", "-5"], "--time-limit must be"),
+        (["--records", "no-such-folder/records.jsonl"], "cannot be written: No such file"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(["bench", "run", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_help_knows_all_methods(capsys: pytest.CaptureFixture) -> None:
+    assert main(["bench", "run", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in BENCH_METHODS)
+
+
+def test_every_method_has_a_title() -> None:
+    assert all(
+        isinstance(method, BenchMethod) and method.title for method in BENCH_METHODS.values()
+    )

@@ -1,0 +1,280 @@
+"""The command line: what it does, what it says, and that a mistake costs one line and no file."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import c2rf
+from c2rf.cli import demo, main, screen
+from c2rf.exceptions import BackendError, InfeasibleError
+from c2rf.files.tables import read_table
+from people import quick_estimator
+
+VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """Run in a folder of its own, with lines that are not broken."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def votes(folder) -> Path:
+    (folder / "votes.csv").write_text(VOTES)
+    return Path("votes.csv")
+
+
+def run(line: str) -> int:
+    return main(line.split())
+
+
+class TestSolveAndVerify:
+    @pytest.mark.parametrize(("total", "wished"), [("1", 1), ("0.25", 1), ("25%", 1), ("100%", 4)])
+    def test_what_is_solved_can_be_verified(self, votes, capsys, total, wished):
+        assert run(f"solve votes.csv --total {total} --out s.json") == 0
+        document = json.loads(Path("s.json").read_text())
+        assert document["n_positive"] == wished
+        assert document["labels"].count("+") == wished + document["eta"] * (
+            -1 if wished == 4 else 1
+        )
+        assert run("verify votes.csv s.json") == 0
+        assert "verified" in capsys.readouterr().out
+
+    def test_another_solver_confirms_a_bound(self, votes, capsys):
+        assert run("solve votes.csv --total 4 --out s.json --quiet") == 0
+        bound = json.loads(Path("s.json").read_text())["bound"]
+        assert bound > 0
+        assert run("verify votes.csv s.json --second-opinion scip") == 0
+        assert f"nothing is closer than {bound}" in capsys.readouterr().out
+        assert run("verify votes.csv s.json --second-opinion cplex") == 2
+
+    def test_the_file_is_what_the_library_finds(self, votes):
+        options = "--lower 2 --upper 9 --method only-pp --seed 3"
+        assert run(f"solve votes.csv --total 2 {options} --out s.json --quiet") == 0
+        document = json.loads(Path("s.json").read_text())
+        array = pd.read_csv(votes).to_numpy()
+        solution = c2rf.solve(array, 2, 2, 9, method="only-pp", random_state=3)
+        assert document["weights"] == solution.weights.tolist()
+        assert (document["lower"], document["upper"]) == (2.0, 9.0)
+        assert document["stats"]["method"] == "only-pp"
+
+    def test_says_how_close_and_what_is_proven(self, votes, capsys):
+        assert run("solve votes.csv --total 4") == 0
+        said = capsys.readouterr()
+        assert re.search(r"labels +3 positive, 1 fewer than the known total of 4\n", said.out)
+        assert "no weighting of these 3 trees comes closer than 1\n" in said.out
+        assert said.err == ""
+
+    def test_quiet_is_silent(self, votes, capsys):
+        assert run("solve votes.csv --total 1 --out s.json --quiet") == 0
+        assert run("verify votes.csv s.json --quiet") == 0
+        assert capsys.readouterr() == ("", "")
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"labels": "++--"}, "the label of row 1 is 1"),
+            ({"eta": 2}, "eta is claimed to be 2"),
+            ({"status": "feasible"}, "the status"),
+            ({"upper": 2.0}, "outside [1.0, 2.0]"),
+            ({"weights": [1.0]}, "one weight per tree"),
+            ({"labels": "+-"}, "there must be 4 labels"),
+            ({"n_positive": 2}, "eta is claimed to be 0"),
+        ],
+    )
+    def test_a_false_claim_is_found_out(self, votes, capsys, change, said):
+        run("solve votes.csv --total 1 --out s.json")
+        document = json.loads(Path("s.json").read_text())
+        Path("s.json").write_text(json.dumps(document | change))
+        capsys.readouterr()
+        assert run("verify votes.csv s.json") == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("c2rf: ")
+        assert said in err
+
+
+def replace_in(name: str, old: str, new: str) -> None:
+    path = Path(name)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+class TestMistakes:
+    """Exit code 2, one line, no file."""
+
+    @staticmethod
+    def refused(capsys, line: str, said: str) -> None:
+        before = {path: path.read_bytes() for path in Path().iterdir()}
+        assert run(line) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert re.fullmatch(r"c2rf: [^\n]*\n", err)
+        assert said in err
+        assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            ("--total 5", "--total must be a count from 0 to 4"),
+            ("--total -1", "--total must be a count from 0 to 4"),
+            ("--total 1.5", "found the float 1.5"),
+            ("--total 120%", "found the float 1.2"),
+            ("--total nan", "found the float nan"),
+            ("--total many", "a count like 1234 or a rate like 0.12 or 12%; found 'many'"),
+            ("--total 1 --lower 0", "0 < lower <= upper"),
+            ("--total 1 --upper 0.5", "0 < lower <= upper"),
+            ("--total 1 --upper inf", "0 < lower <= upper"),
+            ("--total 1 --method best", "unknown method 'best'; known are"),
+            ("--total 1 --backend cplex", "unknown backend 'cplex'; known are"),
+            ("--total 1 --out votes.csv --force", "is an input"),
+            ("--total 1 --out absent/s.json", "there is no folder absent"),
+        ],
+    )
+    def test_of_solve(self, votes, capsys, options, said):
+        self.refused(capsys, f"solve votes.csv {options}", said)
+
+    def test_missing_and_broken_votes(self, votes, capsys):
+        self.refused(capsys, "solve absent.csv --total 1", "absent.csv: there is no such file")
+        replace_in("votes.csv", "1,1,-1", "1,0,-1")
+        self.refused(
+            capsys, "solve votes.csv --total 1 --out s.json", "found '0' in data row 1, column 2"
+        )
+
+    def test_a_missing_backend_is_told_with_its_install_command(self, votes, capsys, monkeypatch):
+        monkeypatch.setattr("c2rf.solver.backends.find_spec", lambda name: None)
+        line = "solve votes.csv --total 1 --backend scip"
+        self.refused(capsys, line, 'pip install "c2rf[scip]"')
+
+    def test_an_existing_output_is_kept_unless_forced(self, votes, capsys):
+        line = "solve votes.csv --total 1 --out old"
+        Path("old").write_text("precious")
+        self.refused(capsys, line, "old exists already")
+        assert run(f"{line} --force --quiet") == 0
+        assert Path("old").read_text() != "precious"
+
+
+class TestEnds:
+    @pytest.mark.parametrize("error", [BackendError, InfeasibleError])
+    def test_what_fails_beyond_the_input_is_1(self, votes, capsys, monkeypatch, error):
+        def fail(*args: object, **kwargs: object) -> None:
+            raise error("it broke,\n  badly")
+
+        monkeypatch.setattr(c2rf, "solve", fail)
+        assert run("solve votes.csv --total 1 --out s.json") == 1
+        assert capsys.readouterr() == ("", "c2rf: it broke, badly\n")
+        assert not Path("s.json").exists()
+
+    def test_an_infeasible_box_is_1(self, folder, capsys):
+        (folder / "votes.csv").write_text("1,-1\n1,1\n")
+        assert run("solve votes.csv --total 1 --upper 1") == 1
+        assert capsys.readouterr().err.startswith("c2rf: ")
+
+    def test_ctrl_c_is_130(self, votes, monkeypatch):
+        def interrupted(*args: object, **kwargs: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(c2rf, "solve", interrupted)
+        assert run("solve votes.csv --total 1 --out s.json") == 130
+        assert not Path("s.json").exists()
+
+    def test_what_was_found_until_ctrl_c_is_written(self, votes, monkeypatch):
+        original = c2rf.solve
+
+        def stopped(*args: object, **kwargs: object) -> c2rf.Solution:
+            solution = original(*args, **kwargs)
+            solution.stats["interrupted"] = True
+            return solution
+
+        monkeypatch.setattr(c2rf, "solve", stopped)
+        assert run("solve votes.csv --total 1 --out s.json") == 130
+        assert run("verify votes.csv s.json") == 0
+
+    @pytest.mark.parametrize("line", ["", "solve", "solve votes.csv", "solve --total 1", "sovle x"])
+    def test_wrong_usage_is_2(self, line, capsys):
+        assert run(line) == 2
+        capsys.readouterr()
+
+
+class TestDemo:
+    def test_tells_the_story_and_leaves_files_that_work(self, folder, capsys, monkeypatch):
+        monkeypatch.setattr("c2rf.estimators.learning.default_estimator", quick_estimator)
+        monkeypatch.setattr(demo, "SIZE", 600)
+        monkeypatch.setattr(demo, "FRACTION", 0.05)
+        monkeypatch.setattr(demo, "TREES", 5)
+        assert run("demo --seed 1") == 0
+        said = capsys.readouterr().out
+        for word in ("majority vote", "census", "accuracy", "MCC", "Proof"):
+            assert word in said
+        advice = [line.strip() for line in said.splitlines() if line.startswith("  c2rf ")]
+        assert len(advice) == 3
+        for line in advice:
+            assert run(line.removeprefix("c2rf ")) == 0
+        # The advice is the demo again: the same trees, the same weights, the same labels.
+        assert Path("labels.csv").read_bytes() == Path("c2rf-demo/labels.csv").read_bytes()
+        truth = read_table(Path("c2rf-demo/truth.csv"))["class"]
+        labels = read_table(Path("c2rf-demo/labels.csv"))["label"]
+        assert f"{(truth == labels).mean():.1%}" in said
+
+        Path("c2rf-demo/mine.txt").write_text("precious")
+        assert run("demo --seed 1") == 0
+        assert Path("c2rf-demo/mine.txt").read_text() == "precious"
+
+    def test_keeps_out_of_folders_that_are_not_its_own(self, folder, capsys):
+        (folder / "mine").mkdir()
+        (folder / "mine" / "labels.csv").write_text("precious")
+        (folder / "file").touch()
+        for out, said in {"mine": "not the demo's", "file": "not a folder"}.items():
+            assert run(f"demo --out {out}") == 2
+            assert said in capsys.readouterr().err
+        assert (folder / "mine" / "labels.csv").read_text() == "precious"
+
+
+class TestRest:
+    def test_backends_are_listed_with_versions_or_how_to_get_them(self, capsys, monkeypatch):
+        monkeypatch.setattr(
+            "c2rf.solver.backends.find_spec", lambda name: object() if name == "highspy" else None
+        )
+        assert run("backends") == 0
+        said = capsys.readouterr().out
+        assert 'pip install "c2rf[scip]"' in said
+        assert re.search(r"highs .* \d+\.\d+\.\d+ .* no ", said)
+
+    def test_version_and_module(self, capsys):
+        assert run("--version") == 0
+        said = capsys.readouterr().out
+        assert said == f"c2rf {c2rf.__version__}\n"
+        command = [sys.executable, "-m", "c2rf", "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (said, "")
+
+    def test_an_open_end_is_told_as_one(self):
+        labels = np.ones(9, dtype=np.int8)
+        solution = c2rf.Solution(
+            np.ones(3), 0.0, labels, eta=7, bound=2, status="feasible", runtime=1
+        )
+        said = screen.proof(solution)
+        assert "the best possible is at least 2" in said
+        assert "off by 7" in said
+
+    @pytest.mark.parametrize("quiet", [True, False])
+    def test_progress_is_for_people_only(self, monkeypatch, capsys, quiet):
+        with screen.waiting("hold on", quiet):
+            pass
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        with screen.waiting("hold on", quiet):
+            pass
+        assert ("hold on" in capsys.readouterr().err) == (not quiet)

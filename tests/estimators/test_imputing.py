@@ -1,0 +1,177 @@
+"""Imputations and expected accuracy of the classifier of known totals."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import c2rf
+from c2rf import Estimate, InputError, InputTypeError, KnownTotalsClassifier
+from c2rf.learners.bootstrap import best_sharpness, stratified_counts
+
+
+def people(n=400, n_classes=2, seed=0):
+    """Rows of two columns whose classes overlap, the first 60 labeled."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    X = rng.normal(size=(n, 2)) + 1.2 * np.column_stack([y, -y])
+    return X[:60], y[:60], X[60:], y[60:]
+
+
+def fitted(n_classes=2, totals=None, groups=None, estimator=None, **changes):
+    X, y, Xu, truth = people(n_classes=n_classes)
+    known = {int(k): int((truth == k).sum()) for k in range(n_classes)}
+    classifier = KnownTotalsClassifier(estimator or LogisticRegression(), random_state=0, **changes)
+    totals = known if totals is None else totals
+    return classifier.fit(X, y, X_unlabeled=Xu, totals=totals, unlabeled_groups=groups), truth
+
+
+class TestImpute:
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_each_meets_all_totals_and_they_differ(self, n_classes):
+        classifier, truth = fitted(n_classes)
+        imputed = classifier.impute(6)
+        assert imputed.shape == (6, len(truth))
+        for labels in imputed:
+            assert (np.bincount(labels) == np.bincount(truth)).all()
+        assert len({labels.tobytes() for labels in imputed}) == 6
+        assert classifier.imputation_is_exact_ == (n_classes == 2)
+
+    def test_totals_of_groups_are_met_in_each(self):
+        _, _, _, truth = people()
+        groups = np.arange(len(truth)) % 3
+        table = pd.DataFrame({"g": groups, "class": truth}).value_counts().reset_index(name="total")
+        classifier, _ = fitted(totals=table, groups=pd.DataFrame({"g": groups}))
+        for labels in classifier.impute(4):
+            for g in range(3):
+                assert (labels[groups == g] == 1).sum() == (truth[groups == g] == 1).sum()
+        assert set(classifier.expected_accuracy(3).by_group) == {0, 1, 2}
+
+    def test_crossing_margins_are_met_in_each(self):
+        _, _, _, truth = people()
+        cells = pd.DataFrame({"g": np.arange(len(truth)) % 3, "h": np.arange(len(truth)) // 7 % 2})
+        tables = [
+            cells.assign(**{"class": truth}).value_counts([name, "class"]).reset_index(name="total")
+            for name in ("g", "h")
+        ]
+        classifier, _ = fitted(totals=tables, groups=cells)
+        for labels in classifier.impute(2):
+            for name in ("g", "h"):
+                found = pd.Series(labels).groupby(cells[name]).sum()
+                assert (found == pd.Series(truth).groupby(cells[name]).sum()).all()
+        assert not classifier.imputation_is_exact_
+
+    def test_uncertain_totals_are_drawn_anew(self):
+        classifier, _truth = fitted(totals={1: Estimate(170, se=8)})
+        sums = classifier.impute(15).sum(axis=1)
+        assert len(set(sums.tolist())) > 5
+        assert 2 < sums.std() < 20
+
+    def test_the_first_are_the_same_however_many(self):
+        one, _ = fitted()
+        other, _ = fitted(n_jobs=2)
+        assert (one.impute(5)[:2] == other.impute(2)).all()
+
+    def test_a_class_with_one_labeled_row(self):
+        X, y, Xu, truth = people()
+        rows = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1])
+        classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        classifier.fit(X[rows], y[rows], X_unlabeled=Xu, totals={1: int(truth.sum())})
+        assert (classifier.impute(3).sum(axis=1) == truth.sum()).all()
+
+    @pytest.mark.parametrize("total", [0, 340])
+    def test_nobody_and_everybody(self, total):
+        classifier, _ = fitted(totals={1: total})
+        assert (classifier.impute(2).sum(axis=1) == total).all()
+        assert classifier.expected_accuracy(2).overall.estimate == pytest.approx(1)
+
+    def test_frozen_ones_are_not_fitted_again(self):
+        X, y, _, truth = people()
+        frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+        classifier, _ = fitted(estimator=frozen)
+        assert (classifier.impute(2).sum(axis=1) == truth.sum()).all()
+
+    def test_chunks_give_the_same_as_memory(self):
+        X, y, Xu, truth = people()
+        found = []
+        for rows in (Xu, [Xu[:100], Xu[100:]]):
+            classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+            classifier.fit(X, y, X_unlabeled=rows, totals={1: int(truth.sum())})
+            found.append(classifier.impute(2))
+        assert (found[0] == found[1]).all()
+
+    @pytest.mark.parametrize("number", [0, -1, 10**6])
+    def test_numbers_that_make_no_sense(self, number):
+        with pytest.raises(InputError, match="from 1 to 1,000; found"):
+            fitted()[0].impute(number)
+
+    @pytest.mark.parametrize("number", [2.5, True, "many"])
+    def test_no_numbers(self, number):
+        with pytest.raises(InputTypeError, match="whole number"):
+            fitted()[0].impute(number)
+
+    def test_copies_do_not_know_the_rows(self):
+        copy = pickle.loads(pickle.dumps(fitted()[0]))
+        with pytest.raises(InputError, match="fit again"):
+            copy.impute(2)
+
+    def test_without_totals(self):
+        X, y, _, _ = people()
+        classifier = KnownTotalsClassifier(LogisticRegression()).fit(X, y)
+        with pytest.raises(InputError, match="no population"):
+            classifier.impute()
+        assert not hasattr(classifier, "expected_confusion_")
+
+
+class TestExpectedAccuracy:
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_confusion_adds_up_to_labels_and_totals(self, n_classes):
+        classifier, truth = fitted(n_classes)
+        confusion = classifier.expected_confusion_
+        assert confusion.sum(axis=1) == pytest.approx(np.bincount(truth))
+        assert confusion.sum(axis=0) == pytest.approx(np.bincount(truth), abs=1e-6)
+
+    def test_it_is_near_the_truth_here(self):
+        classifier, truth = fitted()
+        expected = classifier.expected_accuracy(10)
+        right = np.mean(classifier.transduction_ == truth)
+        assert expected.overall.low <= right <= expected.overall.high
+        assert set(expected.by_class) == {0, 1}
+        assert expected.n_imputations == 10
+
+    def test_one_is_too_few(self):
+        with pytest.raises(InputError, match="from 2 to"):
+            fitted()[0].expected_accuracy(1)
+
+
+class TestBootstrap:
+    def test_every_class_keeps_its_size(self):
+        codes = np.array([0] * 10 + [1] + [2] * 5)
+        counts = stratified_counts(codes, np.random.default_rng(0))
+        assert np.bincount(codes, counts).tolist() == [10, 1, 5]
+
+    def test_overconfident_ones_are_made_less_sharp(self):
+        rng = np.random.default_rng(0)
+        z = rng.normal(0, 2, 2000)
+        codes = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
+        logs = np.column_stack([-np.logaddexp(0, 3 * z), -np.logaddexp(0, -3 * z)])
+        assert best_sharpness(logs, codes, None) == pytest.approx(1 / 3, abs=0.08)
+
+
+def test_imputations_in_a_table():
+    X, y, Xu, truth = people()
+    labeled = pd.DataFrame(X, columns=["a", "b"]).assign(sick=y)
+    rows = pd.DataFrame(Xu, columns=["a", "b"]).assign(id=[f"r{k}" for k in range(len(Xu))])
+    result = c2rf.classify(
+        labeled, rows, target="sick", totals={1: int(truth.sum())}, id="id", learner="logistic",
+        imputations=3,
+    )  # fmt: skip
+    table = result.imputations
+    assert list(table) == ["id", "imputation_1", "imputation_2", "imputation_3"]
+    assert (table.iloc[:, 1:].sum() == truth.sum()).all()
+    assert "of the labels" in result.summary()

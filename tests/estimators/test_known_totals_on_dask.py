@@ -1,0 +1,194 @@
+"""Known totals of a population in a Dask collection: the labels of memory and of chunks."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from c2rf import BlendClassifier, KnownTotalsClassifier
+from c2rf.assignment import large
+from c2rf.estimators.learning import Limits
+from c2rf.exceptions import InputError
+from c2rf.population import dask as dask_room
+from margins import totals_of
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+RNG = np.random.default_rng(3)
+N = 2400
+ALL = pd.DataFrame(RNG.normal(size=(200 + N, 4)), columns=list("abcd"))
+FRAME, POPULATION = ALL.iloc[:200], ALL.iloc[200:].reset_index(drop=True)
+TWO = np.where(FRAME.sum(axis=1) + RNG.normal(size=200) > 0, "yes", "no")
+THREE = np.digitize(FRAME["a"] + RNG.normal(size=200) / 2, [-0.5, 0.5])
+GROUPS = pd.Series(np.array(["north", "south", "west"])[RNG.integers(0, 3, N)])
+MODELS = {
+    "forest": RandomForestClassifier(10, random_state=0),  # full of ties
+    "logistic": LogisticRegression(),  # products of matrices round as their shapes tell them
+}
+LEARNERS = {**MODELS, "blend": BlendClassifier(families=("trees", "linear"), n_estimators=8)}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+class Small(KnownTotalsClassifier):
+    """Few rows are as many as do not fit into memory."""
+
+    _limits = Limits(learned=400, block_rows=256)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few rows are assigned as very many are, some spans at a time."""
+    monkeypatch.setattr(dask_room, "SPANS_AT_ONCE", 3)
+    monkeypatch.setattr("c2rf.assignment.LARGE", 1000)
+    monkeypatch.setattr(large, "_SAMPLE", 400)
+    monkeypatch.setattr(large, "_BLOCK", 300)
+
+
+def cut(frame, bounds):
+    return [frame[start:end] for start, end in pairwise([0, *sorted(bounds), len(frame)])]
+
+
+def frame_of(parts):
+    return dd.from_delayed([dask.delayed(part) for part in parts], meta=parts[0], verify_meta=False)
+
+
+def fitted(population, estimator=MODELS["forest"], y=TWO, totals=None, X=FRAME, **options):
+    groups, by_group = options.pop("groups", None), options.pop("group_totals", None)
+    options = {"random_state": 0} | options
+    if totals is None:
+        totals = {"yes": 1111} if y is TWO else {0: 0.2, 1: 1200}
+    classifier = options.pop("kind", Small)(estimator, **options)
+    totals = totals_of(totals, by_group, "region")
+    return classifier.fit(X, y, X_unlabeled=population, totals=totals, unlabeled_groups=groups)
+
+
+def assert_same(model, whole):
+    np.testing.assert_array_equal(model.transduction_.compute(), whole.transduction_)
+    np.testing.assert_array_equal(model.scores_, whole.scores_)
+    np.testing.assert_array_equal(model.offsets_, whole.offsets_)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_labels_are_those_in_memory(name, y):
+    whole = fitted(POPULATION, MODELS[name], y)
+    assert_same(fitted(dd.from_pandas(POPULATION, npartitions=7), MODELS[name], y), whole)
+    X, population = FRAME.to_numpy(), POPULATION.to_numpy()
+    whole = fitted(population, MODELS[name], y, X=X)
+    array = da.from_array(population, chunks=((1000, 0, 10, 1390), (3, 1)))
+    assert_same(fitted(array, MODELS[name], y, X=X), whole)
+
+
+@given(
+    bounds=st.lists(st.integers(0, N), max_size=12), model=st.sampled_from(["logistic", "blend"])
+)
+@settings(
+    max_examples=4,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_partitions_are_chunks(small, bounds, model):
+    parts = cut(POPULATION, bounds)
+    streamed = fitted(parts, LEARNERS[model])
+    found = fitted(frame_of(parts), LEARNERS[model])
+    assert_same(found, streamed)
+    assert found.history_ == streamed.history_
+    for ours, theirs in zip(found.label_chunks(), streamed.label_chunks(), strict=True):
+        np.testing.assert_array_equal(ours.labels, theirs.labels)
+        np.testing.assert_array_equal(ours.scores, theirs.scores)
+
+
+@pytest.mark.usefixtures("small")
+def test_groups_may_be_a_dask_series():
+    group_totals = {"north": {"yes": 300}, "south": {"yes": (0.3, 0.4)}}
+    known = {"totals": {"yes": 1000}, "group_totals": group_totals}
+    whole = fitted(POPULATION, groups=GROUPS, **known)
+    population = dd.from_pandas(POPULATION.assign(region=GROUPS), npartitions=4)
+    model = fitted(population, groups=population["region"], **known)
+    assert_same(model, whole)
+    assert_same(fitted(population, **known), whole)  # they are found in the population, too
+    beside = population.assign(label=model.transduction_).compute()
+    assert (beside["label"] == "yes").sum() == 1000
+    assert (beside.loc[beside["region"] == "north", "label"] == "yes").sum() == 300
+
+
+def test_small_populations_are_taken_into_memory():
+    options = {"kind": KnownTotalsClassifier}
+    whole = fitted(POPULATION, **options)
+    model = fitted(dd.from_pandas(POPULATION, npartitions=5), **options)
+    assert_same(model, whole)
+    assert isinstance(model.transduction_, dd.Series)
+    np.testing.assert_array_equal(model.predict_proba(FRAME), whole.predict_proba(FRAME))
+
+
+@pytest.mark.usefixtures("small")
+def test_alignment(tmp_path):
+    for k, part in enumerate(cut(POPULATION.assign(who="x"), [50, 50, 400])):
+        part.to_parquet(tmp_path / f"{k}.parquet")
+    population = dd.read_parquet(tmp_path)
+    model = fitted(population)
+    labels = model.transduction_
+    assert labels.npartitions == population.npartitions
+    beside = population.assign(label=labels).compute()
+    assert (beside["label"] == "yes").sum() == 1111
+    np.testing.assert_array_equal(beside["label"], fitted(POPULATION).transduction_)
+    assert not hasattr(pickle.loads(pickle.dumps(model)), "transduction_")
+    assert not hasattr(model.fit(FRAME, TWO), "transduction_")
+
+
+@pytest.mark.usefixtures("small")
+class TestRefused:
+    def test_missing_values_in_a_partition(self):
+        parts = cut(POPULATION, [100, 200])
+        parts[1] = parts[1].mask(parts[1] > 1)
+        with pytest.raises(InputError, match=r"\(partition 1\) has missing values .* 'a'"):
+            fitted(frame_of(parts), MODELS["logistic"])
+
+    def test_numbers_here_and_text_there(self):
+        pick = make_column_transformer(("passthrough", ["a", "b"]))
+        parts = cut(POPULATION, [100, 200])
+        parts[1] = parts[1].assign(c="many")
+        with pytest.raises(InputError, match=r"'c' .* numbers in partition 0, but .* partition 1"):
+            fitted(frame_of(parts), make_pipeline(pick, LogisticRegression()))
+
+    def test_no_rows(self):
+        with pytest.raises(InputError, match="has no rows; found none in any of its partitions"):
+            fitted(frame_of([POPULATION[:0]] * 2))
+
+    def test_a_population_that_changes(self):
+        versions = [POPULATION, POPULATION[:90]]
+        part = dask.delayed(lambda: versions.pop(0), pure=False)()
+        with pytest.raises(InputError, match=r"partition 0 .* had 2400 rows .* has 90 now"):
+            fitted(dd.from_delayed([part], meta=POPULATION, verify_meta=False))
+
+    def test_a_partition_that_cannot_be_read_again(self):
+        reads = []
+
+        def second():
+            reads.append(1)
+            if len(reads) > 2:
+                raise OSError("the disk is gone")
+            return POPULATION[1000:]
+
+        parts = [dask.delayed(POPULATION[:1000]), dask.delayed(second, pure=False)()]
+        with pytest.raises(InputError, match="partition 1 cannot be read: the disk is gone"):
+            fitted(dd.from_delayed(parts, meta=POPULATION, verify_meta=False))

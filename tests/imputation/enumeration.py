@@ -1,0 +1,41 @@
+"""All label sets of a few rows that meet totals, their probabilities, and a chi-square test."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from scipy import stats
+
+from c2rf.imputation.chain import Part
+
+
+def label_sets(logs, parts: list[Part], groups):
+    """Return the label sets that meet all totals, and the probability of each."""
+    n_rows, n_classes = logs.shape
+    sets = np.array(list(product(range(n_classes), repeat=n_rows)))
+    ok = np.ones(len(sets), dtype=bool)
+    for part in parts:
+        cells = part.cells[groups]
+        for c, k in np.ndindex(part.lower.shape):
+            size = (sets[:, cells == c] == k).sum(axis=1)
+            ok &= (size >= part.lower[c, k]) & (size <= part.upper[c, k])
+    sets = sets[ok]
+    weights = np.exp(logs[np.arange(n_rows), sets].sum(axis=1))
+    return sets, weights / weights.sum()
+
+
+def fits(drawn, sets, chances) -> float:
+    """Return the p-value of a chi-square test; rare sets count together."""
+    places = {tuple(labels): k for k, labels in enumerate(sets.tolist())}
+    found = np.bincount([places[tuple(row)] for row in drawn.tolist()], minlength=len(sets))
+    expected = chances * len(drawn)
+    order = np.argsort(-expected)
+    found, expected = found[order], expected[order]
+    often = max(2, int((expected >= 5).sum()))
+    found = np.append(found[:often], found[often:].sum())
+    expected = np.append(expected[:often], expected[often:].sum())
+    if expected[-1] < 5:
+        found = np.append(found[:-2], found[-2:].sum())
+        expected = np.append(expected[:-2], expected[-2:].sum())
+    return float(stats.chisquare(found, expected * found.sum() / expected.sum()).pvalue)

@@ -1,0 +1,256 @@
+"""The blend and its parts: encoding, least squares, the judgement by held-out points."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, minimize
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from c2rf import BlendClassifier, InputError
+from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
+from c2rf.learners.encode import Encoder
+from c2rf.learners.judgement import accuracy_at_rates, folds, quantiles, row_weights
+from c2rf.learners.least_squares import (
+    KernelSpace,
+    LeastSquares,
+    LinearSpace,
+    Moments,
+    calibrated_means,
+)
+from c2rf.learners.members import FAMILIES
+
+LIGHT = {"n_estimators": 8, "random_state": 0}
+
+
+def sample(make, n_points=800, fraction=0.08, seed=0):
+    X, y = make(n_points, random_state=seed)
+    labeled, rest = biased_sample(y, fraction, positive_weight=0.8, random_state=seed)
+    return X[labeled], y[labeled], X[rest], y[rest]
+
+
+REPETITIONS = {
+    "check_sample_weight_equivalence_on_dense_data": "rows that are repeated are drawn apart"
+}
+
+
+@parametrize_with_checks(
+    [BlendClassifier(n_estimators=5, families=("trees", "linear", "svc"))],
+    expected_failed_checks=lambda _: REPETITIONS,
+)
+def test_rules_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+class TestBlend:
+    def test_trusts_who_is_right(self):
+        X, y, rest, truth = sample(make_ringnorm)
+        rates = [1 - truth.mean(), truth.mean()]
+        blend = BlendClassifier(**LIGHT).fit(X, y, rest, rates=rates)
+        weight = dict.fromkeys(FAMILIES, 0.0)
+        for family, share in blend.weights_:
+            weight[family] += share
+        # Spheres within spheres: no line tells them apart.
+        assert weight["linear"] + weight["logistic"] < 0.1
+        assert sum(weight.values()) == pytest.approx(1)
+        assert (blend.predict(rest) == truth).mean() > 0.9
+
+    def test_classes_are_numbers_to_no_one(self):
+        X, y, rest, truth = sample(make_twonorm)
+        rates = [1 - truth.mean(), truth.mean()]
+        numbers = BlendClassifier(**LIGHT).fit(X, y, rest, rates=rates)
+        names = np.array(["no", "yes"])
+        words = BlendClassifier(**LIGHT).fit(X, names[y], rest, rates=rates)
+        assert (words.predict(rest) == names[numbers.predict(rest)]).all()
+
+    def test_flipped(self):
+        X, y, rest, truth = sample(make_twonorm)
+        rate = truth.mean()
+        families = ("logistic", "svc", "linear", "kernel")  # forests draw by the order of classes
+        options = {**LIGHT, "families": families}
+        one = BlendClassifier(**options).fit(X, y, rest, rates=[1 - rate, rate])
+        other = BlendClassifier(**options).fit(X, 1 - y, rest, rates=[rate, 1 - rate])
+        same = one.predict(rest) == 1 - other.predict(rest)
+        assert same.mean() > 0.98
+
+    def test_jobs_change_nothing(self):
+        X, y, rest, _ = sample(make_twonorm, 400)
+        one, two = (BlendClassifier(**LIGHT, n_jobs=n).fit(X, y, rest) for n in (1, 2))
+        assert (one.predict_proba(rest) == two.predict_proba(rest)).all()
+        assert (one.learned_proba_ == two.learned_proba_).all()
+
+    def test_rows_that_were_learned_from_are_ranked_better_than_others(self):
+        X, y, rest, truth = sample(make_twonorm, 1500)
+        blend = BlendClassifier(**LIGHT).fit(X, y, rest, rates=[0.5, 0.5])
+        own = np.empty(len(rest), dtype=int)
+        own[blend.learned_rows_] = blend.learned_proba_.argmax(axis=1)
+        assert (own == truth).mean() > 0.93
+        assert (blend.predict(rest) == own).mean() > 0.93
+
+    def test_refits_are_fits_of_a_reweighted_sample(self):
+        X, y, rest, _ = sample(make_twonorm)
+        teacher = BlendClassifier(**LIGHT).prepare(X, y, rest, rates=[0.5, 0.5])
+        rng = np.random.default_rng(0)
+        weight = rng.multinomial(len(y), np.full(len(y), 1 / len(y)))
+        found = teacher.refit(weight.astype(float), seed=1)
+        again = teacher.refit(weight.astype(float), seed=1)
+        assert (found.logits == again.logits).all()
+        assert found.logits.shape == (len(rest), 2)
+        other = teacher.refit(np.ones(len(y)), seed=2)
+        assert (found.logits != other.logits).any()
+        assert np.isfinite(found.model.logits(rest[:5])).all()
+
+    def test_many_classes_one_of_a_single_point(self):
+        rng = np.random.default_rng(0)
+        centers = rng.normal(size=(4, 3)) * 6
+        codes = np.repeat(np.arange(4), [12, 9, 3, 1])
+        X = centers[codes] + rng.normal(size=(25, 3))
+        crowd = centers[rng.integers(4, size=200)] + rng.normal(size=(200, 3))
+        blend = BlendClassifier(**LIGHT).fit(X, codes, crowd, rates=[0.25] * 4)
+        chances = blend.predict_proba(crowd)
+        assert chances.shape == (200, 4)
+        assert chances.sum(axis=1) == pytest.approx(1)
+        assert (blend.predict(centers) == np.arange(4)).all()
+
+    def test_two_points(self):
+        blend = BlendClassifier(**LIGHT).fit([[0.0], [1.0]], ["a", "b"])
+        assert blend.accuracies_ == []
+        assert blend.predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+
+    def test_missing_values_and_constant_columns(self):
+        X, y, rest, truth = sample(make_twonorm, 400)
+        X, rest = (np.column_stack([part, np.full(len(part), 7.0)]) for part in (X, rest))
+        X[::7, 0], rest[::5, 1] = np.nan, np.nan
+        rates = [1 - truth.mean(), truth.mean()]
+        blend = BlendClassifier(**LIGHT).fit(X, y, rest, rates=rates)
+        assert (blend.predict(rest) == truth).mean() > 0.85
+
+    def test_nothing_to_tell_by(self):
+        chances = (
+            BlendClassifier(**LIGHT)
+            .fit(np.ones((9, 2)), [0, 1, 0] * 3)
+            .predict_proba(np.ones((2, 2)))
+        )
+        assert (chances[0] == chances[1]).all()
+
+    @pytest.mark.parametrize("families", [(), ("trees", "oaks"), ("svc", "svc")])
+    def test_bad_families(self, families):
+        with pytest.raises(InputError, match="families must be some of trees"):
+            BlendClassifier(families=families).fit([[0], [1]], [0, 1])
+
+    @pytest.mark.parametrize("rates", [[1.0], [0.7, 0.7], [-0.5, 1.5], [np.nan, 1.0]])
+    def test_bad_rates(self, rates):
+        with pytest.raises(InputError, match="rates must be 2 numbers"):
+            BlendClassifier().fit([[0], [1]], [0, 1], rates=rates)
+
+
+class TestHeldOut:
+    @given(
+        st.lists(st.integers(0, 3), min_size=2, max_size=30), st.integers(2, 6), st.integers(0, 9)
+    )
+    def test_folds(self, codes, n_folds, seed):
+        codes = np.unique(codes, return_inverse=True)[1]
+        held = []
+        for kept, out in folds(codes, n_folds, np.random.RandomState(seed)):
+            assert set(codes[kept]) == set(codes)
+            assert not set(kept) & set(out)
+            assert len(kept) + len(out) == len(codes)
+            held.extend(out)
+        counts = np.bincount(codes)
+        assert sorted(held) == np.flatnonzero(counts[codes] > 1).tolist()
+
+    @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
+    def test_quantiles_are_middle_ranks(self, values):
+        column = np.sort(np.array(values, dtype=float))[:, None]
+        below = (column > column.T).sum(axis=1) + (column == column.T).sum(axis=1) / 2
+        assert quantiles(column, column).ravel() == pytest.approx(below / len(column))
+
+    def test_accuracy_is_not_fooled_by_a_biased_sample(self):
+        rng = np.random.default_rng(1)
+        truth = rng.random(40_000) < 0.3
+        scores = truth + rng.normal(size=len(truth))
+        places = np.argsort(np.argsort(scores)) / len(scores)
+        real = ((places > 0.7) == truth).mean()
+        labeled = rng.choice(len(truth), 4000, p=(w := np.where(truth, 0.9, 0.1)) / w.sum())
+        assert truth[labeled].mean() > 0.7
+        both = np.column_stack([1 - places, places])[labeled]
+        found = accuracy_at_rates(both, truth[labeled].astype(int), np.array([0.7, 0.3]))
+        assert found == pytest.approx(real, abs=0.02)
+
+    def test_accuracy_with_points_of_one_class_only(self):
+        places = np.array([[0.9, 0.1], [0.2, 0.8]])
+        found = accuracy_at_rates(places, np.array([0, 0]), np.array([0.5, 0.5]))
+        assert found == pytest.approx(0.5)
+
+    def test_weights_have_the_rates(self):
+        codes, rates = np.array([0, 1, 1, 2, 2, 2]), np.array([0.2, 0.3, 0.5])
+        assert np.bincount(codes, weights=row_weights(codes, rates)) == pytest.approx(rates)
+
+
+class TestLeastSquares:
+    @given(st.integers(0, 10_000))
+    def test_calibrated_means_against_a_solver(self, seed):
+        rng = np.random.default_rng(seed)
+        n_classes = int(rng.integers(2, 5))
+        codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=6)])
+        features, rates = rng.normal(size=(len(codes), 1)), rng.dirichlet(np.ones(n_classes))
+        target = rng.normal(size=1)
+        counts = np.bincount(codes)
+        means = np.array([features[codes == k].mean() for k in range(n_classes)])
+        best = minimize(
+            lambda m: (counts * (m - means) ** 2).sum(),
+            means,
+            constraints=LinearConstraint(rates, target, target),
+            tol=1e-12,
+        )
+        found = calibrated_means(features, codes, rates, target).ravel()
+        assert rates @ found == pytest.approx(target[0])
+        assert found == pytest.approx(best.x, abs=1e-3)
+
+    def test_is_ridge_regression_when_all_is_labeled(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 3))
+        codes = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+        rates = np.bincount(codes) / 200
+        features = LinearSpace().features(X)
+        model = LeastSquares(Moments(features), ridge=0.1).fit(features, codes, rates)
+        padded = np.column_stack([X, np.ones(200)])
+        ridge = Ridge(alpha=0.1 * 200, fit_intercept=False).fit(padded, np.eye(2)[codes])
+        expected = ridge.predict(padded)
+        expected -= expected.mean(axis=1, keepdims=True)
+        assert model.scores(features) == pytest.approx(expected)
+
+    def test_kernel_space_keeps_the_kernel(self):
+        X = np.random.default_rng(0).normal(size=(30, 2))
+        features = KernelSpace(X, 2.0).features(X)[:, :-1]
+        squared = ((X[:, None] - X) ** 2).sum(axis=2)
+        assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)
+
+    def test_weights_are_repetitions(self):
+        rng = np.random.default_rng(0)
+        features, codes = rng.normal(size=(6, 2)), np.array([0, 0, 0, 1, 1, 1])
+        times, rates, mean = np.array([1, 2, 3, 1, 1, 2]), np.array([0.3, 0.7]), np.zeros(2)
+        weighted = calibrated_means(features, codes, rates, mean, times.astype(float))
+        rows = np.repeat(np.arange(6), times)
+        assert weighted == pytest.approx(calibrated_means(features[rows], codes[rows], rates, mean))
+
+
+class TestEncoder:
+    def test_every_column_weighs_the_same(self):
+        rng = np.random.default_rng(0)
+        X = np.column_stack(
+            [rng.normal(5, 9, 500), rng.integers(2, size=500), rng.integers(9, size=500)]
+        )
+        encoded = Encoder(X).encode(X)
+        assert encoded.mean(axis=0) == pytest.approx(0)
+        assert encoded.shape[1] == 1 + 2 + 9
+        variance = encoded.var(axis=0)
+        assert [variance[:1].sum(), variance[1:3].sum(), variance[3:].sum()] == pytest.approx(
+            [1] * 3
+        )
+
+    def test_missing_and_unknown_values(self):
+        encoder = Encoder(np.array([[1.0], [2.0], [np.nan]]))
+        assert encoder.encode(np.array([[np.nan]])).tolist() == [[0.0, 0.0]]
+        assert encoder.encode(np.array([[3.0]])).tolist() == [[-0.5 / np.sqrt(0.5)] * 2]

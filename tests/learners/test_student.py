@@ -1,0 +1,33 @@
+"""Students: what they say of rows never comes from trees that have seen them."""
+
+import numpy as np
+import pytest
+
+from c2rf.learners.student import from_targets, teach, to_targets
+
+
+def test_targets_and_back():
+    logits = np.log([[0.2, 0.8], [0.6, 0.4]])
+    back = from_targets(to_targets(logits), 2)
+    assert np.exp(back) / np.exp(back).sum(axis=1, keepdims=True) == pytest.approx(np.exp(logits))
+    three = np.log([[0.2, 0.3, 0.5]])
+    back = from_targets(to_targets(three), 3)
+    assert np.exp(back) / np.exp(back).sum() == pytest.approx(np.exp(three))
+
+
+def test_noise_is_not_learned_by_heart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3)).astype(np.float32)
+    noise = rng.normal(size=600)
+    _, said = teach(X, np.column_stack([-noise, noise]), seed=0)
+    assert abs(np.corrcoef(said[:, 1], noise)[0, 1]) < 0.15
+
+
+def test_what_can_be_learned_is():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2401, 3)).astype(np.float32)
+    clear = X[:, 0].astype(float)
+    student, said = teach(X, np.column_stack([-clear, clear]), seed=0)
+    assert np.corrcoef(said[:, 1], clear)[0, 1] > 0.95
+    fresh = rng.normal(size=(50, 3)).astype(np.float32)
+    assert np.corrcoef(student.logits(fresh)[:, 1], fresh[:, 0])[0, 1] > 0.95

@@ -1,0 +1,45 @@
+"""Provers for problems as users give them, and a look at proofs that were found."""
+
+from __future__ import annotations
+
+from c2rf.core.certificate import Statement, check_certificate
+from c2rf.core.problem import make_problem
+from c2rf.core.statement import make_statement
+from c2rf.core.votes import PatternTable
+from c2rf.solver.certify import Certifier
+from c2rf.solver.proof.prover import Prover
+from c2rf.solver.reduce import reduce
+from c2rf.solver.run import Run
+
+
+def statement_of(rows, wished, lower=1.0, upper=100.0, offset=None) -> Statement:
+    return make_statement(PatternTable.from_votes(rows), wished, lower, upper, offset)
+
+
+def certifier_of(rows, wished, lower=1.0, upper=100.0, offset=None, seed=0) -> Certifier:
+    reduction = reduce(make_problem(rows, wished, lower, upper, offset))
+    statement = statement_of(rows, wished, lower, upper, offset)
+    return Certifier(statement, reduction, Run(reduction.problem, seed=seed))
+
+
+def prove(prover: Prover, cutoff: int | None = None, at_most: int | None = None) -> int | None:
+    """Step to the end and return the bound, None without weights; every proof is checked."""
+    before = 0
+    statement = prover.system.ground.statement
+    for _ in range(600):
+        step = prover.step(cutoff)
+        assert step.bound == prover.bound >= before
+        assert at_most is None or step.bound <= at_most
+        before = step.bound
+        if step.weights is not None:
+            # What the caller does with weights that are closer than what was known.
+            shift = max(0, prover.system.sums.sure - statement.total)
+            found = prover.problem.eta(step.weights) + shift
+            cutoff = found if cutoff is None else min(cutoff, found)
+        if step.done:
+            for certificate in prover.certificates():
+                proven = check_certificate(statement, certificate)
+                assert at_most is None or proven <= at_most
+            return None if prover.impossible else step.bound
+        assert not step.stuck
+    raise AssertionError("no end")

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from c2rf.core.problem import Problem, make_problem
+from c2rf.solver.search.odd_lattice import OddLattice, odd_lattice_point
+
+ends = st.integers(-12, 12).map(lambda k: k / 4)
+
+
+@st.composite
+def boxes(draw):
+    """Boxes of their own for up to four columns, with ends at quarters."""
+    pairs = draw(st.lists(st.tuples(ends, ends).map(sorted), min_size=1, max_size=4))
+    patterns = draw(arrays(np.int8, (5, len(pairs)), elements=st.sampled_from([-1, 1])))
+    lower, upper = np.array(pairs, dtype=float).T
+    return Problem(patterns, np.ones(5, dtype=np.int64), 2, lower, upper)
+
+
+@given(boxes())
+def test_a_point_is_found_exactly_where_there_is_one(problem):
+    ranges = [
+        range(int(np.ceil(low)), int(np.floor(high)) + 1)
+        for low, high in zip(problem.lower, problem.upper, strict=True)
+    ]
+    exists = any(sum(point) % 2 for point in product(*ranges))
+    point = odd_lattice_point(problem)
+    assert (point is not None) == exists
+    if point is not None:
+        assert (point >= problem.lower).all()
+        assert (point <= problem.upper).all()
+        assert np.abs(problem.patterns @ point).min() >= 1
+
+
+@pytest.mark.parametrize("n_trees", [1, 2, 3, 100, 101])
+@pytest.mark.parametrize(("lower", "upper"), [(1, 2), (0.5, 2.5), (7, 8.2)])
+def test_two_consecutive_integers_are_always_enough(n_trees, lower, upper):
+    rng = np.random.default_rng(n_trees)
+    problem = make_problem(rng.choice([-1, 1], size=(500, n_trees)), 3, lower, upper)
+    point = odd_lattice_point(problem)
+    assert np.abs(problem.patterns @ point).min() >= 1
+
+
+def test_boxes_without_a_point():
+    votes = [[1, -1], [1, 1]]
+    assert odd_lattice_point(make_problem(votes, 1, 1, 1)) is None
+    assert odd_lattice_point(make_problem(votes, 1, 1, 1.9)) is None
+    assert odd_lattice_point(make_problem(votes, 1, 1.1, 1.9)) is None
+    assert odd_lattice_point(make_problem(votes, 1, 1, 1, offset=(0, 0.9))) is None
+    assert odd_lattice_point(make_problem(votes, 1, 1, 1, offset=(-0.5, 1))).tolist() == [1, 1, 1]
+    assert odd_lattice_point(make_problem([[1, 1, -1]], 1, 1, 1)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("offset", [(1e30, 1e30), (-1e30, -1e30), (1e17, 2e17)])
+def test_offsets_beyond_whole_numbers_have_no_lattice(offset):
+    assert OddLattice.of(make_problem([[1, -1], [-1, 1]], 1, offset=offset)) is None

@@ -1,0 +1,87 @@
+"""Totals as users of pandas have them: series, counts of values, crosstabs, tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.totals import read_totals
+
+CLASSES = ["no", "yes"]
+CENSUS = pd.DataFrame(
+    {"region": ["north", "north", "south", "south"], "poor": ["no", "yes", "yes", "yes"]}
+)
+BY_REGION = {"north": {"no": 1, "yes": 1}, "south": {"yes": 2}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"no": 1, "yes": 3},
+        pd.Series({"no": 1, "yes": 3}),
+        pd.Series({"no": 1.0, "yes": 3.0}),  # what pandas makes of counts
+        CENSUS["poor"].value_counts(),
+        [{"class": "no", "total": 1}, {"class": "yes", "total": 3}],
+        pd.DataFrame({"class": ["no", "yes"], "total": [1, 3]}),
+        [{"no": 1}, {"yes": 3}],
+    ],
+)
+def test_overall(given):
+    known = read_totals(given, CLASSES)
+    assert known.overall == {"no": 1, "yes": 3}
+    assert all(isinstance(total, int | np.integer) for total in known.overall.values())
+    assert not known.margins
+
+
+def test_rates_stay_rates():
+    assert read_totals(CENSUS["poor"].value_counts(normalize=True), CLASSES).overall == {
+        "yes": 0.75,
+        "no": 0.25,
+    }
+    assert read_totals(pd.Series({"yes": 1.0}), CLASSES).overall == {"yes": 1.0}
+    assert read_totals({"yes": 1.0}).overall == {"yes": 1.0}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        CENSUS.groupby("region")["poor"].value_counts(),
+        CENSUS.value_counts(),
+        CENSUS.rename(columns={"poor": "class"}).value_counts().rename("total").reset_index(),
+    ],
+)
+def test_in_groups(given):
+    (margin,) = read_totals(given, CLASSES).margins
+    assert margin.columns == ("region",)
+    assert margin.by_group == BY_REGION
+
+
+def test_a_crosstab():
+    (margin,) = read_totals(pd.crosstab(CENSUS["region"], CENSUS["poor"]), CLASSES).margins
+    assert margin.columns == ("region",)
+    assert margin.by_group == {"north": {"no": 1, "yes": 1}, "south": {"no": 0, "yes": 2}}
+
+
+def test_both_at_once():
+    known = read_totals([{"yes": 3}, CENSUS.value_counts()], CLASSES)
+    assert known.overall == {"yes": 3}
+    assert known.margins[0].by_group == BY_REGION
+
+
+def test_a_class_with_two_totals():
+    with pytest.raises(InputError, match="the class 'yes' has more than one total"):
+        read_totals([{"yes": 3}, {"yes": 2}])
+
+
+def test_half_a_count():
+    with pytest.raises(InputError, match=r"counts must be whole; found 2\.5"):
+        read_totals(pd.Series({"no": 1.0, "yes": 2.5}), CLASSES)
+
+
+@pytest.mark.parametrize("given", [np.arange(100_000), "yes=3", 7, pd.DataFrame({"x": [1]})])
+def test_messages_stay_short(given):
+    with pytest.raises((InputError, InputTypeError)) as caught:
+        read_totals(given, CLASSES)
+    assert len(str(caught.value)) < 300
