@@ -30,7 +30,9 @@ def stream(scratch: Path, rows: int, trees: int, features: int) -> Measured:
     """Label by C2RFClassifier, from a path, chunk by chunk."""
     population = make_population(scratch, rows, features)
     start = time.perf_counter()
-    model = _c2rf(trees).fit(*_labeled(population), population.path, population.known)
+    model = _c2rf(trees).fit(
+        *_labeled(population), X_unlabeled=population.path, n_positive=population.known
+    )
     positives = sum(int(chunk.labels.sum()) for chunk in model.label_chunks())
     return _told(start, population, positives, model.solution_)
 
@@ -39,8 +41,8 @@ def totals(scratch: Path, rows: int, trees: int, features: int) -> Measured:
     """Label by KnownTotalsClassifier, from a path, chunk by chunk."""
     population = make_population(scratch, rows, features)
     start = time.perf_counter()
-    model = KnownTotalsClassifier(_forest(trees), rounds=0, random_state=0)
-    model.fit(*_labeled(population), population.path, {1: population.known})
+    model = KnownTotalsClassifier(_forest(trees), random_state=0)
+    model.fit(*_labeled(population), X_unlabeled=population.path, totals={1: population.known})
     positives = sum(int(chunk.labels.sum()) for chunk in model.label_chunks())
     return _told(start, population, positives)
 
@@ -53,14 +55,16 @@ def on_dask(scratch: Path, rows: int, trees: int, features: int, *, workers: int
     population = make_population(scratch, rows, features)
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
         ) as cluster,
         Client(cluster) as client,
     ):
         client.run(_c2rf, trees)  # imports are not counted either
         start = time.perf_counter()
         frame = dd.read_parquet(population.path, split_row_groups=ROW_GROUPS)
-        model = _c2rf(trees).fit(*_labeled(population), frame, population.known)
+        model = _c2rf(trees).fit(
+            *_labeled(population), X_unlabeled=frame, n_positive=population.known
+        )
         positives = int(model.transduction_.sum().compute())
         measured = _told(start, population, positives, model.solution_)
     # Workers have ended by now, so that their memory is known.
@@ -107,7 +111,7 @@ ENGINES: dict[str, Callable[..., Measured]] = {
 
 
 _OPTIONS: dict[str, Callable[[int], list[str]]] = {
-    "known-totals": lambda trees: ["--rounds", "0"],
+    "known-totals": lambda trees: [],
     "c2rf": lambda trees: ["--trees", str(trees), "--time-limit", str(SOLVER_SECONDS)],
 }
 

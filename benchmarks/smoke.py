@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from c2rf.bench.methods import METHODS, ON_PAPER_S_TREES
+from c2rf.bench.methods import BENCH_METHODS, ON_PAPER_S_TREES
 from c2rf.bench.records import read_records
 from c2rf.cli import main as c2rf
 
@@ -17,7 +17,7 @@ from c2rf.cli import main as c2rf
 SIZES = ["--fraction", "0.25", "--trees", "5", "--jobs", "2"]
 BOTH = ["--data", "made-twonorm-80,made-waveform-80", "--samples", "2"]
 QUICK = [*ON_PAPER_S_TREES, "c2rf-offset"]
-SLOW = [name for name in METHODS if name not in QUICK]
+SLOW = [name for name in BENCH_METHODS if name not in QUICK]
 RUNS = [
     [*BOTH, "--protocol", "biased,simple", "--methods", ",".join(QUICK)],
     [*BOTH, "--total-error", "-20%,+5%", "--methods", "rf,top-lambda"],

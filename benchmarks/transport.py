@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import Table
-from c2rf.transport import Bounds, assign, log_scores
+from c2rf.assignment import Bounds, assign, log_scores
 
 COLUMNS = ("points", "classes", "groups", "coupled", "trees", "seconds", "peak_GB", "met")
 CASES = [

@@ -3,8 +3,8 @@
 usage: python -m benchmarks.votes [--quick]
 
 For each forest the same points are asked of the trees of scikit-learn in turn, of the whole forest
-by its own ``predict``, and of :class:`c2rf.ensemble.Ensemble`, one thread each and in alternation,
-so that a busy machine slows all of them alike. The best of several rounds counts.
+by its own ``predict``, and of :class:`c2rf.ensembles.ensemble.Ensemble`, one thread each and in
+alternation, so that a busy machine slows all of them alike. The best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.output import Table
-from c2rf.ensemble import Ensemble
-from c2rf.votes import PatternTable
+from c2rf.core.votes import PatternTable
+from c2rf.ensembles.ensemble import Ensemble
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 12, None)
 COLUMNS = ["depth", "trees", "points", "formulas", "million_per_s", "each_tree", "forest_predict"]

@@ -19,7 +19,7 @@ from c2rf.datasets import biased_sample, make_twonorm
 # A hard instance
 # ---------------
 #
-# The labeled points are few, and most of them are positive, so the trees find far too many
+# The labeled rows are few, and most of them are positive, so the trees find far too many
 # positives. No weights meet the total, and that is what makes it hard: it is not enough to find
 # good weights, one has to show that there are no better ones.
 
@@ -34,7 +34,7 @@ n_positive = int(y[unlabeled].sum())
 # --------
 #
 # ``progress`` takes a function that is called with every event. Before any weights are known, all
-# that can be said is that no more points than there are can be wrong.
+# that can be said is that no more rows than there are can be wrong.
 
 METHODS = {"p-c2rf": "the big-M model (p-c2rf)", "auto": "the default method (auto)"}
 TIME_LIMIT = 12
@@ -78,7 +78,7 @@ for axes, (method, title) in zip(panels, METHODS.items(), strict=True):
         solution.status, (seconds[-1], eta[-1]), (0, 10), textcoords="offset points", ha="center"
     )
     axes.set(title=title, xlabel="seconds")
-panels[0].set(ylabel="points off the total", yscale="symlog", ylim=(0, 2 * WORST))
+panels[0].set(ylabel="rows off the total", yscale="symlog", ylim=(0, 2 * WORST))
 panels[0].set(xlim=(0, 1.1 * max(solution.runtime for solution, _ in results.values())))
 panels[0].legend(loc="center left")
 plt.show()

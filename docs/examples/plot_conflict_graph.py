@@ -12,15 +12,15 @@ import numpy as np
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from c2rf import C2RFClassifier
+from c2rf.core.problem import make_problem
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.problem import make_problem
-from c2rf.structure import find_structure
+from c2rf.solver.implications import find_structure
 
 # %%
 # Four trees and a population
 # ---------------------------
 #
-# The trees are fitted to a few labeled points, and vote on the others.
+# The trees are fitted to a few labeled rows, and vote on the others.
 
 X, y = make_twonorm(300, random_state=0)
 labeled, unlabeled = biased_sample(y, 0.1, random_state=0)
@@ -28,7 +28,7 @@ forest = C2RFClassifier(n_estimators=4, random_state=0).fit(X[labeled], y[labele
 problem = make_problem(forest.votes(X[unlabeled]), n_positive=0.5)
 structure = find_structure(problem)
 
-print(f"{problem.n_points} points have {problem.n_patterns} patterns")
+print(f"{problem.n_points} rows have {problem.n_patterns} patterns")
 print(f"{structure.n_implied} pair conditions hold; {structure.n_pairs} of them imply the others")
 
 # %%
@@ -36,7 +36,7 @@ print(f"{structure.n_implied} pair conditions hold; {structure.n_pairs} of them 
 # -----------
 #
 # A pattern is a row of squares, one for each tree, filled for yes and empty for no, with the number
-# of its points. The more trees say yes, the higher it stands.
+# of its rows. The more trees say yes, the higher it stands.
 
 KINDS = {  # meaning, colour, line, where it leaves a pattern
     "dominance": ("if the lower one is positive, so is the upper", "tab:blue", "-", 0.0),

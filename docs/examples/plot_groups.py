@@ -53,8 +53,8 @@ overall = new().fit(*data, X_unlabeled=others, totals={"poor": int(known.sum())}
 by_region = new().fit(
     *data,
     X_unlabeled=others,
-    groups=where,
-    group_totals={name: {"poor": int(count)} for name, count in known.items()},
+    unlabeled_groups=where,
+    totals=known.rename("total").rename_axis("region").reset_index().assign(**{"class": "poor"}),
 )
 answers = {
     "no total": new().fit(*data).predict(others),

@@ -17,7 +17,7 @@ from c2rf import KnownTotalsClassifier
 # A population and a biased sample
 # --------------------------------
 #
-# One in five individuals is positive, but of the sixty that are labeled nearly all are: positive
+# One in five rows is positive, but of the sixty that are labeled nearly all are: positive
 # ones had a chance of being chosen that was twenty times as high.
 
 rng = np.random.default_rng(4)
@@ -37,7 +37,7 @@ print(f"positive: {y[labeled].mean():.0%} of the labeled, {truth.mean():.0%} of 
 # Without totals, the classifier is the plain one, here a logistic regression.
 
 plain = KnownTotalsClassifier(LogisticRegression(), random_state=0).fit(X[labeled], y[labeled])
-informed = KnownTotalsClassifier(LogisticRegression(), rounds=0, random_state=0)
+informed = KnownTotalsClassifier(LogisticRegression(), random_state=0)
 informed.fit(X[labeled], y[labeled], X_unlabeled=X[unlabeled], totals={1: census})
 
 for name, labels in {
@@ -51,7 +51,7 @@ for name, labels in {
 # The picture
 # -----------
 #
-# On the left what the classifier sees: few labeled individuals (rings), and the others in the
+# On the left what the classifier sees: few labeled rows (rings), and the others in the
 # colour of their true class. The border is moved until the total is met; it is not turned. On the
 # right the probabilities it gives to the others. There is nothing special about one half.
 
@@ -90,6 +90,6 @@ for name, (value, colour, style) in lines.items():
     scale.axvline(1 / (1 + np.exp(value)), color=colour, linestyle=style, label=name)
 plane.set(xlim=(-3.5, 5.5), ylim=(-3.5, 5.5), xlabel="first feature", ylabel="second feature")
 plane.legend(loc="lower right")
-scale.set(xlabel="probability of being positive", ylabel="individuals")
+scale.set(xlabel="probability of being positive", ylabel="rows")
 scale.legend(loc="upper center")
 plt.show()

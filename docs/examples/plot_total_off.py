@@ -17,9 +17,9 @@ from c2rf.datasets import biased_sample
 # Right and wrong totals
 # ----------------------
 #
-# In truth two in five individuals are positive. The total is off by up to thirty percent of the
-# population, in both directions. With ``rounds=0`` the ranking is the same for all totals, and
-# only the cut-off moves.
+# In truth two in five rows are positive. The total is off by up to thirty percent of the
+# population, in both directions. The ranking by a logistic regression is the same for all totals,
+# and only the cut-off moves.
 
 rng = np.random.default_rng(3)
 y = (rng.random(3000) < 0.4).astype(int)
@@ -31,7 +31,7 @@ errors = np.linspace(-0.3, 0.3, 25)
 
 def label(rate):
     """Return the labels for a total."""
-    classifier = KnownTotalsClassifier(LogisticRegression(), rounds=0, random_state=0)
+    classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
     classifier.fit(X[labeled], y[labeled], X_unlabeled=X[unlabeled], totals={1: rate})
     return classifier.transduction_
 
@@ -50,7 +50,7 @@ print(f"with the right one {np.mean(right == truth):.1%}")
 # The picture
 # -----------
 #
-# Since individuals are ranked once, a total that is off by one percent of the population changes
+# Since rows are ranked once, a total that is off by one percent of the population changes
 # one percent of the labels: those nearest to the cut-off, which were the least certain anyway.
 # Accuracy falls slowly at first. The total is worth having as long as the curve is above the line
 # of the classifier that has none.
