@@ -84,6 +84,13 @@ class _Looker:
                 solver.cbGet(kind.MIP_OBJBND),
                 solver.cbGet(kind.MIP_NODCNT),
             )
+        elif where == kind.MIPSOL:
+            self.watch.see(
+                min(solver.cbGet(kind.MIPSOL_OBJ), solver.cbGet(kind.MIPSOL_OBJBST)),
+                solver.cbGet(kind.MIPSOL_OBJBND),
+                solver.cbGet(kind.MIPSOL_NODCNT),
+                np.array(solver.cbGetSolution(solver.getVars())),
+            )
         if self.watch.must_stop:
             solver.terminate()
 

@@ -70,7 +70,7 @@ def _run(solver: Model, model: MatrixModel, options: Options, log: Path) -> RawR
     _set_options(solver, options)
     columns = _pass_model(solver, model)
     with watching(options) as watch:
-        solver.includeEventhdlr(_Looker(watch), "watch", "passes progress on and stops")
+        solver.includeEventhdlr(_Looker(watch, columns), "watch", "passes progress on and stops")
         _optimize(solver)
     solver.setLogfile(None)
     return _result(solver, columns, model, watch, log.read_text())
@@ -86,8 +86,8 @@ def version() -> str:
 class _Looker(Eventhdlr):
     """Lets the watch see what happens and stops SCIP when the watch says so."""
 
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
+    def __init__(self, watch: Watch, columns: list[Any]) -> None:
+        self.watch, self.columns = watch, columns
 
     def eventinit(self) -> None:
         for event in _EVENTS:
@@ -95,7 +95,11 @@ class _Looker(Eventhdlr):
 
     def eventexec(self, event: Any) -> None:
         solver = self.model
-        if self.watch.see(solver.getPrimalbound(), solver.getDualbound(), solver.getNTotalNodes()):
+        value, x = solver.getPrimalbound(), None
+        if event.getType() == PY_SCIP_EVENTTYPE.BESTSOLFOUND:  # before it is the primal bound
+            value = min(value, solver.getSolObjVal(solver.getBestSol()))
+            x = _best(solver, self.columns)
+        if self.watch.see(value, solver.getDualbound(), solver.getNTotalNodes(), x):
             solver.interruptSolve()
 
 
@@ -156,6 +160,11 @@ def _finite(bounds: Floats) -> list[float]:
     return clipped
 
 
+def _best(solver: Model, columns: list[Any]) -> Floats:
+    best: Any = solver.getBestSol()
+    return np.array([best[column] for column in columns])
+
+
 def _result(
     solver: Model, columns: list[Any], model: MatrixModel, watch: Watch, log: str
 ) -> RawResult:
@@ -169,7 +178,6 @@ def _result(
     if status not in ("infeasible", "failed"):
         bound = float_bound(solver.getDualbound())
         if solver.getNSols() > 0:
-            best: Any = solver.getBestSol()
-            x = np.array([best[column] for column in columns])
+            x = _best(solver, columns)
     nodes = int(solver.getNTotalNodes())
     return RawResult(status, x, bound, nodes, watch.seconds, log, watch.interrupted)

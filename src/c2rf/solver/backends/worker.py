@@ -6,6 +6,7 @@ prints goes to standard error. The process ends when its input does.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import queue
@@ -28,7 +29,11 @@ class _Messages:
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._last = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a new job: its first progress is never held back."""
+        self._last = -math.inf
         self._held_back: Progress | None = None
 
     def send(self, kind: str, content: Any) -> None:
@@ -58,6 +63,7 @@ def main() -> None:
     while True:
         backend, model, options = jobs.get()
         stop.clear()
+        messages.begin()
         try:
             answer = _solve(backend, model, options, messages, stop)
             messages.report_rest()
