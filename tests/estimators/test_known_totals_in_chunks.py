@@ -241,7 +241,7 @@ def test_bad_chunks_are_named():
 def test_blocks_are_the_same_rows_however_chunks_are_cut(sizes, frames):
     table = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
     parts = cut(pd.DataFrame(table) if frames else table, list(np.cumsum(sizes)[:-1]))
-    found = list(UserChunks(parts).spans(lambda chunk: chunk.data, np.asarray, 256))
+    found = list(UserChunks(parts).spans(np.asarray, 256))
     assert [len(rows) for rows in found[:-1]] == [256] * (len(found) - 1)
     np.testing.assert_array_equal(np.concatenate(found), table)
 

@@ -167,7 +167,7 @@ class TestRefused:
         pick = make_column_transformer(("passthrough", ["a", "b"]))
         parts = cut(POPULATION, [100, 200])
         parts[1] = parts[1].assign(c="many")
-        with pytest.raises(InputError, match=r"'c' .* numbers in partition 0, but .* partition 1"):
+        with pytest.raises(InputError, match=r"'c' .* numbers in .*partition 0.*partition 1"):
             fitted(frame_of(parts), make_pipeline(pick, LogisticRegression()))
 
     def test_no_rows(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,9 +21,10 @@ from c2rf.core.problem import Solution, check_box, check_offset, scores
 from c2rf.core.votes import PatternTable, unpack
 from c2rf.ensembles.ensemble import make_ensemble
 from c2rf.ensembles.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS
+from c2rf.estimators.checked_rows import CheckedRows
+from c2rf.estimators.labeled_rows import PopulationLabels
 from c2rf.estimators.one_total import OneTotal, has_total
-from c2rf.estimators.pattern_rows import CountPatterns, FindPattern, PatternRows, Voter
-from c2rf.estimators.rows import CheckedRows, PopulationLabels, without_rows
+from c2rf.estimators.pattern_rows import PatternRows, Voter
 from c2rf.population import Memory
 from c2rf.progress import showing_progress, solver_progress
 from c2rf.solver.solve import solve
@@ -230,8 +232,8 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
             rows = None
             if with_total:
                 rows = CheckedRows.of(self, X_unlabeled)
-                if rows.population.n_rows is not None:
-                    total.count(self.pos_label_, self.classes_, rows.population.n_rows)
+                if rows.n_rows is not None:
+                    total.count(self.pos_label_, self.classes_, rows.n_rows)
             self._fit_members(X, y, positive, random_state)
             self._forget_total()
             if rows is not None:
@@ -313,20 +315,20 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
         """Choose weights for the total, and label the unlabeled rows by them."""
         # Where work is done elsewhere, it leaves the other cores to other chunks.
         voter = Voter(self._ensemble, rows.checker, 1 if rows.is_elsewhere else self.n_jobs)
-        in_memory = isinstance(rows.population, Memory)
-        table = rows.reduce(CountPatterns(voter, in_memory), PatternTable.merged)
+        in_memory = isinstance(rows.rows, Memory)
+        table = rows.reduce(partial(voter.count, inverse=in_memory), PatternTable.merged)
         n_positive = total.count(self.pos_label_, self.classes_, table.n_points)
         solution = self._solve(table, n_positive, seed)
         labels = self._as_classes(solution.labels > 0)
         codes = table.inverse
         if codes is None:
             self.patterns_ = table
-            codes = rows.map(FindPattern(voter, table), np.zeros(1, dtype=np.int32))
+            codes = rows.map(partial(voter.find, table), np.zeros(1, dtype=np.int32))
         else:
             solution = replace(solution, labels=solution.labels[codes])
         self.solution_: Solution | None = solution
         score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
-        self._rows = PatternRows(without_rows(rows.population), codes, labels, score)
+        self._rows = PatternRows(rows.rows, labels, codes, score)
 
     def _solve(self, table: PatternTable, n_positive: int, seed: int) -> Solution:
         """Choose weights for the total, and keep them."""

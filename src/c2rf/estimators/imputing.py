@@ -15,7 +15,7 @@ samples that are told apart from those that judge them (docs: what may be comput
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -27,6 +27,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from c2rf._typing import Floats
+from c2rf.estimators.labeled_rows import PopulationLabels
 from c2rf.estimators.learning import Learning
 from c2rf.estimators.meeting import Meeting, MetTotals
 from c2rf.exceptions import InputError, InputTypeError
@@ -35,7 +36,7 @@ from c2rf.imputation.draw import Drawn, draw_labels
 from c2rf.imputation.uncertain import drawn_totals
 from c2rf.learners.bootstrap import Relearned, Relearner, make_relearner
 from c2rf.learners.interface import uses_population
-from c2rf.population.blocks import large_array, release
+from c2rf.population.blocks import filled, large_array, release
 from c2rf.progress import report_progress
 from c2rf.totals import Bounds, Totals, known_bounds
 
@@ -126,13 +127,11 @@ class Imputer:
 
     def _logs(self, learned: Relearned) -> Floats:
         """Return the logarithms of probabilities of all rows."""
-        table = large_array(self.full.shape)
         rows, logs = learned.learned_rows, learned.learned_logs
-        if rows is None or logs is None or len(rows) < len(table):
-            size = self.learning.limits.block_rows
-            for k, part in enumerate(self.learning.rows.spans(learned.ask, size)):
-                table[k * size : k * size + len(part)] = part
-                release(table)
+        parts: Iterable[Floats] = ()
+        if rows is None or logs is None or len(rows) < len(self.full):
+            parts = self.learning.rows.spans(learned.ask, self.learning.limits.block_rows)
+        table = filled(self.full.shape, parts)
         if rows is not None and logs is not None:
             table[self.learning.sample.rows[rows]] = logs
         return table
@@ -187,14 +186,13 @@ class Imputed:
         return cls(codes, is_exact)
 
 
-class PopulationImputations:
+class PopulationImputations(PopulationLabels):
     """Adds to a classifier of known totals what could be true of the rows it labeled.
 
     ``fit`` sets ``_rows`` and ``_imputer``. Copies and files of a classifier do not know the rows.
     """
 
     classes_: NDArray[Any]
-    _rows: Any
     _imputer: Imputer
 
     def impute(self, n_imputations: int = 20) -> NDArray[Any]:
@@ -262,21 +260,18 @@ class PopulationImputations:
             mapping to such.
         """
         number = self._check_imputable(n_imputations, least=2)
-        groups = self._rows.groups
+        groups = self._rows.meeting.groups
         named = (groups.names, groups.codes) if groups.columns else None
         with self._jobs():  # type: ignore[attr-defined]
             right = self._imputer.right(number)
-            return expected_accuracy(self._rows.codes, right, self.classes_.tolist(), named, level)
+            return expected_accuracy(
+                self._rows.codes_here, right, self.classes_.tolist(), named, level
+            )
 
     @property
     def expected_confusion_(self) -> Floats:
         """Of the rows labeled k, how many are expected to be really of class j."""
-        if "_rows" not in self.__dict__:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute 'expected_confusion_': it was "
-                "not fitted to a population with known totals"
-            )
-        return self._rows.confusion
+        return self._known_rows("expected_confusion_").confusion
 
     def _check_imputable(self, n_imputations: int, least: int = 1) -> int:
         check_is_fitted(self)

@@ -20,7 +20,9 @@ from c2rf._typing import Codes, Floats
 from c2rf._validation import check_data, check_labels, naming_missing
 from c2rf.assignment import log_scores, zero_floor
 from c2rf.ensembles.ensemble import seeded
+from c2rf.estimators.checked_rows import CheckedRows
 from c2rf.estimators.class_rows import ClassRows, logarithms
+from c2rf.estimators.groups_and_weights import find_groups, find_weights, grouping
 from c2rf.estimators.imputing import Imputer, PopulationImputations
 from c2rf.estimators.learning import (
     Labeled,
@@ -32,13 +34,6 @@ from c2rf.estimators.learning import (
     weight_option,
 )
 from c2rf.estimators.meeting import Meeting
-from c2rf.estimators.rows import (
-    CheckedRows,
-    find_groups,
-    find_weights,
-    grouping,
-    without_rows,
-)
 from c2rf.estimators.sensitivity import PopulationSensitivity
 from c2rf.exceptions import InputError
 from c2rf.population.blocks import probabilities
@@ -321,7 +316,7 @@ class KnownTotalsClassifier(
             extra = (*extra, unlabeled_weight)
         rows = CheckedRows.of(self, X_unlabeled, extra)
         sample = draw_rows(rows, self.n_features_in_, self._limits, seed)
-        groups = find_groups(rows, X_unlabeled, known, unlabeled_groups)
+        groups = find_groups(X_unlabeled, known, unlabeled_groups, rows.n_rows or 0)
         weights = find_weights(X_unlabeled, unlabeled_weight, len(groups.codes))
         bounds = known
         if not isinstance(known, Bounds):
@@ -346,11 +341,16 @@ class KnownTotalsClassifier(
         if meeting.groups.columns:
             self.group_offsets_ = met.group_offsets()
             self._group_priors = met.model_group_priors(said, sampled)
-        population = without_rows(learning.rows.population)
+        population = learning.rows.rows
         self._rows = ClassRows(
-            population, self.classes_, met.found.labels, meeting.groups, ranking.scores,
-            met.priors(logs), self._floor, meeting,
-        )  # fmt: skip
+            population,
+            self.classes_,
+            population.beside(met.found.labels),
+            scores=ranking.scores,
+            priors=met.priors(logs),
+            floor=self._floor,
+            meeting=meeting,
+        )
         self._imputer = Imputer(learning, meeting, met, logs)
 
     def _said_of_sample(self, learning: Learning, logs: Floats) -> tuple[Floats, Codes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,13 +14,13 @@ from sklearn.base import clone, is_classifier
 from c2rf._text import listed
 from c2rf._typing import Floats
 from c2rf._validation import naming_missing
+from c2rf.estimators.checked_rows import CheckedRows
 from c2rf.estimators.meeting import Meeting
-from c2rf.estimators.rows import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.blend import MOST_LEARNED, BlendClassifier
 from c2rf.learners.interface import check_learner, takes, uses_population
 from c2rf.population import RowSample, draw_sample
-from c2rf.population.blocks import BLOCK_ROWS, large_array, release
+from c2rf.population.blocks import BLOCK_ROWS, filled
 from c2rf.progress import report_progress
 
 
@@ -159,26 +160,18 @@ class Learning:
 
     def _score(self, model: Any, n_rows: int) -> Floats:
         """Return the probabilities of all rows, asked block by block where the rows are."""
-        size = self.limits.block_rows
-        table = large_array((n_rows, len(self.owner.classes_)))
-        start = time.monotonic()
-        for k, part in enumerate(self.rows.spans(_Score(model), size)):
-            table[k * size : k * size + len(part)] = part
-            release(table)
-            done = min((k + 1) * size, n_rows)
-            left = (time.monotonic() - start) * (n_rows - done) / done
-            report_progress(f"ranking rows: {done:,} of {n_rows:,}, about {left:.0f} s left")
-        return table
+        parts = self.rows.spans(model.predict_proba, self.limits.block_rows)
+        return filled((n_rows, len(self.owner.classes_)), _showing_progress(parts, n_rows))
 
 
-@dataclass(frozen=True, eq=False)
-class _Score:
-    """The work of giving probabilities to a span of rows."""
-
-    model: Any
-
-    def __call__(self, rows: Any) -> Floats:
-        return np.asarray(self.model.predict_proba(rows))
+def _showing_progress(parts: Iterator[Floats], n_rows: int) -> Iterator[Floats]:
+    """Say after each part how many rows are done, and how long the others will take."""
+    start, done = time.monotonic(), 0
+    for part in parts:
+        yield part
+        done += len(part)
+        left = (time.monotonic() - start) * (n_rows - done) / done
+        report_progress(f"ranking rows: {done:,} of {n_rows:,}, about {left:.0f} s left")
 
 
 def weight_option(template: Any, sample_weight: Floats | None) -> dict[str, Any]:

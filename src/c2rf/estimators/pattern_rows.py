@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,41 +12,28 @@ from c2rf._typing import Floats
 from c2rf._validation import naming_missing
 from c2rf.core.votes import PatternTable
 from c2rf.ensembles.ensemble import Ensemble
-from c2rf.estimators.rows import LabeledChunk
+from c2rf.estimators.checked_rows import naming_chunk
+from c2rf.estimators.labeled_rows import LabeledRows
 from c2rf.exceptions import InputError
-from c2rf.population import Chunk, Population
-from c2rf.population.blocks import BLOCK_ROWS
+from c2rf.population import Chunk
 from c2rf.population.interface import CHANGED
 
 
 @dataclass(eq=False)
-class PatternRows:
-    """The rows of a population by the number of their pattern, and what is known of patterns."""
+class PatternRows(LabeledRows):
+    """The rows of a population by the number of their pattern.
 
-    population: Population
-    codes: Any
-    pattern_labels: NDArray[Any]
-    pattern_scores: Floats
+    Parameters
+    ----------
+    scores : ndarray of shape (n_patterns,)
+        The weighted vote of each pattern.
+    """
 
-    def labels(self) -> Any:
-        """Return the class of each row."""
-        return self._labels
+    scores: Floats
 
-    @cached_property
-    def _labels(self) -> Any:
-        return self.population.look_up(self.pattern_labels, self.codes)
-
-    def chunks(self) -> Iterator[LabeledChunk]:
-        """Yield labels and scores, a block of rows at a time."""
-        codes = self.pattern_codes()
-        for start in range(0, len(codes), BLOCK_ROWS):
-            part = codes[start : start + BLOCK_ROWS]
-            yield LabeledChunk(self.pattern_labels[part], self.pattern_scores[part])
-
-    def pattern_codes(self) -> NDArray[Any]:
-        """Return the number of the pattern of each row, here."""
-        codes = self.codes
-        return np.asarray(codes.compute()) if hasattr(codes, "compute") else codes
+    def scores_of(self, rows: slice) -> Floats:
+        """Return the weighted votes of some rows."""
+        return self.scores[self.codes_here[rows]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,31 +49,16 @@ class Voter:
         with naming_missing(self.checker, X, name):
             return self.ensemble.words(X, self.n_jobs)
 
+    def count(self, chunk: Chunk, *, inverse: bool) -> PatternTable:
+        """Return the patterns of a chunk, with their counts."""
+        with naming_chunk(chunk):
+            words = self.words(chunk.data, chunk.where)
+        return PatternTable.from_words(words, len(self.ensemble.members), inverse=inverse)
 
-@dataclass(frozen=True, eq=False)
-class CountPatterns:
-    """The work of counting the patterns of a chunk."""
-
-    voter: Voter
-    inverse: bool
-
-    def __call__(self, chunk: Chunk) -> PatternTable:
-        """Return the patterns of the chunk, with their counts."""
-        words = self.voter.words(chunk.data, chunk.where)
-        n_trees = len(self.voter.ensemble.members)
-        return PatternTable.from_words(words, n_trees, inverse=self.inverse)
-
-
-@dataclass(frozen=True, eq=False)
-class FindPattern:
-    """The work of finding the pattern of each row of a chunk."""
-
-    voter: Voter
-    table: PatternTable
-
-    def __call__(self, chunk: Chunk) -> NDArray[np.int32]:
-        """Return the number of the pattern of each row."""
-        index = self.table.lookup_words(self.voter.words(chunk.data, chunk.where))
+    def find(self, table: PatternTable, chunk: Chunk) -> NDArray[np.int32]:
+        """Return the number of the pattern of each row of a chunk."""
+        with naming_chunk(chunk):
+            index = table.lookup_words(self.words(chunk.data, chunk.where))
         if len(index) and index.min() < 0:
             raise InputError(f"{chunk.where} has votes that were not counted: {CHANGED}")
         return index.astype(np.int32)

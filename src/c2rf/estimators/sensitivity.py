@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from c2rf._typing import Codes, Floats
 from c2rf.assignment import assign
 from c2rf.estimators.class_rows import logarithms
+from c2rf.estimators.labeled_rows import PopulationLabels
 from c2rf.estimators.meeting import Meeting
-from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError
 from c2rf.totals import Bounds, MarginBounds
 from c2rf.totals.feasible import Figures
@@ -59,7 +59,7 @@ class PopulationSensitivity(PopulationLabels):
         rows = self._known_rows("sensitivity")
         shares = shares_off(share, rows.meeting.bounds.errors, len(self.classes_))
         logs = logarithms(rows.scores, rows.floor)
-        return sensitivity_table(rows.meeting, logs, rows.codes, self.classes_, shares)
+        return sensitivity_table(rows.meeting, logs, rows.codes_here, self.classes_, shares)
 
 
 def sensitivity_table(

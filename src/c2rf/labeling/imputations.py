@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._frames import as_pandas
 from c2rf.exceptions import InputError
 from c2rf.files.writing import TableWriter
 from c2rf.labeling.task import Task
-from c2rf.population.encoded import as_pandas
 
 USUAL = 20
 """How many imputations there are if nobody says."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._frames import as_pandas
 from c2rf.exceptions import InputError
 from c2rf.files.all_or_nothing import check_output
 from c2rf.files.dialect import Dialect
@@ -24,7 +25,6 @@ from c2rf.files.tables import check_pyarrow
 from c2rf.files.writing import TableWriter, check_writable
 from c2rf.labeling.scoring import Scored
 from c2rf.population import Chunk, Population
-from c2rf.population.encoded import as_pandas
 
 ADDED = ("label", "score", "confidence")
 """Columns that an output has on top of those that name the rows."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from c2rf._frames import as_pandas
 from c2rf._text import count, short
 from c2rf.files.cells import as_numbers, as_text, is_date
 from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.labeling.where import find_rows
-from c2rf.population.encoded import as_pandas
 
 FIRST_ROWS = 3
 MOST_COLUMNS = 60

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._frames import as_pandas
 from c2rf._text import quoted, short
 from c2rf._typing import Ints
 from c2rf.files.cells import as_text
@@ -18,7 +19,6 @@ from c2rf.labeling.scoring import Scored
 from c2rf.labeling.summary import usage
 from c2rf.labeling.task import Task
 from c2rf.population import Chunk
-from c2rf.population.encoded import as_pandas
 from c2rf.population.sample import random_rows
 from c2rf.report import ChangeFact, Facts, FeatureFact, ForestFact, RankingFact, RightFact
 from c2rf.report.facts import NEAREST

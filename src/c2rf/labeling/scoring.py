@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +13,8 @@ from c2rf._typing import Codes, Floats
 from c2rf.assignment import log_scores
 from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
 from c2rf.exceptions import InputError
-from c2rf.population import Chunk, Population
-from c2rf.population.blocks import BLOCK_ROWS, large_array, release
+from c2rf.population import Population
+from c2rf.population.blocks import BLOCK_ROWS, large_array, release, row_blocks
 from c2rf.totals import Groups
 
 MOST_SCORE = 100.0
@@ -42,20 +41,20 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Scored:
     """Score the rows that a classifier was fitted to; their labels meet the totals."""
     rows = classifier._rows
     if isinstance(classifier, C2RFClassifier):
-        votes = _by_votes(classifier, rows.pattern_scores)
-        patterns = rows.pattern_codes()
+        votes, patterns = _by_votes(classifier, rows.scores), rows.codes_here
         return _gathered(len(patterns), lambda part: _taken(votes, patterns[part]))
-    offsets = _offsets(classifier, rows.groups)
+    groups = rows.meeting.groups
+    offsets = _offsets(classifier, groups)
     probabilities = classifier.transduction_proba_
 
     def score(part: slice) -> Scored:
         # Each score is from a model that was not trained on that row's label.
         logs = log_scores(rows.scores[part], rows.floor)
-        shifted = logs + offsets[rows.groups.codes[part]]
-        codes = np.asarray(rows.codes[part])
+        shifted = logs + offsets[groups.codes[part]]
+        codes = np.asarray(rows.codes_here[part])
         return _by_lead(shifted, probabilities[part], codes, _place(classifier, positive))
 
-    return _gathered(len(rows.codes), score)
+    return _gathered(len(rows.scores), score)
 
 
 def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | None) -> Scored:
@@ -73,13 +72,13 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         The class that positive scores predict.
     """
     if isinstance(classifier, C2RFClassifier):
-        spans = X.spans(_data, _Ask(classifier, "decision_function"), BLOCK_ROWS)
+        spans = X.spans(classifier.decision_function, BLOCK_ROWS)
         return _joined([_by_votes(classifier, said) for said in spans])
     if not isinstance(classifier, KnownTotalsClassifier):
         raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
     offsets, priors = _offsets(classifier, groups), _priors(classifier, groups)
     parts, start = [], 0
-    for table in X.spans(_data, _Ask(classifier.estimator_, "predict_proba"), BLOCK_ROWS):
+    for table in X.spans(classifier.estimator_.predict_proba, BLOCK_ROWS):
         own = groups.codes[start : start + len(table)]
         logs = log_scores(table, classifier._floor)
         shifted, start = logs + offsets[own], start + len(table)
@@ -87,21 +86,6 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         codes = shifted.argmax(axis=1)
         parts.append(_by_lead(shifted, probabilities, codes, _place(classifier, positive)))
     return _joined(parts)
-
-
-@dataclass(frozen=True, eq=False)
-class _Ask:
-    """The work of asking a model about rows."""
-
-    model: Any
-    method: str
-
-    def __call__(self, rows: Any) -> Floats:
-        return np.asarray(getattr(self.model, self.method)(rows))
-
-
-def _data(chunk: Chunk) -> Any:
-    return chunk.data
 
 
 def _by_votes(classifier: C2RFClassifier, decision: Floats) -> Scored:
@@ -154,12 +138,8 @@ def _gathered(n_rows: int, score: Callable[[slice], Scored]) -> Scored:
     """Score all rows, a block at a time; many of them are kept in files."""
     kinds = (np.int32, np.float64, np.float64)
     columns = [large_array((n_rows,), kind) for kind in kinds]
-    for part in _blocks(n_rows):
+    for part in row_blocks(n_rows):
         for column, values in zip(columns, score(part), strict=True):
             column[part] = values
             release(column)
     return Scored(*columns)
-
-
-def _blocks(n_rows: int) -> Iterator[slice]:
-    return (slice(k, min(k + BLOCK_ROWS, n_rows)) for k in range(0, n_rows, BLOCK_ROWS))

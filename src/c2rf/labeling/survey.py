@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._frames import as_pandas
 from c2rf.columns.kinds import Cells, Column, Look
 from c2rf.files.cells import as_text
 from c2rf.population import Chunk, Population
-from c2rf.population.encoded import as_pandas
 from c2rf.totals import Groups
 
 NO_GROUP = "(no group)"

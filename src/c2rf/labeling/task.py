@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._frames import as_pandas
 from c2rf._text import all_of, for_user, nearest
 from c2rf._typing import Codes, Floats, Texts
 from c2rf.columns.choose import check_column, feature_names, target_values
 from c2rf.columns.encoding import encode, make_encoder
 from c2rf.columns.kinds import Column, Look
 from c2rf.columns.leave_out import look_like_codes, why_left_out
-from c2rf.estimators.rows import find_weights
+from c2rf.estimators.groups_and_weights import find_weights
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_text
 from c2rf.files.dialect import AS_FOUND, Dialect, ReadAs
@@ -28,7 +29,7 @@ from c2rf.labeling.survey import survey
 from c2rf.labeling.truth import known_classes
 from c2rf.labeling.where import find_rows
 from c2rf.population import Population
-from c2rf.population.encoded import as_pandas, encoded
+from c2rf.population.encoded import encoded
 from c2rf.totals import Bounds, Groups, Margin, Totals, known_bounds, read_totals
 from c2rf.totals.tables import TotalsFile
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from c2rf._frames import as_pandas
 from c2rf._text import count, percent
 from c2rf._typing import Codes
 from c2rf.files.cells import as_text
 from c2rf.population import Chunk, Population
-from c2rf.population.encoded import as_pandas
 
 UNKNOWN, OTHER = -1, -2
 """Codes of an empty cell, and of a class that no labeled row has."""

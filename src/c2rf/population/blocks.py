@@ -8,6 +8,7 @@ probabilities that it gets in memory.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable, Iterator
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from c2rf._frames import stacked
 from c2rf._typing import Floats
 
 BLOCK_ROWS = 1 << 16
@@ -35,10 +37,8 @@ def probabilities(model: Any, X: Any, block_rows: int | None = None) -> Floats:
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    size = block_rows or BLOCK_ROWS
     table = np.empty((X.shape[0], len(model.classes_)))
-    for start in range(0, X.shape[0], size):
-        rows = slice(start, min(start + size, X.shape[0]))
+    for rows in row_blocks(X.shape[0], block_rows or BLOCK_ROWS):
         table[rows] = model.predict_proba(plain(_safe_indexing(X, rows)))
     return table
 
@@ -60,15 +60,25 @@ def rows_of(pieces: list[Any], rows: slice) -> Any:
     return plain(stacked(wanted))
 
 
-def stacked(tables: list[Any]) -> Any:
-    """Return the rows of all tables, as an array or as a frame of their kind."""
-    if len(tables) == 1:
-        return tables[0]
-    if isinstance(tables[0], np.ndarray):
-        return np.concatenate(tables)
-    if isinstance(tables[0], pd.DataFrame):
-        return pd.concat(tables, ignore_index=True)
-    return tables[0].vstack(stacked(tables[1:]))
+def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield the rows of one block after the other.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+
+def filled(shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return an array filled by parts that follow each other; a large one is in a file."""
+    table, start = large_array(shape), 0
+    for part in parts:
+        table[start : start + len(part)] = part
+        start += len(part)
+        release(table)
+    return table
 
 
 def large_array(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:

@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._frames import names_of
 from c2rf.exceptions import C2RFError, InputError, InputTypeError
 from c2rf.files.parquet_parts import ParquetFiles, Piece, naming_source, wanted_columns
 from c2rf.population.blocks import rows_of
 from c2rf.population.cluster import naming_cluster
 from c2rf.population.files import find_files
-from c2rf.population.interface import CHANGED, Chunk, Columns, Merge, Population, Work
+from c2rf.population.interface import CHANGED, Chunk, Columns, Merge, Population, Work, data_of
 
 MERGED_AT_ONCE = 8
 """The number of partial results that are merged at once, and of those again."""
@@ -125,7 +126,7 @@ class DaskRows(Population):
     @property
     def names(self) -> list[str] | None:
         """The names of the columns of a DataFrame."""
-        return [str(name) for name in self.collection.columns] if self._is_frame else None
+        return names_of(self.collection)
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring one partition after the other here."""
@@ -179,7 +180,7 @@ class DaskRows(Population):
         return selected.map_partitions(_do_frame, shared, places, columns, meta=meta)
 
     def spans(
-        self, prepare: Work, work: Callable[[Any], Any], size: int, columns: Columns = None
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; some spans are worked on at once."""
         from dask.base import compute
@@ -330,7 +331,7 @@ def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:
     return work(chunk) if chunk.data.shape[0] else chunk.data
 
 
-def _do_span(pieces: list[Any], work: Callable[[Any], Any], rows: slice) -> Any:
+def _do_span(pieces: list[Any], work: Work, rows: slice) -> Any:
     return work(rows_of(pieces, rows))
 
 

@@ -48,6 +48,11 @@ Merge = Callable[[Sequence[Any]], Any]
 """Turns results of neighbouring chunks, in their order, into one."""
 
 
+def data_of(chunk: Chunk) -> Any:
+    """Return the rows of a chunk."""
+    return chunk.data
+
+
 class Population(ABC):
     """Rows that can be read again and again, always the same ones in the same order.
 
@@ -136,20 +141,20 @@ class Population(ABC):
         return left[0] if len(left) == 1 else merge(left)
 
     def spans(
-        self, prepare: Work, work: Callable[[Any], Any], size: int, columns: Columns = None
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on ``size`` rows at a time, wherever chunks end.
 
         Parameters
         ----------
-        prepare : callable
-            What is done with each chunk first; it returns its rows.
         work : callable
-            Takes the prepared rows of a span.
+            Takes the rows of a span.
         size : int
             Number of rows of all spans but the last.
         columns : sequence of str, optional
             As for :meth:`read`.
+        prepare : callable
+            What is done with each chunk first; it returns its rows.
 
         Yields
         ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from c2rf._frames import names_of
 from c2rf.population.interface import Columns, Population
 
 
@@ -40,5 +41,4 @@ class Memory(Population):
     @property
     def names(self) -> list[str] | None:
         """The names of the columns, if it is a frame."""
-        columns = getattr(self.table, "columns", None)
-        return None if columns is None else [str(name) for name in columns]
+        return names_of(self.table)

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from c2rf._frames import stacked
 from c2rf._typing import Floats, Ints
-from c2rf.population.blocks import plain, stacked
+from c2rf.population.blocks import plain
 from c2rf.population.interface import Chunk
 
 # Standard deviations drawn beyond what is needed: too few once in 10^20 runs.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from c2rf._frames import as_pandas
 from c2rf._text import all_of
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.totals.estimate import Estimate
@@ -111,7 +112,7 @@ def _tables(given: Any, classes: list[Any]) -> Iterator[tuple[tuple[str | None, 
         for each in given:
             yield from _tables(each, classes)
     elif hasattr(given, "columns"):
-        yield _of_frame(_as_pandas(given), classes)
+        yield _of_frame(as_pandas(given), classes)
     elif hasattr(given, "index") and hasattr(given, "items"):
         yield _of_series(given, classes)
     else:
@@ -148,10 +149,6 @@ def _of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
                 f"and {all_of(list(row))}"
             )
     return {str(name): [row[name] for row in given] for name in names}
-
-
-def _as_pandas(table: Any) -> Any:
-    return table.to_pandas() if hasattr(table, "to_pandas") else table
 
 
 def _of_frame(table: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
