@@ -123,5 +123,5 @@ def test_the_core_needs_few_packages() -> None:
     core = re.search(r"^dependencies = \[(.*?)^\]", project.read_text(), re.MULTILINE | re.DOTALL)
     assert core is not None
     names = set(re.findall(r'"([\w-]+)', core[1]))
-    with_scikit_learn = {"joblib", "numpy", "scikit-learn", "scipy", "threadpoolctl"}
+    with_scikit_learn = {"joblib", "narwhals", "numpy", "scikit-learn", "scipy", "threadpoolctl"}
     assert names == with_scikit_learn | {"highspy", "numba", "pandas", "rich", "typer"}
