@@ -147,7 +147,7 @@ class TestOutput:
 
     def test_is_not_overwritten_unless_forced(self, tmp_path):
         path = write(tmp_path, "old")
-        with pytest.raises(InputError, match=r"exists already.*--force"), atomic_output(path):
+        with pytest.raises(InputError, match=r"exists already.*force=True"), atomic_output(path):
             pass
         with atomic_output(path, force=True) as temporary:
             temporary.write_text("new")

@@ -141,17 +141,16 @@ def classify(
     """
     from c2rf.files.dialect import ReadAs
     from c2rf.labeling.outputs import Outputs
-    from c2rf.labeling.result import HowAsked
     from c2rf.labeling.run import answer, prepare
     from c2rf.labeling.summary import plan_lines
-    from c2rf.labeling.task import Wishes
     from c2rf.labeling.where import at_scheduler
+    from c2rf.labeling.wishes import HowAsked, Wishes
     from c2rf.totals.parse_text import collect
 
     how = ReadAs(sep, decimal, encoding, sheet, tuple(options.split_names(text)))
     wishes = Wishes(
-        target, id, options.split_names(drop), how.text, totals_policy, engine,
-        options.split_names(keep), how, weight,
+        target=target, id=id, drop=options.split_names(drop), text=how.text, policy=totals_policy,
+        engine=engine, keep=options.split_names(keep), how=how, weight=weight,
     )  # fmt: skip
     given = [path for path in (labeled, unlabeled) if path is not None]
     if dry_run and not quiet:
@@ -164,15 +163,19 @@ def classify(
         trees=trees, lower=lower, upper=upper, offset=options.parse_offset(offset), prefer=prefer,
         solve_method=solve_method, backend=backend, time_limit=time_limit, learner=learner,
     )  # fmt: skip
-    outputs = Outputs(out, report, save_model, spreadsheet_safe, imputations_out)
-    inputs = [*given, *(totals_file or ())]
-    outputs.check(force=force, inputs=inputs, needed=not dry_run)
-    asked = HowAsked(method, seed, shlex.join(["c2rf", *context.obj]), imputations)
-    written = [(name, str(path)) for name, path in outputs.named.items()]
+    outputs = Outputs(
+        labels=out, report=report, model=save_model, imputations=imputations_out,
+        spreadsheet_safe=spreadsheet_safe,
+    )  # fmt: skip
+    outputs.check(force=force, inputs=[*given, *(totals_file or ())], needed=not dry_run)
+    asked = HowAsked(
+        method=method, options=chosen, seed=seed, command=shlex.join(["c2rf", *context.obj]),
+        imputations=imputations, n_jobs=jobs,
+    )  # fmt: skip
     with screen.waiting("classifying", quiet), at_scheduler(scheduler, engine, jobs):
-        task = prepare(labeled, unlabeled, known, wishes, asked, chosen)
+        task = prepare(labeled, unlabeled, known, wishes, asked)
         if not dry_run:
-            result = answer(task, asked, chosen, jobs)
+            result = answer(task, asked)
             screen.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
     lines = plan_lines(task, method) if dry_run else result.summary_lines
-    screen.say([*lines, *written], quiet=quiet)
+    screen.say([*lines, *outputs.lines()], quiet=quiet)

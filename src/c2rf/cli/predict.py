@@ -44,7 +44,8 @@ def predict(
     from c2rf.files.dialect import ReadAs
     from c2rf.labeling.methods import check_choice
     from c2rf.labeling.model_file import StoredModel
-    from c2rf.labeling.parts import check_labels_name, is_folder
+    from c2rf.labeling.outputs import check_labels_name
+    from c2rf.labeling.parts import is_folder
     from c2rf.labeling.predictions import predict_rows
     from c2rf.labeling.where import at_scheduler
 

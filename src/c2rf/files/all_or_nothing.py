@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from c2rf._text import for_user
 from c2rf.exceptions import InputError
 
 
@@ -45,10 +47,8 @@ no-such-folder
         raise InputError(f"{path} cannot be written: it is not a regular file")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{path} cannot be written: no permission to write to {path.parent}")
-    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-        raise InputError(f"{path} is an input; choose another name for the output")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already; choose another name or overwrite it with --force")
+    _check_no_input(path, inputs)
+    _check_replaceable(path, force)
 
 
 @contextmanager
@@ -108,6 +108,57 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
         for temporary in temporaries:
             temporary.unlink(missing_ok=True)
         locks.close()
+
+
+@contextmanager
+def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to write to; it becomes ``path`` when all is well.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "parts"
+    >>> with atomic_folder(target) as folder:
+    ...     _ = (folder / "part-1.txt").write_text("one")
+    >>> [file.name for file in target.iterdir()]
+    ['part-1.txt']
+    """
+    parts = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
+    aside = parts.with_name(f"{parts.name}-old")
+    try:
+        parts.mkdir()
+        yield parts
+        if path.exists():
+            _check_replaceable(path, force)
+            path.rename(aside)
+        parts.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_folder(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a folder that could not or should not be written, as :func:`check_output` a file."""
+    if not path.is_dir():
+        check_output(path, force=force, inputs=inputs)
+        return
+    _check_no_input(path, inputs)
+    _check_replaceable(path, force)
+
+
+def _check_no_input(path: Path, inputs: Sequence[Path]) -> None:
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{path} is an input; choose another name for the output")
+
+
+def _check_replaceable(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        option = for_user("force=True", "--force")
+        raise InputError(
+            f"{path} exists already; choose another name or overwrite it with {option}"
+        )
 
 
 @contextmanager

@@ -8,13 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from c2rf.exceptions import InputError
-from c2rf.files.all_or_nothing import atomic_outputs, check_output
+from c2rf.files.all_or_nothing import atomic_outputs, check_folder, check_output
+from c2rf.files.tables import check_pyarrow
 from c2rf.files.writing import check_writable
 from c2rf.labeling.model_file import need_skops
-from c2rf.labeling.parts import check_labels_name, is_folder
+from c2rf.labeling.parts import is_folder
 
 
-def check_report_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a name for labels that cannot or should not be written."""
+    if is_folder(path):
+        check_folder(path, force=force, inputs=inputs)
+        check_pyarrow(path)
+    else:
+        _check_table_name(path, force=force, inputs=inputs)
+
+
+def _check_report_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for a report that cannot or should not be written."""
     _check_ending(path, "a report is a page of HTML", (".html", ".htm"))
     check_output(path, force=force, inputs=inputs)
@@ -23,15 +33,15 @@ def check_report_name(path: Path, *, force: bool = False, inputs: Sequence[Path]
     page.need("report")
 
 
-def check_model_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+def _check_model_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for a model that cannot or should not be written."""
     _check_ending(path, "a model is a file of skops", (".skops",))
     check_output(path, force=force, inputs=inputs)
     need_skops()
 
 
-def check_imputations_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a name for imputations that cannot or should not be written."""
+def _check_table_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a name for a table that cannot or should not be written."""
     check_output(path, force=force, inputs=inputs)
     check_writable(path)
 
@@ -41,7 +51,7 @@ def _check_ending(path: Path, what: str, endings: Sequence[str]) -> None:
         raise InputError(f"{path}: {what}; give it a name that ends in {endings[0]}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outputs:
     """The files that are wished for; they appear together or not at all."""
 
@@ -58,6 +68,10 @@ class Outputs:
         each["imputations"] = self.imputations
         return {name: path for name, path in each.items() if path is not None}
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Say where each goes."""
+        return [(name, str(path)) for name, path in self.named.items()]
+
     def check(self, *, force: bool, inputs: Sequence[Path] = (), needed: bool = True) -> None:
         """Refuse what cannot be written, before any work is done."""
         if needed and not self.named:
@@ -71,9 +85,11 @@ class Outputs:
                 "--out, --report, --save-model and --imputations-out must be different files"
             )
         checks = {
-            "output": check_labels_name, "report": check_report_name, "model": check_model_name,
-            "imputations": check_imputations_name,
-        }  # fmt: skip
+            "output": check_labels_name,
+            "report": _check_report_name,
+            "model": _check_model_name,
+            "imputations": _check_table_name,
+        }
         for name, path in self.named.items():
             checks[name](path, force=force, inputs=inputs)
 

@@ -6,11 +6,9 @@ cluster by its workers.
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ import pandas as pd
 
 from c2rf._frames import as_pandas
 from c2rf.exceptions import InputError
-from c2rf.files.all_or_nothing import check_output
+from c2rf.files.all_or_nothing import atomic_folder
 from c2rf.files.dialect import Dialect
 from c2rf.files.tables import check_pyarrow
-from c2rf.files.writing import TableWriter, check_writable
+from c2rf.files.writing import TableWriter
 from c2rf.labeling.scoring import Scored
 from c2rf.population import Chunk, Population
 
@@ -60,10 +58,9 @@ class LabelParts:
     scored: Scored
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
-        add = _AddLabels(self.classes)
         for chunk in self.rows.chunks(self.shown):
             part = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            yield add(chunk, *(values[part] for values in self.scored))
+            yield _labeled(self.classes, chunk, *(values[part] for values in self.scored))
 
     def __len__(self) -> int:
         return len(self.scored.codes)
@@ -87,8 +84,8 @@ class LabelParts:
         """
         if is_folder(path):
             check_pyarrow(path)
-            with _new_folder(path, force=force) as folder:
-                work = _WritePart(folder, _AddLabels(self.classes))
+            with atomic_folder(path, force=force) as folder:
+                work = partial(_write_part, folder, self.classes)
                 self.rows.reduce(work, _first, self.shown, beside=list(self.scored))
             return 0
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
@@ -124,60 +121,18 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
-def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a name for labels that cannot or should not be written."""
-    if not is_folder(path) or not path.is_dir():
-        check_output(path, force=force, inputs=inputs)
-        (check_pyarrow if is_folder(path) else check_writable)(path)
-    elif any(given.exists() and path.samefile(given) for given in inputs):
-        raise InputError(f"{path} is an input; choose another name for the output")
-    elif not force:
-        raise InputError(f"{path} exists already; choose another name or use --force")
+def _labeled(classes: Any, chunk: Chunk, codes: Any, scores: Any, confidence: Any) -> pd.DataFrame:
+    """Add label, score and confidence to the rows of a chunk."""
+    columns = (classes[np.asarray(codes)], np.asarray(scores), np.asarray(confidence))
+    table = as_pandas(chunk.data).reset_index(drop=True)
+    return table.assign(**dict(zip(ADDED, columns, strict=True)))
 
 
-@dataclass(frozen=True, eq=False)
-class _AddLabels:
-    """The work of adding labels to the rows of a chunk."""
-
-    classes: Any
-
-    def __call__(self, chunk: Chunk, codes: Any, scores: Any, confidence: Any) -> pd.DataFrame:
-        columns = (self.classes[np.asarray(codes)], np.asarray(scores), np.asarray(confidence))
-        table = as_pandas(chunk.data).reset_index(drop=True)
-        return table.assign(**dict(zip(ADDED, columns, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class _WritePart:
-    """The work of writing the rows of a chunk: a file whose name keeps the order."""
-
-    folder: Path
-    add: _AddLabels
-
-    def __call__(self, chunk: Chunk, *scored: Any) -> None:
-        path = self.folder / f"part-{chunk.start:012d}.parquet"
-        self.add(chunk, *scored).to_parquet(path, index=False, engine="pyarrow")
+def _write_part(folder: Path, classes: Any, chunk: Chunk, *scored: Any) -> None:
+    """Write the rows of a chunk to a file whose name keeps the order."""
+    path = folder / f"part-{chunk.start:012d}.parquet"
+    _labeled(classes, chunk, *scored).to_parquet(path, index=False, engine="pyarrow")
 
 
 def _first(results: Sequence[Any]) -> Any:
     return results[0]
-
-
-@contextmanager
-def _new_folder(path: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a folder for the parts, which becomes the one that is wanted when all is well."""
-    parts = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
-    aside = parts.with_name(f"{parts.name}-old")
-    try:
-        parts.mkdir()
-        yield parts
-        if path.exists():
-            if not force:
-                raise InputError(f"{path} exists already; choose another name or use --force")
-            path.rename(aside)
-        parts.rename(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(parts, ignore_errors=True)
-        shutil.rmtree(aside, ignore_errors=True)

@@ -13,7 +13,7 @@ from c2rf.labeling.model_file import StoredModel
 from c2rf.labeling.parts import LabelParts, shown_columns
 from c2rf.labeling.scoring import score_rows
 from c2rf.labeling.survey import survey
-from c2rf.labeling.task import column_names
+from c2rf.labeling.tables import column_names
 from c2rf.labeling.where import find_rows
 from c2rf.population.encoded import encoded
 

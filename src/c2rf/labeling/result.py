@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import html
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from c2rf.files.all_or_nothing import atomic_output
 from c2rf.labeling.imputations import USUAL, ImputationParts, imputation_parts
 from c2rf.labeling.model_file import StoredModel
-from c2rf.labeling.outputs import check_model_name, check_report_name
-from c2rf.labeling.parts import LabelParts, check_labels_name, is_folder
+from c2rf.labeling.outputs import Outputs
+from c2rf.labeling.parts import LabelParts
 from c2rf.labeling.report_facts import make_facts
 from c2rf.labeling.scoring import Scored
 from c2rf.labeling.summary import Line, as_text, summary_lines
 from c2rf.labeling.task import Task
 from c2rf.labeling.truth import Accuracy, score
+from c2rf.labeling.wishes import HowAsked
 
 LARGE_RESULT = 1_000_000
 """Labels of more rows than this are not put into one frame unless that is asked for."""
-
-
-@dataclass(frozen=True)
-class HowAsked:
-    """How a classification was asked for, and how long its steps took, for the report."""
-
-    method: str
-    seed: int
-    command: str
-    imputations: int | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Remember how long a step takes."""
-        start = time.perf_counter()
-        yield
-        self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
 
 
 @dataclass(eq=False)
@@ -132,13 +111,7 @@ class Classification:
         spreadsheet_safe : bool
             Whether text in .csv that a spreadsheet would run as a formula gets an apostrophe.
         """
-        path = Path(path)
-        check_labels_name(path, force=force)
-        if is_folder(path):
-            self.parts.write(path, force=force)
-            return
-        with atomic_output(path, force=force) as temporary:
-            self.parts.write(temporary, spreadsheet_safe=spreadsheet_safe)
+        self._save(Outputs(labels=Path(path), spreadsheet_safe=spreadsheet_safe), force)
 
     def report(self, path: Any, *, force: bool = False) -> None:
         """Write a report: one page of HTML that needs nothing else.
@@ -150,10 +123,7 @@ class Classification:
         force : bool
             Whether what is there may be replaced.
         """
-        path = Path(path)
-        check_report_name(path, force=force)
-        with atomic_output(path, force=force) as temporary:
-            self.write_report(temporary)
+        self._save(Outputs(report=Path(path)), force)
 
     def write_report(self, path: Path) -> None:
         """Write the report to a place that was checked before."""
@@ -174,16 +144,17 @@ class Classification:
         force : bool
             Whether what is there may be replaced.
         """
-        path = Path(path)
-        check_model_name(path, force=force)
-        with atomic_output(path, force=force) as temporary:
-            self.write_model(temporary)
+        self._save(Outputs(model=Path(path)), force)
 
     def write_model(self, path: Path) -> None:
         """Write the model to a place that was checked before."""
         task, groups = self.task, [str(name) for name in self.task.groups.columns]
         model = StoredModel(task.encoder, self.classifier, task.target, task.positive, groups)
         model.write(path)
+
+    def _save(self, outputs: Outputs, force: bool) -> None:
+        outputs.check(force=force)
+        outputs.write(self, force=force)
 
     def _repr_html_(self) -> str:
         """Return the summary as a table, for notebooks."""

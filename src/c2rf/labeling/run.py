@@ -12,10 +12,11 @@ from c2rf.exceptions import InputError
 from c2rf.files.dialect import ReadAs
 from c2rf.labeling.imputations import imputation_parts
 from c2rf.labeling.methods import LABELING_METHODS, check_choice, check_options
-from c2rf.labeling.result import Classification, HowAsked
+from c2rf.labeling.result import Classification
 from c2rf.labeling.scoring import score_unlabeled
-from c2rf.labeling.task import Task, Wishes, make_task
+from c2rf.labeling.task import Task, make_task
 from c2rf.labeling.where import at_scheduler
+from c2rf.labeling.wishes import HowAsked, Wishes
 from c2rf.progress import report_progress, showing_progress
 
 
@@ -137,30 +138,35 @@ def classify(
         "offset": offset, "prefer": prefer, "solve_method": solve_method, "backend": backend,
         "time_limit": time_limit,
     }  # fmt: skip
-    chosen = {name: value for name, value in options.items() if value is not None}
-    how = ReadAs(sep, decimal, encoding, sheet)
-    wishes = Wishes(target, id, drop, text, totals_policy, engine, keep, how, weight)
+    wishes = Wishes(
+        target=target,
+        id=id,
+        drop=drop,
+        text=text,
+        keep=keep,
+        weight=weight,
+        policy=totals_policy,
+        engine=engine,
+        how=ReadAs(sep, decimal, encoding, sheet),
+    )
     asked = HowAsked(
-        method, random_state, f"c2rf.classify(..., random_state={random_state})", imputations
+        method=method,
+        options={name: value for name, value in options.items() if value is not None},
+        seed=random_state,
+        command=f"c2rf.classify(..., random_state={random_state})",
+        imputations=imputations,
+        n_jobs=n_jobs,
     )
     with showing_progress(verbose), at_scheduler(scheduler, engine, n_jobs):
-        task = prepare(labeled, unlabeled, totals, wishes, asked, chosen)
-        return answer(task, asked, chosen, n_jobs)
+        return answer(prepare(labeled, unlabeled, totals, wishes, asked), asked)
 
 
-def prepare(
-    labeled: Any,
-    unlabeled: Any,
-    totals: Any,
-    wishes: Wishes,
-    asked: HowAsked,
-    options: dict[str, Any],
-) -> Task:
+def prepare(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: HowAsked) -> Task:
     """Read and check everything, before any work is done."""
     check_choice("engine", wishes.engine, ENGINES)
     check_choice("totals_policy", wishes.policy, ("strict", "scale"))
-    check_options(asked.method, options)
-    check_imputations(asked)
+    check_options(asked.method, asked.options)
+    _check_imputations(asked)
     with asked.timed("reading and checking"):
         report_progress("reading and checking the tables")
         task = make_task(labeled, unlabeled, totals, wishes)
@@ -169,25 +175,11 @@ def prepare(
     return task
 
 
-def check_imputations(asked: HowAsked) -> None:
-    """Refuse numbers of imputations that make no sense, and a method that has none."""
-    if asked.imputations is None:
-        return
-    check_n_imputations(asked.imputations)
-    if asked.method != "known-totals":
-        raise InputError(
-            f"{for_user('imputations', '--imputations')} is not possible with the method "
-            f"{asked.method}, which has no probabilities; use the method known-totals"
-        )
-
-
-def answer(
-    task: Task, asked: HowAsked, options: dict[str, Any], n_jobs: int | None
-) -> Classification:
+def answer(task: Task, asked: HowAsked) -> Classification:
     """Learn from the labeled rows and label the others; Ctrl-C ends it without an answer."""
     with asked.timed("learning and labeling"):
-        given = dict(options) | {"random_state": asked.seed}
-        classifier = LABELING_METHODS[asked.method].fit(task, given, n_jobs)
+        options = dict(asked.options) | {"random_state": asked.seed}
+        classifier = LABELING_METHODS[asked.method].fit(task, options, asked.n_jobs)
         solution = getattr(classifier, "solution_", None)
         if solution is not None and solution.stats.get("interrupted"):
             raise KeyboardInterrupt
@@ -197,3 +189,15 @@ def answer(
         with asked.timed("drawing imputations"):
             imputation_parts(task, classifier, asked.imputations)
     return Classification(task, classifier, scored, asked)
+
+
+def _check_imputations(asked: HowAsked) -> None:
+    """Refuse numbers of imputations that make no sense, and a method that has none."""
+    if asked.imputations is None:
+        return
+    check_n_imputations(asked.imputations)
+    if asked.method != "known-totals":
+        raise InputError(
+            f"{for_user('imputations', '--imputations')} is not possible with the method "
+            f"{asked.method}, which has no probabilities; use the method known-totals"
+        )

@@ -32,10 +32,6 @@ class Scored(NamedTuple):
     scores: Floats
     confidence: Floats
 
-    def counts(self, n_classes: int) -> list[int]:
-        """Return how many rows got each label."""
-        return np.bincount(self.codes, minlength=n_classes).tolist()
-
 
 def score_unlabeled(classifier: Any, positive: str | None) -> Scored:
     """Score the rows that a classifier was fitted to; their labels meet the totals."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def survey(
     wanted = [*(look.name for look in looks), *group, *([id] if id else [])]
     # What needs no column still needs the rows.
     columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
-    seen = rows.reduce(_See(tuple(looks), tuple(group), id), _merge, columns)
+    seen = rows.reduce(partial(_see, looks, group, id), _merge, columns)
     assert rows.n_rows is not None
     groups = Groups.none(rows.n_rows)
     if group:
@@ -94,24 +94,16 @@ class _Seen(NamedTuple):
     ids: NDArray[np.uint64]
 
 
-@dataclass(frozen=True, eq=False)
-class _See:
-    """The work of looking at a chunk."""
-
-    looks: tuple[Look, ...]
-    group: tuple[str, ...]
-    id: str | None
-
-    def __call__(self, chunk: Chunk) -> _Seen:
-        table = as_pandas(chunk.data)
-        place = chunk.where or "data row {row} of the unlabeled file"
-        cells = [look.at(table[look.name], place) for look in self.looks]
-        groups = groups_of(table, self.group) if self.group else None
-        ids = np.empty(0, dtype=np.uint64)
-        if self.id is not None:
-            texts = as_text(table[self.id]).fillna("")
-            ids = pd.util.hash_array(texts.to_numpy(dtype=object))
-        return _Seen(cells, groups, ids)
+def _see(looks: Sequence[Look], group: Sequence[str], id: str | None, chunk: Chunk) -> _Seen:
+    table = as_pandas(chunk.data)
+    place = chunk.where or "data row {row} of the unlabeled file"
+    cells = [look.at(table[look.name], place) for look in looks]
+    groups = groups_of(table, group) if group else None
+    ids = np.empty(0, dtype=np.uint64)
+    if id is not None:
+        texts = as_text(table[id]).fillna("")
+        ids = pd.util.hash_array(texts.to_numpy(dtype=object))
+    return _Seen(cells, groups, ids)
 
 
 def _merge(parts: Sequence[_Seen]) -> _Seen:
