@@ -17,33 +17,20 @@ from c2rf.labeling.parts import is_folder
 
 def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for labels that cannot or should not be written."""
-    if is_folder(path):
-        check_folder(path, force=force, inputs=inputs)
-        check_pyarrow(path)
-    else:
-        _check_table_name(path, force=force, inputs=inputs)
+    (check_folder if is_folder(path) else check_output)(path, force=force, inputs=inputs)
+    (check_pyarrow if is_folder(path) else check_writable)(path)
 
 
-def _check_report_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a name for a report that cannot or should not be written."""
+def _check_report(path: Path) -> None:
     _check_ending(path, "a report is a page of HTML", (".html", ".htm"))
-    check_output(path, force=force, inputs=inputs)
     from c2rf.report import page
 
     page.need("report")
 
 
-def _check_model_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a name for a model that cannot or should not be written."""
+def _check_model(path: Path) -> None:
     _check_ending(path, "a model is a file of skops", (".skops",))
-    check_output(path, force=force, inputs=inputs)
     need_skops()
-
-
-def _check_table_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a name for a table that cannot or should not be written."""
-    check_output(path, force=force, inputs=inputs)
-    check_writable(path)
 
 
 def _check_ending(path: Path, what: str, endings: Sequence[str]) -> None:
@@ -84,14 +71,13 @@ class Outputs:
             raise InputError(
                 "--out, --report, --save-model and --imputations-out must be different files"
             )
-        checks = {
-            "output": check_labels_name,
-            "report": _check_report_name,
-            "model": _check_model_name,
-            "imputations": _check_table_name,
-        }
+        checks = {"report": _check_report, "model": _check_model, "imputations": check_writable}
         for name, path in self.named.items():
-            checks[name](path, force=force, inputs=inputs)
+            if name == "output":
+                check_labels_name(path, force=force, inputs=inputs)
+            else:
+                check_output(path, force=force, inputs=inputs)
+                checks[name](path)
 
     def write(self, result: Any, *, force: bool) -> int:
         """Write all files; the report last, because it tells how long the others took.

@@ -8,7 +8,7 @@ does not matter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def draw_sample(population: Any, most: int, key: Sequence[int]) -> RowSample:
     n_rows, limit = population.n_rows, 1.0
     if n_rows is not None and n_rows > most:
         limit = (most + _SPARE * (most + 1) ** 0.5) / n_rows
-    drawn = population.reduce(_Draw(tuple(key), limit, most), _Prune(most))
+    drawn = population.reduce(partial(_draw, key, limit, most), partial(_merged, most))
     return RowSample(plain(stacked(drawn.tables)), drawn.rows)
 
 
@@ -90,33 +90,21 @@ class _Drawn(NamedTuple):
         return _Drawn(self.numbers[kept], self.rows[kept], [table])
 
 
-@dataclass(frozen=True)
-class _Draw:
-    """The work of drawing rows from a chunk."""
-
-    key: tuple[int, ...]
-    limit: float
-    most: int
-
-    def __call__(self, chunk: Chunk) -> _Drawn:
-        rng = np.random.default_rng(list(self.key))
-        rng.bit_generator.advance(chunk.start)  # type: ignore[attr-defined]
-        numbers = rng.random(chunk.data.shape[0])
-        among = np.flatnonzero(numbers < self.limit)
-        table = _safe_indexing(chunk.data, among)
-        return _Drawn(numbers[among], chunk.start + among, [table]).pruned(self.most)
+def _draw(key: Sequence[int], limit: float, most: int, chunk: Chunk) -> _Drawn:
+    """Draw rows from a chunk."""
+    rng = np.random.default_rng(list(key))
+    rng.bit_generator.advance(chunk.start)  # type: ignore[attr-defined]
+    numbers = rng.random(chunk.data.shape[0])
+    among = np.flatnonzero(numbers < limit)
+    table = _safe_indexing(chunk.data, among)
+    return _Drawn(numbers[among], chunk.start + among, [table]).pruned(most)
 
 
-@dataclass(frozen=True)
-class _Prune:
-    """The work of merging what was drawn from neighbouring chunks."""
-
-    most: int
-
-    def __call__(self, parts: Sequence[_Drawn]) -> _Drawn:
-        filled = [table for part in parts for table in part.tables if table.shape[0]]
-        return _Drawn(
-            np.concatenate([part.numbers for part in parts]),
-            np.concatenate([part.rows for part in parts]),
-            filled or parts[0].tables,
-        ).pruned(self.most)
+def _merged(most: int, parts: Sequence[_Drawn]) -> _Drawn:
+    """Put together what was drawn from neighbouring chunks."""
+    filled = [table for part in parts for table in part.tables if table.shape[0]]
+    return _Drawn(
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        filled or parts[0].tables,
+    ).pruned(most)

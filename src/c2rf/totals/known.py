@@ -36,6 +36,19 @@ class Groups(NamedTuple):
         return cls([None], np.broadcast_to(np.intp(0), n_rows))
 
     @classmethod
+    def of(cls, values: Sequence[NDArray[Any]], columns: tuple[str, ...] = ()) -> Groups:
+        """Return the groups that columns of values make, numbered as they first appear.
+
+        Examples
+        --------
+        >>> Groups.of([np.array(["AT", "AT", "CH"]), np.array([1, 2, 1])]).names
+        [('AT', 1), ('AT', 2), ('CH', 1)]
+        """
+        rows = values[0] if len(values) == 1 else pd.MultiIndex.from_arrays(list(values))
+        codes, names = pd.factorize(rows)
+        return cls(names.tolist(), codes, columns)
+
+    @classmethod
     def merged(cls, parts: Sequence[Groups]) -> Groups:
         """Put groups of neighbouring rows together, numbered as they first appear.
 
@@ -52,6 +65,13 @@ class Groups(NamedTuple):
             places = [numbers.setdefault(name, len(numbers)) for name in part.names]
             codes.append(np.array(places, dtype=part.codes.dtype)[part.codes])
         return cls(list(numbers), np.concatenate(codes), parts[0].columns)
+
+    def in_order(self) -> Groups:
+        """Return the same groups, numbered in the order of their names."""
+        order = sorted(range(len(self.names)), key=self.names.__getitem__)
+        places = np.empty(len(order), dtype=self.codes.dtype)
+        places[order] = np.arange(len(order))
+        return self._replace(names=[self.names[k] for k in order], codes=places[self.codes])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -100,13 +120,7 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
             f"unlabeled_groups has no entry in row {missing[0]} ({len(missing)} are missing); give "
             "rows without a group a name of their own"
         )
-    if table.ndim == 2 and table.shape[1] == 1:
-        table = table[:, 0]
-    if table.ndim == 2:
-        codes, tuples = pd.factorize(pd.MultiIndex.from_arrays(list(table.T)))
-        return Groups(list(tuples), codes)
-    codes, names = pd.factorize(table)
-    return Groups(np.asarray(names).tolist(), codes)
+    return Groups.of([table] if table.ndim == 1 else list(table.T))
 
 
 def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
