@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/c2rf demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check .

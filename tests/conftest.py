@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Same examples on every run and machine: a failure can be repeated by running the test again.
@@ -11,7 +15,14 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
-def pytest_configure() -> None:
-    """Listen to Ctrl-C, which some tests press: a process in the background may have been deaf."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Set up what all tests need."""
+    listen_to_ctrl_c()
+    if getattr(config.option, "numprocesses", None):  # here the tests' processes are started
+        subprocess.run([sys.executable, Path(__file__).with_name("compile_first.py")], check=True)
+
+
+def listen_to_ctrl_c() -> None:
+    """Some tests press it, and a process in the background may have been deaf."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

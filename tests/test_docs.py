@@ -106,16 +106,10 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Reader]:
     return {page: Reader(page, tmp_path_factory.mktemp("page"), demo) for page in PAGES}
 
 
-def group(page: Path) -> str:
-    """Return which pages are read by the same process: those that begin with the demo are."""
-    runs_demo = any(re.search(r"c2rf demo\b", block.code) for block in blocks(page))
-    return "pages with the demo" if runs_demo else page.name
-
-
 @pytest.mark.parametrize(
     ("page", "number"),
     [
-        pytest.param(page, k, marks=pytest.mark.xdist_group(group(page)), id=f"{name}:{b.line}")
+        pytest.param(page, k, id=f"{name}:{b.line}")
         for page in PAGES
         for name in [str(page.relative_to(ROOT))]
         for k, b in enumerate(blocks(page))

@@ -10,10 +10,7 @@ import pytest
 from c2rf.app.example import write_example
 
 pytest_plugins = ["page_server"]
-pytestmark = [
-    pytest.mark.xdist_group("page"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 PATIENCE = 240
 SCREENSHOTS = os.environ.get("C2RF_SCREENSHOTS")
 

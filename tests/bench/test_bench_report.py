@@ -24,8 +24,6 @@ from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import Table, quality_table, table_1, table_2
 from c2rf.cli import main
 
-pytestmark = pytest.mark.xdist_group("bench report")  # fixtures are made once
-
 ROOT = Path(__file__).parents[2]
 HIGHS = Runner("p-c2rf", "highs")
 RF = Runner("rf")

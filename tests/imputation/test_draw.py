@@ -15,6 +15,7 @@ from c2rf.imputation.draw import draw_labels, redraw_pairs, speaking_parts
 from c2rf.imputation.poisson import choose, choose_in_groups, matching_shift
 from c2rf.totals.bounds import Bounds, MarginBounds
 from imputation.enumeration import fits, label_sets
+from plain import plain_copy
 
 LEAST_P = 1e-3
 
@@ -143,19 +144,20 @@ class TestChain:
         assert len(sets) > 1
         assert fits(drawn, sets, chances) > LEAST_P
 
-    def test_compiled_and_plain_do_the_same(self):
-        kernel = pytest.importorskip("numba") and __import__("c2rf.imputation.chain").imputation
-        labels = np.arange(8) % 2
-        parts = [part_of(np.arange(8) // 4, labels, 2)]
-        network, logs = Cells.of(parts, np.arange(8)), logs_of(14, 8, 2)
-        compiled = labels.copy()
-        exchange(compiled, logs, network, 50, np.random.default_rng(0))
-        plain = kernel.chain._excursions.py_func
-        state_labels = labels.copy()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("c2rf.imputation.chain._excursions", plain)
-            exchange(state_labels, logs, network, 50, np.random.default_rng(0))
-        assert (compiled == state_labels).all()
+    @pytest.mark.parametrize("case", CROSSINGS)
+    def test_what_is_compiled_is_what_is_written(self, case):
+        n_rows, n_classes, cells, slack = CROSSINGS[case]
+        logs = logs_of(14, n_rows, n_classes)
+        start = np.random.default_rng(3).integers(n_classes, size=n_rows)
+        parts = [part_of(own, start, n_classes, slack) for own in cells]
+        network = Cells.of(parts, np.arange(n_rows))
+        found = []
+        for do in (exchange, plain_copy("c2rf.imputation.chain").exchange):
+            labels = start.copy()
+            changed = do(labels, logs, network, 60, np.random.default_rng(0))
+            found.append((changed, labels.tolist()))
+        assert found[0] == found[1]
+        assert found[0][0] > 0
 
 
 class TestTotals:

@@ -21,7 +21,6 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.xdist_group("everywhere")  # fixtures are made once
 
 PARTS = [(0, 90), (90, 90), (90, 240)]  # with an empty one
 STORAGES = ("csv parts", "parquet", "threads", "processes")

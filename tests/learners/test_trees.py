@@ -9,6 +9,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from c2rf.datasets import make_twonorm
 from c2rf.learners import trees
 from c2rf.learners.trees import CompiledForest, Growth, PlainForest, grow_forest
+from plain import plain_copy
 
 
 @pytest.fixture
@@ -83,6 +84,28 @@ class TestCompiled:
         forest = grow_forest(X, targets, Growth(2, 4), 0, bags=np.stack([bag, bag]))
         alone = grow_forest(X[bag], targets[bag], Growth(2, 4), 0)
         assert (forest.means(X) == alone.means(X)).all()
+
+    @pytest.mark.parametrize("least", [1, 4])
+    def test_what_is_compiled_is_what_is_written(self, monkeypatch, least):
+        X, targets = rows(60)
+        X[:, 0] = 1.0  # a constant column among those that may be tried
+        X, weight = np.hstack([X[:, :3], X[:, :1]]), np.arange(60) % 3 + 0.5
+        bags = np.random.default_rng(0).integers(60, size=(9, 60)).astype(np.int32)
+        growth = Growth(9, 3, least)
+        compiled = grow_forest(X, targets, growth, 1, weight, bags)
+        means = compiled.means(X)
+        copy = plain_copy("c2rf.learners.tree_kernel")
+        monkeypatch.setattr(trees, "kernel", lambda: copy)
+        with np.errstate(over="ignore"):  # random numbers are what is left of large products
+            plain = grow_forest(X, targets, growth, 1, weight, bags)
+            said = plain.means(X)
+        assert (plain.shape == compiled.shape).all()
+        for name in ("column", "left"):
+            assert (plain.nodes[name] == compiled.nodes[name]).all()
+        thresholds = [forest.nodes["threshold"] for forest in (plain, compiled)]
+        np.testing.assert_allclose(*thresholds, atol=1e-6)  # the last digit is rounded elsewhere
+        assert (plain.values == compiled.values).all()
+        assert (said == means).all()
 
 
 class TestAgainstScikitLearn:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import sys
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 from c2rf.core.problem import make_problem
-from c2rf.solver.backends import isolated, run
+from c2rf.exceptions import BackendError
+from c2rf.solver.backends import Options, Progress, isolated, run, worker
 from c2rf.solver.formulation import big_m_model
+from matrix_models import market_split
 
 MODEL = big_m_model(make_problem([[1, -1], [1, 1]], 1))
 
@@ -47,3 +53,64 @@ def test_a_process_is_kept_for_the_next_model():
     (kept,) = isolated._idle
     run(MODEL)
     assert isolated._idle == [kept]
+
+
+def test_a_solver_that_does_not_stop_is_ended_and_what_it_told_is_kept():
+    asleep = {"time_limit": 1e9}  # the solver's own option wins, so it knows no limit
+    for seconds in (0.1, 3.0, 30.0):  # a slow machine needs longer to find anything
+        result = run(market_split(), "highs", Options(time_limit=seconds, extra=asleep))
+        assert result.status == "limit"
+        assert "was ended" in result.log
+        if result.x is not None:
+            break
+    assert result.x is not None
+    assert not isolated._idle
+
+
+def told(out: io.BytesIO) -> list[tuple[str, Any]]:
+    """Return the messages that were sent."""
+    size = out.tell()
+    out.seek(0)
+    found = []
+    while out.tell() < size:
+        found.append(pickle.load(out))
+    return found
+
+
+def progress(incumbent: float, x: np.ndarray | None = None) -> Progress:
+    return Progress(incumbent, 0.0, 1, 0.5, x)
+
+
+def test_the_first_and_solutions_are_told_at_once_and_the_last_of_the_rest():
+    out = io.BytesIO()
+    messages = worker._Messages(out, often=1e9)
+    for now in (progress(9.0), progress(8.5), progress(8.0, np.ones(2)), progress(7.5)):
+        messages.report(now)
+    messages.report_rest()
+    messages.report_rest()
+    found = told(out)
+    assert {kind for kind, _ in found} == {"progress"}
+    assert [now.incumbent for _, now in found] == [9.0, 8.0, 7.5]
+
+
+def test_everything_is_told_where_it_may_be_often():
+    out = io.BytesIO()
+    messages = worker._Messages(out, often=-1.0)
+    for incumbent in (3.0, 2.0, 2.0):
+        messages.report(progress(incumbent))
+    assert [now.incumbent for _, now in told(out)] == [3.0, 2.0, 2.0]
+
+
+def test_the_other_end_stops_when_it_is_told_to():
+    messages, stop = worker._Messages(io.BytesIO(), often=1e9), threading.Event()
+    assert worker._solve("highs", MODEL, Options(), messages, stop).status == "optimal"
+    stop.set()
+    assert worker._solve("highs", market_split(), Options(), messages, stop).status == "stopped"
+
+
+def test_errors_of_other_packages_are_told_in_words():
+    own = BackendError("ours")
+    assert worker._portable(own) is own
+    other = worker._portable(pickle.PicklingError("of a package that may be missing here"))
+    assert type(other) is BackendError
+    assert str(other) == "PicklingError: of a package that may be missing here"

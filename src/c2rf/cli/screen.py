@@ -102,7 +102,14 @@ def shows_progress(quiet: bool = False) -> bool:
 
 
 @contextmanager
-def waiting(for_what: str, quiet: bool = False, hint: str = "") -> Iterator[None]:
+def waiting(
+    for_what: str,
+    quiet: bool = False,
+    hint: str = "",
+    *,
+    every: float = LINE_SECONDS,
+    hint_after: float = HINT_SECONDS,
+) -> Iterator[None]:
     """Show what is going on, and how long: a live line on a terminal, else a line every 10 s.
 
     Parameters
@@ -113,6 +120,8 @@ def waiting(for_what: str, quiet: bool = False, hint: str = "") -> Iterator[None
         Whether to show nothing.
     hint : str
         What to add once it takes more than a minute.
+    every, hint_after : float
+        Seconds between two lines, and until the hint.
     """
     from c2rf.progress import Clock, progress_callback
 
@@ -123,13 +132,13 @@ def waiting(for_what: str, quiet: bool = False, hint: str = "") -> Iterator[None
 
         with (
             Console(stderr=True).status(for_what) as status,
-            Clock(for_what, lambda text: status.update(text), 1.0, hint, HINT_SECONDS) as clock,
+            Clock(for_what, lambda text: status.update(text), 1.0, hint, hint_after) as clock,
             progress_callback(clock.hear_at_once),
         ):
             yield
     else:
         with (
-            Clock(for_what, _print_line, LINE_SECONDS, hint, HINT_SECONDS) as clock,
+            Clock(for_what, _print_line, every, hint, hint_after) as clock,
             progress_callback(clock.hear),
         ):
             yield

@@ -250,7 +250,7 @@ def _walk(block: Any, n_columns: int, nodes: Any, first: int, depth: int, places
     for _ in range(depth):
         for row in range(len(places)):
             node = np.uint64(places[row])
-            value = block[np.uint64(row) * width + np.uint64(nodes[node].column)]
+            value = block[np.uint64(row) * width + np.uint64(nodes[node]["column"])]
             # Of a leaf no value is above the threshold, and its left child is itself.
-            left = np.uint32(np.uint64(nodes[node].left) + root)
-            places[row] = left + np.uint32(value > nodes[node].threshold)
+            left = np.uint32(np.uint64(nodes[node]["left"]) + root)
+            places[row] = left + np.uint32(value > nodes[node]["threshold"])

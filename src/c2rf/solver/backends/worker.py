@@ -27,8 +27,8 @@ _OFTEN = 0.1
 class _Messages:
     """Messages to the process that asked."""
 
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
+    def __init__(self, out: BinaryIO, often: float = _OFTEN) -> None:
+        self._out, self._often = out, often
         self.begin()
 
     def begin(self) -> None:
@@ -43,7 +43,7 @@ class _Messages:
     def report(self, progress: Progress) -> None:
         """Pass progress on, unless that was done a moment ago and nothing better was found."""
         self._held_back = progress
-        if progress.x is not None or time.monotonic() - self._last > _OFTEN:
+        if progress.x is not None or time.monotonic() - self._last > self._often:
             self.report_rest()
 
     def report_rest(self) -> None:

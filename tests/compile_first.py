@@ -1,0 +1,32 @@
+"""Compile what Numba compiles, before the tests begin.
+
+The code is kept on disk, from where all processes of the tests take it. Otherwise each would
+compile it, and while lines are traced that takes longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from c2rf.imputation.chain import Cells, Part, exchange
+from c2rf.learners.trees import Growth, grow_forest
+
+
+def compile_trees() -> None:
+    """Grow and ask forests; one column is another layout in memory than several."""
+    for n_columns in (1, 2):
+        X = np.arange(4 * n_columns, dtype=np.float32).reshape(4, n_columns)
+        grow_forest(X, np.eye(2)[[0, 0, 1, 1]], Growth(1, 1), seed=0).means(X)
+
+
+def compile_chain() -> None:
+    """Exchange two labels."""
+    labels = np.array([0, 1])
+    total = np.array([[1, 1]])
+    cells = Cells.of([Part(np.zeros(1, dtype=int), total, total)], np.zeros(2, dtype=int))
+    exchange(labels, np.zeros((2, 2)), cells, 1, np.random.default_rng(0))
+
+
+if __name__ == "__main__":
+    compile_trees()
+    compile_chain()
