@@ -384,3 +384,11 @@ def test_unusable_matrix_is_refused(backend):
     matrix.data[0] = np.nan
     with pytest.raises(BackendError, match="matrix has nan"):
         run(replace(model, matrix=matrix), backend)
+
+
+@pytest.mark.parametrize("backend", [b for b in backends.installed() if b != "gurobi"])
+def test_too_large_numbers_are_refused_with_advice(backend):
+    votes = [[1, 1, -1], [1, -1, 1]]
+    model = big_m_model(make_problem(votes, 1, 1, 10, offset=(-1e30, 1e30)))
+    with pytest.raises(BackendError, match='method="auto"'):
+        run(model, backend)

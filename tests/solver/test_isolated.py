@@ -114,3 +114,15 @@ def test_errors_of_other_packages_are_told_in_words():
     other = worker._portable(pickle.PicklingError("of a package that may be missing here"))
     assert type(other) is BackendError
     assert str(other) == "PicklingError: of a package that may be missing here"
+
+
+def test_a_process_that_does_not_read_its_model_is_ended(monkeypatch):
+    """The model is larger than a pipe: writing it would wait for the reader."""
+    monkeypatch.setattr(isolated, "_BEGIN", "import time; {}; time.sleep(30)")
+    monkeypatch.setattr(isolated, "_GRACE", 0.1)
+    votes = np.where(np.random.default_rng(0).random((300, 40)) < 0.5, 1, -1)
+    large = big_m_model(make_problem(votes, 9))
+    result = isolated.run(large, "highs", Options(time_limit=0.1))
+    assert (result.status, result.x) == ("limit", None)
+    assert "was ended" in result.log
+    assert not isolated._idle

@@ -3,7 +3,8 @@
 An easy problem never pays for a hard one's machinery: each method gets little work at first, and
 only what is still open then gets more. The methods, cheapest first:
 
-- the search over weights (:mod:`c2rf.solver.search`): where the total can be met, that is all;
+- the search over weights (:mod:`c2rf.solver.search`): where the total can be met, that is all. It
+  gets more of the time while the linear programs do not exclude that;
 - linear programs over z with pairs and cuts, and a tree of cases when they stall
   (:mod:`c2rf.solver.proof.prover`); the signs they wish for are a start for the search.
 """
@@ -19,12 +20,15 @@ from c2rf.solver.search import Searcher
 # Work of the search, in about nanoseconds, per pattern: what it competes with grows with them, too.
 _SEARCH = 4 * 10**4
 _LONG_SEARCH = 3 * 10**5  # before the first tree
+# Longer than that, up to so many times, the more numbers there are that the count can miss.
+_LONGER, _FEW_POINTS = 10, 10**5
 _FIRST_SEARCH = 40  # per pair of patterns: before the pairs and the first linear program
 _LONGEST_SEARCH = 4 * 10**10
-# Part of the work of the linear programs that the search is allowed as well.
-_SHARE = 0.5
-# Work of a case of a tree beside its linear programs.
-_CASE = 10**7
+# Part of the work of the proof that the search is allowed as well, the greater one where the
+# linear programs do not exclude that the search can reach the bound.
+_SHARE, _GREAT_SHARE = 0.5, 1.0
+# Work of a case of a tree beside its linear programs and cuts.
+_CASE = 2 * 10**6
 
 
 def solve_auto(run: Run, certifier: Certifier) -> None:
@@ -38,15 +42,22 @@ def solve_auto(run: Run, certifier: Certifier) -> None:
         prover = certifier.prover()
     trees = 0
     while not run.over:
-        before = prover.work
+        before = _work(prover)
         stuck = _prove(run, prover, searcher)
         first_tree = prover.stalled and trees == 0
         trees += prover.stalled
-        least = h * (_LONG_SEARCH if first_tree else _SEARCH)
-        _search(run, searcher, max(least, int(_SHARE * (prover.work - before))))
+        least = _long_search(run, prover) if first_tree else h * _SEARCH
+        share = _GREAT_SHARE if prover.is_reachable else _SHARE
+        _search(run, searcher, max(least, int(share * (_work(prover) - before))))
         if stuck and not run.over:
             run.trouble("no method could close the gap")
             break
+
+
+def _long_search(run: Run, prover: Prover) -> int:
+    """Return how long to search before the first tree."""
+    longer = run.problem.n_points / _FEW_POINTS if prover.is_reachable else 1.0
+    return int(run.problem.n_patterns * _LONG_SEARCH * min(max(1.0, longer), _LONGER))
 
 
 def _search(run: Run, searcher: Searcher, work: int) -> None:
@@ -69,21 +80,24 @@ def _search(run: Run, searcher: Searcher, work: int) -> None:
 def _prove(run: Run, prover: Prover, searcher: Searcher) -> bool:
     """Raise the bound by some steps, and learn from their wishes; say whether it is stuck."""
     with run.phase("bound"):
-        work, enough = 0, run.problem.n_patterns * _SEARCH
+        enough = _work(prover) + run.problem.n_patterns * _SEARCH
         while True:
-            before = prover.work
             eta = None if run.eta is None else run.eta + run.eta_shift
             step = prover.step(eta, run.time_left, lambda: run.over)
             infeasible_if_proven(prover)
             run.raise_bound(step.bound - run.eta_shift)
-            work += prover.work - before + _CASE
             if step.weights is not None:
                 run.offer(step.weights)
-            if run.over or not prover.stalled or work > enough or step.stuck:
+            if run.over or not prover.stalled or _work(prover) > enough or step.stuck:
                 break
         if not run.over:
             _learn(run, searcher, step)
     return step.stuck
+
+
+def _work(prover: Prover) -> int:
+    """Return how much work the proof was so far."""
+    return prover.work + _CASE * prover.cases
 
 
 def _learn(run: Run, searcher: Searcher, step: ProverStep) -> None:

@@ -6,6 +6,7 @@ A solver is added by a file with ``run(model, options)`` and ``version()``, a li
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,7 +20,12 @@ from c2rf.solver.backends.base import (
     SizeLimitError,
     integer_bound,
 )
-from c2rf.solver.backends.common import cut_off, refuse_unusable, with_cutoff
+from c2rf.solver.backends.common import (
+    cut_off,
+    refuse_too_large,
+    refuse_unusable,
+    with_cutoff,
+)
 from c2rf.solver.formulation import MatrixModel
 
 __all__ = [
@@ -37,13 +43,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Backend:
-    """A solver that can be asked for by name."""
+    """A solver that can be asked for by name; it refuses coefficients from ``too_large`` on."""
 
     name: str
     package: str
     install: str
     priorities: bool
     note: str
+    too_large: float = math.inf
 
     @property
     def is_installed(self) -> bool:
@@ -58,8 +65,10 @@ class Backend:
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend("highs", "highspy", "pip install highspy", False, "open source, the default"),
-        Backend("scip", "pyscipopt", 'pip install "c2rf[scip]"', True, "open source, one thread"),
+        Backend("highs", "highspy", "pip install highspy", False, "open source, the default", 1e15),
+        Backend(
+            "scip", "pyscipopt", 'pip install "c2rf[scip]"', True, "open source, one thread", 1e20
+        ),
         Backend(
             "gurobi",
             "gurobipy",
@@ -106,9 +115,10 @@ def run(model: MatrixModel, backend: str = "highs", options: Options | None = No
     >>> result.status, result.bound
     ('optimal', 0.0)
     """
-    check_backend(backend)
+    engine = check_backend(backend)
     options = options or Options()
     refuse_unusable(model)
+    refuse_too_large(model, engine.too_large, backend)
     asked = model if options.cutoff is None else cut_off(model, options.cutoff)
     try:
         answer = isolated.run(asked, backend, options)

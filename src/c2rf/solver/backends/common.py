@@ -29,6 +29,17 @@ def refuse_unusable(model: MatrixModel) -> None:
             raise BackendError(f"the model's {part.name} has {worst} in it: no solver takes that")
 
 
+def refuse_too_large(model: MatrixModel, too_large: float, backend: str) -> None:
+    """Say why a solver will not take a model with huge numbers, and what will."""
+    largest = float(np.abs(model.matrix.data).max(initial=0.0))
+    if largest >= too_large:
+        raise BackendError(
+            f"the model has a coefficient of {largest:.3g}, and {backend} takes none from "
+            f"{too_large:g} on; the box, the offset or the counts are too large for it: "
+            'make them smaller, or use method="auto", which needs no such model'
+        )
+
+
 def _is_number(values: Floats) -> NDArray[np.bool_]:
     return ~np.isnan(values)
 

@@ -88,7 +88,10 @@ class _Worker:
         self, model: MatrixModel, backend: str, options: Options, watch: Watch
     ) -> RawResult | Exception:
         """Return the solver's answer, or what is known if it must be ended."""
-        self._send((backend, model, replace(options, on_progress=None)))
+        job = backend, model, replace(options, on_progress=None)
+        # A process that is only just starting reads late: nobody waits for that without a look.
+        sending = threading.Thread(target=self._send, args=(job,), daemon=True)
+        sending.start()
         limit = np.inf if options.time_limit is None else options.time_limit + _GRACE
         best = Progress(np.inf, -np.inf, 0, 0.0)
         asked_at = None
@@ -101,8 +104,11 @@ class _Worker:
                 best = replace(content, x=best.x if content.x is None else content.x)
                 watch.see(best.incumbent, best.bound, best.nodes)
             if watch.must_stop and asked_at is None:
-                asked_at = watch.seconds
-                self._send(None)
+                if sending.is_alive():  # it has not begun: there is nothing to wait for
+                    asked_at = -np.inf
+                else:
+                    asked_at = watch.seconds
+                    self._send(None)
             late = asked_at is not None and watch.seconds > asked_at + _GRACE
             if late or watch.seconds > limit:
                 self.end()
@@ -120,7 +126,8 @@ class _Worker:
 
     def _send(self, job: Any) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # that it is gone is seen where it should answer
+        # That it is gone, or was ended while we wrote, is seen where it should answer.
+        with contextlib.suppress(OSError, ValueError):
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
 

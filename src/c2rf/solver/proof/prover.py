@@ -93,8 +93,13 @@ class Prover:
 
     @property
     def work(self) -> int:
-        """How much work the linear programs were, about nanoseconds."""
-        return self.system.relaxation.work
+        """How much work the linear programs and the cuts were, about nanoseconds."""
+        return self.system.work
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the linear programs do not exclude weights that are as close as the bound."""
+        return self._value <= self.bound
 
     @property
     def _proven(self) -> bool:

@@ -49,6 +49,11 @@ class SignSystem:
         self._dropped: set[int] = set()
         self.n_cuts = 0
 
+    @property
+    def work(self) -> int:
+        """How much work the linear programs and the cuts were, about nanoseconds."""
+        return self.relaxation.work + self._separator.work
+
     def _sure(self) -> int:
         """Return the number of points that are positive beside those of the patterns at work."""
         stated, decided = self.ground.statement, self.ground.decided

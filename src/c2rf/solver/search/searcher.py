@@ -9,6 +9,7 @@ import numpy as np
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem
 from c2rf.solver.run import with_margins
+from c2rf.solver.search.corners import Corners
 from c2rf.solver.search.lines import LineWalk
 from c2rf.solver.search.odd_lattice import OddLattice, odd_lattice_point
 from c2rf.solver.search.tempering import COLDEST, Tempering, heats
@@ -16,6 +17,10 @@ from c2rf.solver.search.tempering import COLDEST, Tempering, heats
 _FIRST_EPOCH = 2000
 _GROWTH = 1.5
 _LINE_SHARE = 0.1
+# Work at corners, as a part of the walkers' work.
+_CORNER_SHARE = 1.0
+# The first corner comes late: the walkers alone soon solve easy problems.
+_FIRST_CORNER = 5
 
 
 class Searcher:
@@ -54,6 +59,8 @@ class Searcher:
         self.target = 0
         self._rng = np.random.default_rng(random_state)
         self._starts: list[Floats] = []
+        self._corners = Corners(problem, self._rng)
+        self._corner_work = -_FIRST_CORNER * float(self._corners.program_work)
         self._plan = self._search()
 
     def offer(self, weights: Floats) -> bool:
@@ -132,6 +139,8 @@ class Searcher:
                     self._starts.clear()
                 tempering.step()
                 yield self._note(tempering)
+                if self._is_turn_of_corners(tempering.work_per_step):
+                    yield self._look_at_corner(tempering.any_weights())
             assert self.best is not None
             walk = LineWalk(self.problem, self.best, self._rng)
             share = _LINE_SHARE * length * tempering.work_per_step
@@ -149,7 +158,22 @@ class Searcher:
             walk = LineWalk(self.problem, self._starts.pop() if self._starts else start, self._rng)
             for heat in heats(self.problem, int(length))[::-1]:
                 yield self._step(walk, float(heat))
+                if self._is_turn_of_corners(walk.work_per_step):
+                    yield self._look_at_corner(walk.weights)
             length *= _GROWTH
+
+    def _is_turn_of_corners(self, work: int) -> bool:
+        """Count work of the walkers, and say whether corners have had less than their share."""
+        self._corner_work += _CORNER_SHARE * work
+        return self._corner_work > 0 and self.eta is not None
+
+    def _look_at_corner(self, weights: Floats) -> int:
+        """Choose the signs of patterns near zero at these weights; return the work of that."""
+        assert self.eta is not None
+        for found in self._corners.look(weights, self.eta):
+            self._keep(found)
+        self._corner_work -= self._corners.work
+        return self._corners.work
 
     def _note(self, tempering: Tempering) -> int:
         """Keep what the walkers found if it is the best so far; return the work of their step."""

@@ -79,6 +79,11 @@ class Tempering:
         points[chosen] = self._lattice.near(np.stack(starts[::-1][: len(chosen)]))
         self.walkers.place(points)
 
+    def any_weights(self) -> Floats:
+        """Return the weights of some walker."""
+        walker = self._rng.integers(len(self._heat))
+        return self._lattice.weights(self.walkers.points[walker])
+
     def step(self) -> None:
         """Move every walker along a random line, then let neighbours swap heats."""
         n, q = self.walkers.points.shape
