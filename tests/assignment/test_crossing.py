@@ -37,8 +37,8 @@ def test_the_best_labels_as_a_second_solver_finds_them(first):
         assert not System.of(bounds).missed(found.counts).any()
         assert found.objective >= best - found.gap - 1e-9
         assert found.objective <= best + 1e-9
-        claimed += found.gap == 0
-    assert claimed >= 0.95 * len(possible)
+        claimed += found.gap <= 1e-9
+    assert claimed >= 0.99 * len(possible)
 
 
 def _large_case(n=6000):
@@ -67,7 +67,7 @@ def test_many_rows_as_few(monkeypatch):
     quick = assign(scores, bounds, groups, 0)
     monkeypatch.setattr(crossing, "FEW", len(scores))
     whole = assign(scores, bounds, groups, 0)
-    assert quick.gap == whole.gap == 0
+    assert max(quick.gap, whole.gap) <= 1e-9
     assert quick.objective == pytest.approx(whole.objective, abs=1e-9)
 
 

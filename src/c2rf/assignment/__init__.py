@@ -65,7 +65,8 @@ class Assignment:
     objective : float
         Total score; of weighted rows the sum of weight times score.
     gap : float
-        No labels that meet the bounds have a total score higher by more than this.
+        No labels that meet the bounds have a total score higher by more than this: of crossing
+        margins proven in exact arithmetic, of weighted rows to rounding.
     missed : float
         Of weighted rows: by how much the bounds are missed in sum. Else 0.
     cost : float
@@ -166,7 +167,7 @@ def _weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
     objective = _total(crowd.scores, found.labels, crowd.weights)
     missed = float(np.abs(found.missed).sum())
     return Assignment(
-        found.labels, found.offsets, counts, objective, found.cost, missed, found.cost,
+        found.labels, found.offsets, counts, objective, found.gap, missed, found.cost,
         found.closest,
     )  # fmt: skip
 

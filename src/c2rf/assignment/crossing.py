@@ -6,19 +6,20 @@
 3. A few rows are split between classes in the linear program. An integer program moves rows whose
    loss is small to a first answer in whole numbers. No row whose loss exceeds the gap between that
    answer and the bound moves in any better one: with all others free, the integer program finds
-   the best answer, or says how far from it the one it has may be.
-
-Totals are recounted in whole numbers. The gap is the solver's, in floating-point numbers: it is no
-proof in exact arithmetic.
+   a better answer where there is one.
+4. What the answer may be short of the best is computed in exact arithmetic, whatever the solver
+   said: :mod:`c2rf.assignment.crossing_proof`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.crossing_proof import Priced, proven
 from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.moves import Answer, fractional_moves, whole_moves
 from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, stand
@@ -69,7 +70,7 @@ class Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Labels in whole numbers, the offsets, and the gap to the best possible in total score."""
+    """Labels in whole numbers, the offsets, and the proven gap to the best total score."""
 
     labels: Codes
     offsets: Floats
@@ -90,44 +91,53 @@ def label_crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Crossed:
         Draws the sample, and which of equal rows move.
     """
     relaxed = relax(crowd, bounds, seed)
-    leads = relaxed.standing.leads
-    order = np.argsort(leads, kind="stable")
+    standing = relaxed.standing
+    order = np.argsort(standing.leads, kind="stable")
+    priced = Priced(
+        crowd, bounds.with_implied_bounds(), relaxed.system, relaxed.handicaps, relaxed.offsets,
+        standing,
+    )  # fmt: skip
     n_free = min(_FIRST_WHOLE, len(order))
     while True:
-        rows = np.sort(order[:n_free])
-        near = near_rows(crowd, relaxed.offsets, relaxed.standing.labels, rows)
-        answer, gap = _whole(near, relaxed)
+        near = near_rows(crowd, relaxed.offsets, standing.labels, np.sort(order[:n_free]))
+        answer = _whole(near, relaxed)
         if answer is None:
             if n_free == len(order):
                 raise AssertionError("bounds that can be met were not met")
             n_free = min(_WIDEN * n_free, len(order))
             continue
-        needed = int(np.searchsorted(leads[order], gap, side="right"))
+        rng = np.random.default_rng([seed, 6])
+        labels = moved(near, near.moves, answer.amounts, standing.labels, rng)
+        needed = len(priced.movable(priced.gap(labels)))
         if needed <= n_free or n_free >= _MOST_WHOLE:
             break
         n_free = min(needed, max(_MOST_WHOLE, n_free + 1))
-    rng = np.random.default_rng([seed, 6])
-    labels = moved(near, near.moves, answer.amounts, relaxed.standing.labels, rng)
-    if needed <= n_free:  # no other row moves in a better answer
-        gap = min(gap, answer.loss - answer.bound)
-    return Crossed(labels, relaxed.offsets, relaxed.handicaps, gap)
+    labels, gap = proven(priced, labels, seed)
+    return Crossed(labels, relaxed.offsets, relaxed.handicaps, rounded_up(gap))
 
 
-def _whole(near: NearRows, relaxed: Relaxed) -> tuple[Answer | None, float]:
-    """Return whole moves of the near rows, and the gap to the linear bound."""
+def rounded_up(gap: Fraction) -> float:
+    """Return a float that is not below an exact gap.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(0)), rounded_up(Fraction(1, 3)) >= Fraction(1, 3)
+    (0.0, True)
+    """
+    near = float(gap)
+    return near if Fraction(near) >= gap else float(np.nextafter(near, np.inf))
+
+
+def _whole(near: NearRows, relaxed: Relaxed) -> Answer | None:
+    """Return whole moves of the near rows that lose little, as far as the solver can tell."""
     system, counts = relaxed.system, relaxed.standing.counts
     moves = near.moves
     # Totals with room between their bounds: leaving the bound that the handicap holds costs it.
     ranges = np.where(system.lower < system.upper, relaxed.handicaps, 0.0)
-    at = np.where(ranges > 0, system.lower, system.upper)
-    begin = float(ranges @ (system.matrix @ counts.ravel() - at))
     costs = moves.loss + moves.effect(system).T @ ranges
     priced = type(moves)(moves.row, moves.source, moves.target, costs, moves.mass)
     typical = float(np.median(moves.loss[moves.loss > 0])) if (moves.loss > 0).any() else 1.0
-    answer = whole_moves(priced, system, counts, typical * 1e-3)
-    if answer is None:
-        return None, np.inf
-    return answer, max(0.0, answer.loss + begin)
+    return whole_moves(priced, system, counts, typical * 1e-3)
 
 
 def relax(crowd: Crowd, bounds: Bounds, seed: int) -> Relaxed:

@@ -24,6 +24,10 @@ MOST_NODES = 2000
 """The most nodes an integer program may take; it is the same on every machine."""
 
 
+class NoAnswerError(AssertionError):
+    """A solver gave up on a linear program that has an answer."""
+
+
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Possible moves.
@@ -72,10 +76,17 @@ class Answer:
     bound: float
 
 
-def fractional_moves(moves: Moves, system: System, counts: Floats, penalty: float) -> Answer:
+def fractional_moves(
+    moves: Moves,
+    system: System,
+    counts: Floats,
+    penalty: float,
+    limits: tuple[Floats, Floats] | None = None,
+) -> Answer:
     """Return the cheapest moves, in fractions, and the prices of the totals.
 
-    Adding the prices to the handicaps of the totals makes them right for these rows.
+    Adding the prices to the handicaps of the totals makes them right for these rows. With
+    ``limits`` there is no less and no more of each move.
     """
     found = system.matrix @ counts.ravel()
     if not len(moves.row) or not len(found):
@@ -97,13 +108,11 @@ def fractional_moves(moves: Moves, system: System, counts: Floats, penalty: floa
         b_ub=above,
         A_eq=table[same] if same.any() else None,
         b_eq=low[same] if same.any() else None,
-        bounds=np.column_stack(
-            [0 * costs, np.concatenate([moves.mass[moves.row], np.full(2 * n_totals, np.inf)])]
-        ),
+        bounds=_box(moves, n_totals, limits),
         method="highs",
     )
     if result.x is None:
-        raise AssertionError(f"a linear program with slack has no answer: {result.message}")
+        raise NoAnswerError(f"a linear program with slack has no answer: {result.message}")
     # A marginal is what the optimum gains by one more of the right-hand side.
     prices = np.zeros(n_totals)
     n_free = int((~same).sum())
@@ -116,6 +125,15 @@ def fractional_moves(moves: Moves, system: System, counts: Floats, penalty: floa
     missed = float(result.x[n_moves:].sum())
     loss = float(moves.loss @ amounts)
     return Answer(amounts, prices, missed, loss, loss)
+
+
+def _box(moves: Moves, n_totals: int, limits: tuple[Floats, Floats] | None) -> Floats:
+    """Return between which ends moves, and what totals are short and over, must be."""
+    low, high = limits or (0 * moves.loss, moves.mass[moves.row])
+    slack = np.full(2 * n_totals, np.inf)
+    return np.column_stack(
+        [np.concatenate([low, np.zeros(2 * n_totals)]), np.concatenate([high, slack])]
+    )
 
 
 def whole_moves(moves: Moves, system: System, counts: Floats, scale: float) -> Answer | None:

@@ -20,6 +20,8 @@ import numpy as np
 
 from c2rf._typing import Codes, Floats, Ints
 
+_BLOCK = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class PricedMargin:
@@ -104,19 +106,27 @@ def _slack(margin: PricedMargin, sizes: Ints) -> Fraction:
 
 def _regret(scores: Floats, labels: Codes, margins: Sequence[PricedMargin]) -> Fraction:
     """Return what the rows miss together by not having the class of the best score + price."""
-    rows = np.arange(len(scores))
-    parts = [scores, *(margin.prices[margin.groups] for margin in margins)]
+    total = Fraction(0)
+    for rows in (slice(k, k + _BLOCK) for k in range(0, len(scores), _BLOCK)):
+        priced = (margin.prices[margin.groups[rows]] for margin in margins)
+        total += _regret_of([np.asarray(scores[rows]), *priced], labels[rows])
+    return total
+
+
+def _regret_of(parts: list[Floats], labels: Codes) -> Fraction:
+    """Return the same for some rows, whose worth in each class is the sum of the parts."""
+    rows = np.arange(len(labels))
     worth = np.sum(parts, axis=0)
     own = worth[rows, labels]
     # A float sum of n terms is off by less than n * eps * sum |terms|, and so is the difference.
     size = np.abs(np.where(np.isfinite(parts), parts, 0.0)).sum(axis=0).max(axis=1)
     error = 4 * len(parts) * np.finfo(float).eps * size
+    worth[rows, labels] = -np.inf
     total = Fraction(0)
     for row in np.flatnonzero(worth.max(axis=1) + error >= own).tolist():
         near = np.flatnonzero(worth[row] + error[row] >= own[row])
-        if len(near) > 1 or near[0] != labels[row]:
-            exact = {k: _exact(parts, row, k) for k in {*near.tolist(), int(labels[row])}}
-            total += max(exact.values()) - exact[int(labels[row])]
+        mine = _exact(parts, row, int(labels[row]))
+        total += max(Fraction(0), *(_exact(parts, row, k) - mine for k in near.tolist()))
     return total
 
 

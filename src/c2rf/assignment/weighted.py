@@ -4,7 +4,8 @@ What counts is the sum of weight times score. The optimal answer in fractions ra
 scores as ever and cuts where the weights add up; at the cut-off a few rows are split, and each of
 them goes where most of it is. What the totals are off by then, at most about half a row's weight
 for each, is brought down by exchanges of rows near the cut-off, whose weights differ by what is
-missing. With whole weights and few rows an integer program finds and proves the smallest deviation.
+missing. With whole weights and few rows an integer program finds the smallest deviation. That it is
+the smallest is claimed only where it is proven in whole numbers (:mod:`c2rf.assignment.closest`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.closest import none_is_closer
 from c2rf.assignment.crossing import Relaxed, relax
 from c2rf.assignment.exchanges import exchanged
 from c2rf.assignment.handicaps import Crowd
@@ -28,7 +30,7 @@ CLOSE = 5e-4
 """Exchanges go on until no total is off by more than this part of the mean weight."""
 
 FEW_ROWS = 60
-"""With whole weights and at most this number of rows, the smallest deviation is proven."""
+"""With whole weights and at most this number of rows, the smallest deviation is sought."""
 
 _MOST_NODES = 20_000
 
@@ -47,6 +49,8 @@ class Weighted:
         By how much each total is missed, in weight: negative below, positive above.
     cost : float
         What rows that are not in their best class lose, in weighted score.
+    gap : float
+        What labels that meet the totals could gain in weighted score, by the prices of the totals.
     closest : bool
         Whether no labels come closer in sum; only with proof.
     reach : float
@@ -58,6 +62,7 @@ class Weighted:
     handicaps: Floats
     missed: Floats
     cost: float
+    gap: float
     closest: bool
     reach: float
 
@@ -79,21 +84,35 @@ def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
     heavy = crowd.taken(rows) if len(rows) < len(crowd.weights) else crowd
     relaxed = relax(heavy, bounds, seed)
     whole = _is_whole(heavy, relaxed.system)
-    answer = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
-    labels, closest = (answer, True) if answer is not None else (_cut(relaxed), False)
-    if not closest:
-        assert heavy.weights is not None
-        tolerance = 0.0 if whole else CLOSE * float(heavy.weights.mean())
-        labels = exchanged(heavy, relaxed.offsets, labels, relaxed.system, tolerance)
+    labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
+    if labels is None:
+        tolerance = 0.0 if whole else CLOSE * float(heavy.weight_of(slice(None)).mean())
+        labels = exchanged(heavy, relaxed.offsets, _cut(relaxed), relaxed.system, tolerance)
     missed = relaxed.system.missed(_counts(heavy, labels))
     losses = _losses(heavy, relaxed.offsets, labels)
     everyone = labels if heavy is crowd else stand(crowd, relaxed.offsets).labels
     everyone[rows] = labels
-    proven = closest or float(np.abs(missed).sum()) <= _least_deviation(heavy, relaxed.system)
+    cost = float(heavy.weight_of(slice(None)) @ losses)
+    gap = max(0.0, cost + _priced(relaxed, _counts(heavy, labels)))
     return Weighted(
-        everyone, relaxed.offsets, relaxed.handicaps, missed,
-        float(heavy.weight_of(slice(None)) @ losses), proven, float(losses.max(initial=0.0)),
+        everyone, relaxed.offsets, relaxed.handicaps, missed, cost, gap,
+        whole and _is_closest(heavy, bounds, missed), float(losses.max(initial=0.0)),
     )  # fmt: skip
+
+
+def _priced(relaxed: Relaxed, counts: Floats) -> float:
+    """Return by how much the prices of the sizes exceed the least within the totals."""
+    system, prices = relaxed.system, relaxed.handicaps
+    least = np.where(prices > 0, system.lower, system.upper)
+    return float(prices @ (system.matrix @ counts.ravel() - least))
+
+
+def _is_closest(crowd: Crowd, bounds: Bounds, missed: Floats) -> bool:
+    """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
+    system, off = System.of(bounds.with_implied_bounds()), float(np.abs(missed).sum())
+    if off <= _least_deviation(crowd, system):
+        return True
+    return len(crowd.groups) <= FEW_ROWS and none_is_closer(crowd, system, round(off))
 
 
 def _counts(crowd: Crowd, labels: Codes) -> Floats:
@@ -124,15 +143,14 @@ def _cut(relaxed: Relaxed) -> Codes:
 
 
 def _is_whole(crowd: Crowd, system: System) -> bool:
+    """Say whether weights and totals are whole, and small enough for floats to be exact."""
     numbers = (crowd.weight_of(slice(None)), system.lower, system.upper)
-    return all(bool((values == np.rint(values)).all()) for values in numbers)
+    return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
 
 
 def _least_deviation(crowd: Crowd, system: System) -> float:
     """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
     weights = crowd.weight_of(slice(None))
-    if not (weights == np.rint(weights)).all() or weights.sum() > 2**53:
-        return 0.0
     step = float(np.gcd.reduce(weights.astype(np.int64)))
     above = np.ceil(system.lower / step) * step
     below = np.floor(system.upper / step) * step
@@ -141,10 +159,7 @@ def _least_deviation(crowd: Crowd, system: System) -> float:
 
 
 def _smallest_deviation(crowd: Crowd, relaxed: Relaxed) -> Codes | None:
-    """Return the likeliest labels of those with the smallest deviation; None without a proof.
-
-    Weights and totals are whole, so deviations are, and what the solver says can be rounded.
-    """
+    """Return the likeliest labels of those with the smallest deviation that the solver finds."""
     system, weights = relaxed.system, crowd.weight_of(slice(None))
     shifted = np.asarray(crowd.scores) + relaxed.offsets[crowd.groups]
     n_rows, n_classes = shifted.shape
