@@ -22,7 +22,7 @@ from c2rf._typing import Codes, Floats
 from c2rf.assignment.crossing_proof import Priced, proven
 from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.moves import Answer, fractional_moves, whole_moves
-from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, stand
+from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
 
@@ -32,6 +32,8 @@ FEW = 2000
 _SAMPLE = 1 << 16
 _FEW_DRAWN = 8
 _COOLING = 4.0
+# Part of the rows that are near enough to a border to cross it after a sample was asked.
+_NEAR = 0.05
 _FIRST_WHOLE = 256
 _MOST_WHOLE = 20_000
 _WIDEN = 4
@@ -147,7 +149,7 @@ def relax(crowd: Crowd, bounds: Bounds, seed: int) -> Relaxed:
     offsets, horizon, handicaps = _first_offsets(crowd, system, closed, seed)
     standing = stand(crowd, offsets)
     near = standing.leads <= horizon
-    spread, total = _spread(crowd), float(known.group_sizes.sum())
+    spread, total = _spread(crowd.taken(np.flatnonzero(near))), float(known.group_sizes.sum())
     penalty = 4 * spread
     while True:
         rows = np.flatnonzero(near)
@@ -195,19 +197,66 @@ def _first_offsets(
     handicaps = np.zeros(len(system.lower))
     if n_rows <= FEW:
         return closed, np.inf, handicaps
-    sample = _sample(crowd, seed) if n_rows > 2 * _SAMPLE else crowd
+    is_large = n_rows > 2 * _SAMPLE
+    sample = _sample(crowd, seed) if is_large else crowd
     spread = max(_spread(sample), 1e-9)
-    temperatures = [spread / _COOLING**k for k in range(2, 6)]
-    handicaps = cooled(sample, system, closed, handicaps, temperatures)
-    leads = stand(sample, offsets_by(system, handicaps, closed)).leads
-    last = max(float(np.quantile(leads, min(1.0, FEW / n_rows))) / 4, 1e-9 * spread)
-    rest = []
-    while temperatures[-1] > last:
-        temperatures.append(max(temperatures[-1] / _COOLING, last))
-        rest.append(temperatures[-1])
-    handicaps = cooled(crowd, system, closed, handicaps, rest[:-1])
-    handicaps = smooth_handicaps(crowd, system, closed, handicaps, temperatures[-1], 2 / n_rows)
+    begin = [spread / _COOLING**k for k in range(2, 6)]
+    handicaps = cooled(sample, system, closed, handicaps, begin)
+    n_near = FEW // 8 if is_large else FEW
+    handicaps, last = _cooled_down(sample, system, closed, handicaps, begin[-1], n_near)
+    if is_large:
+        right = _corrected(crowd, sample, system, closed, handicaps)
+        handicaps = cooled(sample, right, closed, handicaps, [16 * last, 4 * last, last])
+        near, rest = _near_border(crowd, system, closed, handicaps)
+        handicaps, last = _cooled_down(near, rest, closed, handicaps, last, FEW)
     return offsets_by(system, handicaps, closed), 4 * last, handicaps
+
+
+def _cooled_down(
+    crowd: Crowd,
+    system: System,
+    closed: Floats,
+    handicaps: Floats,
+    temperature: float,
+    n_near: int,
+) -> tuple[Floats, float]:
+    """Cool down to where few rows are near a border; return handicaps, and the temperature."""
+    leads, n_rows = stand(crowd, offsets_by(system, handicaps, closed)).leads, len(crowd.scores)
+    last = max(float(np.quantile(leads, min(1.0, n_near / n_rows))) / 4, 1e-6 * temperature)
+    last = min(last, temperature)
+    rest = []
+    while temperature > last:
+        temperature = max(temperature / _COOLING, last)
+        rest.append(temperature)
+    handicaps = cooled(crowd, system, closed, handicaps, rest[:-1])
+    return smooth_handicaps(crowd, system, closed, handicaps, last, 2 / n_rows), last
+
+
+def _corrected(
+    crowd: Crowd, sample: Crowd, system: System, closed: Floats, handicaps: Floats
+) -> System:
+    """Return totals that are off by what the sample is off by, so that its answer is right."""
+    offsets = offsets_by(system, handicaps, closed)
+    off = system.matrix @ (stand(sample, offsets).counts - stand(crowd, offsets).counts).ravel()
+    # Of a rare class a sample may be off by more than there is.
+    lower, upper = (np.maximum(end + off, end / 2) for end in (system.lower, system.upper))
+    return System(system.matrix, lower, upper, system.places)
+
+
+def _near_border(
+    crowd: Crowd, system: System, closed: Floats, handicaps: Floats
+) -> tuple[Crowd, System]:
+    """Return the rows near the borders that a sample has found, and what totals leave for them.
+
+    The others are far enough for the error of a sample; if one is not, it is found later.
+    """
+    standing = stand(crowd, offsets_by(system, handicaps, closed))
+    n_near = int(_NEAR * len(standing.leads))
+    rows = np.sort(np.argpartition(standing.leads, n_near)[:n_near])
+    near = crowd.taken(rows)
+    own = sizes_in_groups(near, standing.labels[rows], closed.shape[1])
+    far = system.matrix @ (standing.counts - own).ravel()
+    return near, System(system.matrix, system.lower - far, system.upper - far, system.places)
 
 
 def _sample(crowd: Crowd, seed: int) -> Crowd:

@@ -26,7 +26,12 @@ _POOLS = (25, 50, 100, 200, 400)
 
 
 def exchanged(
-    crowd: Crowd, offsets: Floats, labels: Codes, system: System, tolerance: float
+    crowd: Crowd,
+    offsets: Floats,
+    labels: Codes,
+    leads: Floats,
+    system: System,
+    tolerance: float,
 ) -> Codes:
     """Return labels with smaller deviations from the totals.
 
@@ -38,12 +43,14 @@ def exchanged(
         By which losses are counted.
     labels : ndarray of int, shape (n_rows,)
         To begin with.
+    leads : ndarray of shape (n_rows,)
+        How far each row is from a border.
     system : System
         The totals.
     tolerance : float
         No total need be nearer than this.
     """
-    pool = _Pool.of(crowd, offsets, labels)
+    pool = _Pool.of(crowd, offsets, labels, leads)
     counts = sizes_in_groups(crowd, labels, offsets.shape[1])
     best, found = labels, float(np.abs(system.missed(counts)).sum())
     current, rounds_without = labels.copy(), 0
@@ -77,28 +84,22 @@ class _Pool:
     open_: Floats
 
     @classmethod
-    def of(cls, crowd: Crowd, offsets: Floats, labels: Codes) -> _Pool:
-        """Collect the rows of each group that are nearest to leaving their class."""
+    def of(cls, crowd: Crowd, offsets: Floats, labels: Codes, leads: Floats) -> _Pool:
+        """Collect the rows of each group and class that are nearest to a border."""
         assert crowd.weights is not None
-        n_classes = offsets.shape[1]
-        leads = np.empty(len(labels))
-        for part in crowd.blocks():
-            shifted = np.asarray(crowd.scores[part]) + offsets[crowd.groups[part]]
-            own = np.take_along_axis(shifted, labels[part, None], axis=1)[:, 0]
-            np.put_along_axis(shifted, labels[part, None], -np.inf, axis=1)
-            leads[part] = own - shifted.max(axis=1)
+        n_groups, n_classes = offsets.shape
         cells = np.asarray(crowd.groups) * n_classes + labels
-        order = np.lexsort((leads, cells))
-        ends = np.searchsorted(cells[order], np.arange(crowd.n_groups * n_classes + 1))
+        some = _candidates(cells, leads, n_groups * n_classes)
+        order = some[np.lexsort((leads[some], cells[some]))]
+        ends = np.searchsorted(cells[order], np.arange(n_groups * n_classes + 1))
         nearest = [order[first : min(first + _POOL, last)] for first, last in pairwise(ends)]
         rows = [
-            np.concatenate(nearest[g * n_classes : (g + 1) * n_classes])
-            for g in range(crowd.n_groups)
+            np.concatenate(nearest[g * n_classes : (g + 1) * n_classes]) for g in range(n_groups)
         ]
         losses = []
         for g, members in enumerate(rows):
             shifted = np.asarray(crowd.scores[members]) + offsets[g]
-            losses.append(shifted.max(axis=1)[:, None] - shifted)
+            losses.append(shifted.max(axis=1, initial=-np.inf)[:, None] - shifted)
         return cls(rows, losses, [crowd.weights[own] for own in rows], np.isfinite(offsets))
 
     def find(
@@ -120,6 +121,17 @@ class _Pool:
             if best[0] <= close or size >= max(len(there), len(back)):
                 break
         return best[1], best[2]
+
+
+def _candidates(cells: Codes, leads: Floats, n_cells: int) -> Codes:
+    """Return rows among which the nearest ones of each cell are: of very many, the near ones."""
+    n_near = 4 * _POOL * n_cells
+    if n_near >= len(leads):
+        return np.arange(len(leads))
+    near = leads <= np.partition(leads, n_near)[n_near]
+    # Cells of which few are near are taken whole.
+    few = np.bincount(cells[near], minlength=n_cells) < _POOL
+    return np.flatnonzero(near | few[cells])
 
 
 def _single(weights: Floats, p: Codes, mass: float) -> tuple[float, list[int]] | None:

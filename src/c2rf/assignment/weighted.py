@@ -87,9 +87,11 @@ def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
     labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
     if labels is None:
         tolerance = 0.0 if whole else CLOSE * float(heavy.weight_of(slice(None)).mean())
-        labels = exchanged(heavy, relaxed.offsets, _cut(relaxed), relaxed.system, tolerance)
+        labels = exchanged(
+            heavy, relaxed.offsets, _cut(relaxed), relaxed.standing.leads, relaxed.system, tolerance
+        )
     missed = relaxed.system.missed(_counts(heavy, labels))
-    losses = _losses(heavy, relaxed.offsets, labels)
+    losses = _losses(heavy, relaxed, labels)
     everyone = labels if heavy is crowd else stand(crowd, relaxed.offsets).labels
     everyone[rows] = labels
     cost = float(heavy.weight_of(slice(None)) @ losses)
@@ -119,13 +121,14 @@ def _counts(crowd: Crowd, labels: Codes) -> Floats:
     return sizes_in_groups(crowd, labels, crowd.scores.shape[1])
 
 
-def _losses(crowd: Crowd, offsets: Floats, labels: Codes) -> Floats:
-    """Return by how much each row is behind its best class."""
-    losses = np.empty(len(labels))
-    for rows in crowd.blocks():
-        shifted = np.asarray(crowd.scores[rows]) + offsets[crowd.groups[rows]]
-        own = np.take_along_axis(shifted, labels[rows, None], axis=1)[:, 0]
-        losses[rows] = shifted.max(axis=1) - own
+def _losses(crowd: Crowd, relaxed: Relaxed, labels: Codes) -> Floats:
+    """Return by how much rows are behind their best class, those that are."""
+    rows = np.flatnonzero(labels != relaxed.standing.labels)
+    shifted = np.asarray(crowd.scores[rows]) + relaxed.offsets[crowd.groups[rows]]
+    losses = np.zeros(len(labels))
+    losses[rows] = (
+        shifted.max(axis=1, initial=-np.inf) - shifted[np.arange(len(rows)), labels[rows]]
+    )
     return losses
 
 
