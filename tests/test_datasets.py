@@ -154,7 +154,7 @@ def test_pos_label_says_who_is_positive():
         (lambda: biased_sample([0, 1], 1.0), "fraction must be a number above 0 and below 1"),
         (lambda: biased_sample([0, 1], "all"), "fraction must be a number"),
         (lambda: biased_sample([0, 1], 0.5, 1.5), "positive_weight must be a number in"),
-        (lambda: biased_sample([0, 1, 0, 1], 0.75, 1.0), "only 2 of 4 points have a weight"),
+        (lambda: biased_sample([0, 1, 0, 1], 0.75, 1.0), "only 2 of 4 rows have a weight"),
     ],
 )
 def test_bad_input_is_named(call, message):

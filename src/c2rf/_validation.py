@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from c2rf._sklearn_models import takes_missing, takes_only_numbers
 from c2rf._text import listed
@@ -56,6 +56,17 @@ def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[A
             f"found the classes {listed(classes)} (rows without a label go into X_unlabeled)"
         )
     return y
+
+
+def check_labeled(
+    classifier: Any, X: Any, y: Any, *, only_two: bool = True
+) -> tuple[Any, NDArray[Any]]:
+    """Return labeled rows and their labels, checked; the classifier keeps columns and classes."""
+    y = check_labels(classifier, y, only_two=only_two)
+    X = check_data(classifier, X, reset=True)
+    check_consistent_length(X, y)
+    classifier.classes_ = np.unique(y)
+    return X, y
 
 
 def positive_index(pos_label: Any, classes: NDArray[Any], *, has_total: bool) -> int:

@@ -61,16 +61,13 @@ def make_ringnorm(n_samples: int = 7400, *, random_state: RandomState = None) ->
 
     Parameters
     ----------
-    n_samples : int
-        Number of rows.
-    random_state : int, Generator, RandomState or None
-        Seed; None draws new data each time.
+    n_samples, random_state
+        As in :func:`make_twonorm`.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, 20)
-    y : ndarray of shape (n_samples,)
-        Classes 0 and 1.
+    X, y : ndarray
+        As in :func:`make_twonorm`.
 
     Examples
     --------
@@ -173,7 +170,7 @@ def biased_sample(
     pos_label: Any = 1,
     random_state: RandomState = None,
 ) -> tuple[Indices, Indices]:
-    """Choose which points are labeled, positive ones with more (or less) weight.
+    """Choose which rows are labeled, positive ones with more (or less) weight.
 
     ``round(fraction * len(y))`` points are drawn one after the other without replacement, a
     positive point with weight ``positive_weight``, a negative one with weight
@@ -185,7 +182,7 @@ def biased_sample(
     y : array-like of shape (n_samples,)
         The true labels.
     fraction : float
-        The fraction of points to draw, in (0, 1).
+        The fraction of rows to draw, in (0, 1).
     positive_weight : float
         In [0, 1]; 0.85 in the paper, 0.5 for a simple random sample.
     pos_label : object
@@ -196,7 +193,7 @@ def biased_sample(
     Returns
     -------
     labeled, unlabeled : ndarray of int
-        Sorted indices, together all points.
+        Sorted indices, together all rows.
 
     Examples
     --------
@@ -213,8 +210,8 @@ def biased_sample(
     possible = np.count_nonzero(weights)
     if possible < n_drawn:
         raise InputError(
-            f"cannot draw {n_drawn} points: with positive_weight={positive_weight} only "
-            f"{possible} of {len(positive)} points have a weight above 0"
+            f"cannot draw {n_drawn} rows: with positive_weight={positive_weight} only "
+            f"{possible} of {len(positive)} rows have a weight above 0"
         )
     rng = np.random.default_rng(_entropy(random_state))
     drawn = rng.choice(len(positive), n_drawn, replace=False, p=weights / weights.sum())
@@ -226,21 +223,17 @@ def biased_sample(
 def simple_sample(
     y: ArrayLike, fraction: float = 0.01, *, random_state: RandomState = None
 ) -> tuple[Indices, Indices]:
-    """Choose which points are labeled, all with equal weight.
+    """Choose which rows are labeled, all with equal weight.
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        The true labels (only their number matters).
-    fraction : float
-        The fraction of points to draw, in (0, 1).
-    random_state : int, Generator, RandomState or None
-        Seed; None draws a new sample each time.
+    y, fraction, random_state
+        As in :func:`biased_sample`; of the labels only their number matters.
 
     Returns
     -------
     labeled, unlabeled : ndarray of int
-        Sorted indices, together all points.
+        As in :func:`biased_sample`.
 
     Examples
     --------

@@ -269,7 +269,7 @@ def test_an_interrupted_answer_is_not_recorded(
 
 
 def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None:
-    keys = [record.key._replace(sample=k) for k in range(4)]
+    keys = [replace(record.key, sample=k) for k in range(4)]
     with Screen(jobs=2, quiet=True) as screen:
         screen.planned(keys, 3)
         assert screen.seconds_left() is None
@@ -279,7 +279,7 @@ def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None
         screen.elsewhere(keys[2])
         assert screen.seconds_left() == 2 * 10 / 2
         table = screen.table()
-        capped = record.key._replace(method="auto", time_limit=60.0)
+        capped = replace(record.key, method="auto", time_limit=60.0)
         screen.planned([capped], 0)
         assert screen.seconds_left() == (2 * 10 + 60) / 2
     assert table.row_count == 1

@@ -88,22 +88,29 @@ class TestCompletion:
         assert "--install-completion" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("what", ["--version", "--help", "classify --help", "completion"])
+COMPLETIONS = {
+    "completion in bash": {
+        "_C2RF_COMPLETE": "complete_bash",
+        "COMP_WORDS": "c2rf classify --engine ",
+        "COMP_CWORD": "3",
+    },
+    "completion in zsh, with help": {
+        "_C2RF_COMPLETE": "complete_zsh",
+        "_TYPER_COMPLETE_ARGS": "c2rf classify --tot",
+    },
+}
+
+
+@pytest.mark.parametrize("what", ["--version", "--help", "classify --help", *COMPLETIONS])
 def test_starting_imports_nothing_large(what: str) -> None:
     code = f"""
 import sys
-sys.argv[1:] = {[] if what == "completion" else what.split()}
+sys.argv[1:] = {[] if what in COMPLETIONS else what.split()}
 import c2rf_command
 assert c2rf_command.main() == 0
 print("loaded:", [m for m in {LARGE + SLOW} if m in sys.modules])
 """
-    environment = dict(os.environ)
-    if what == "completion":
-        environment |= {
-            "_C2RF_COMPLETE": "complete_bash",
-            "COMP_WORDS": "c2rf classify --engine ",
-            "COMP_CWORD": "3",
-        }
+    environment = os.environ | COMPLETIONS.get(what, {})
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
@@ -16,7 +16,8 @@ READABLE = (1, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True)
+class Key:
     """What makes a record this one and no other."""
 
     protocol: Protocol
@@ -29,7 +30,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class Record(Key):
     """What is kept of one method on one sample.
 
     Parameters
@@ -64,13 +65,6 @@ class Record:
         What it ran with and on.
     """
 
-    protocol: Protocol
-    data: str
-    sample: int
-    seed: int
-    method: str
-    backend: str | None
-    time_limit: float | None
     n_points: int
     n_features: int
     n_rescaled: int
@@ -96,7 +90,7 @@ class Record:
     @property
     def key(self) -> Key:
         """What makes this record unique."""
-        return Key(*(getattr(self, name) for name in Key._fields))
+        return Key(*(getattr(self, field.name) for field in fields(Key)))
 
     @property
     def solved(self) -> bool:
@@ -111,12 +105,12 @@ class Record:
     @classmethod
     def from_line(cls, line: str | bytes) -> Record:
         """Undo :meth:`to_line`."""
-        fields = json.loads(line)
-        if not isinstance(fields, dict):
+        entries = json.loads(line)
+        if not isinstance(entries, dict):
             raise ValueError("not a JSON object")
-        if (found := fields.pop("format", None)) not in READABLE:
+        if (found := entries.pop("format", None)) not in READABLE:
             raise _OtherFormatError(found)
-        return cls(**{**fields, "protocol": Protocol(**fields["protocol"])})
+        return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
 
 
 class _OtherFormatError(Exception):

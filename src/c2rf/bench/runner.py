@@ -163,7 +163,9 @@ def _tasks(
 ) -> Iterator[Trial]:
     """Claim records one after the other; the trees of a sample are grown once for all methods."""
     draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0)  # imports are not trees' time
-    for (protocol, name), of_data in itertools.groupby(missing, lambda key: key[:2]):
+    for (protocol, name), of_data in itertools.groupby(
+        missing, lambda key: (key.protocol, key.data)
+    ):
         keys = list(of_data)
         try:
             data = load(name, plan.folder)
@@ -191,7 +193,7 @@ def make_record(task: Trial, outcome: TrialOutcome) -> Record:
         scores["accuracy"] = float(accuracy_score(truth, labels))
         scores["mcc"] = float(matthews_corrcoef(truth, labels))
     return Record(
-        **task.key._asdict(),
+        **vars(task.key),
         n_points=len(task.data.y),
         n_features=task.data.X.shape[1],
         n_rescaled=task.data.rescaled,

@@ -12,11 +12,14 @@ import typer
 from c2rf._text import for_command_line
 from c2rf.cli import backends, bench, classify, demo, page, predict, solve, verify
 from c2rf.cli.exits import FAILED, INTERRUPTED, USER_MISTAKE
-from c2rf.cli.quick_start import QuickCommand, QuickGroup
+from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
 
 SHOW_TRACEBACK = "C2RF_TRACEBACK"
 """Variable of the environment that shows where an unexpected error is from."""
+
+COMPLETE = "_C2RF_COMPLETE"
+"""Variable of the environment by which a shell asks for completion."""
 
 app = typer.Typer(
     name="c2rf",
@@ -66,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verification), 2 for a mistake in the input, 130 after Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if COMPLETE in os.environ:
+        complete_with_plain_help()
     try:
         with for_command_line():
             app(given, prog_name="c2rf", obj=given)

@@ -1,7 +1,8 @@
 """Help and completion without the large imports: both answer while the user waits.
 
-Typer draws its boxes with a Markdown parser and a code highlighter, and checks the words before
-the one to complete with a validation library. Together they take longer than all the rest.
+Typer draws its boxes, and removes markup from the help that completion shows, with a Markdown
+parser and a code highlighter; it checks the words before the one to complete with a validation
+library. Together they take longer than all the rest.
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ class QuickGroup(TyperGroup):
         commands = [self.commands[name] for name in self.list_commands(ctx)]
         named = [(_panel(c, "Commands"), (c.name, c.get_short_help_str(75))) for c in commands]
         _write_panels(named, formatter)
+
+
+def complete_with_plain_help() -> None:
+    """Let completion show help as it is: ours has no markup that would have to be removed."""
+    from typer import _completion_classes
+
+    _completion_classes._sanitize_help_text = lambda text: text
 
 
 def _skip_checks(command: Any, ctx: Any) -> None:

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from c2rf._sklearn_models import takes_missing
 from c2rf._typing import Floats
-from c2rf._validation import check_data, check_labels, naming_missing, positive_index
+from c2rf._validation import check_data, check_labeled, naming_missing, positive_index
 from c2rf.core.problem import Solution, check_box, check_offset, scores
 from c2rf.core.votes import PatternTable, unpack
 from c2rf.ensembles.ensemble import make_ensemble
@@ -219,10 +219,7 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
         if self.offset is not None:
             check_offset(self.offset)
         with_total = has_total(X_unlabeled, n_positive, totals)
-        y = check_labels(self, y)
-        X = check_data(self, X, reset=True)
-        check_consistent_length(X, y)
-        self.classes_ = np.unique(y)
+        X, y = check_labeled(self, X, y)
         total = OneTotal.of(n_positive, totals, self.classes_)
         named = self.pos_label if self.pos_label is not None else total.label
         positive = positive_index(named, self.classes_, has_total=with_total)
@@ -278,8 +275,8 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Any rows, with the columns of the labeled ones.
+        X : array-like or data frame
+            As in :meth:`predict`.
 
         Returns
         -------
@@ -289,12 +286,9 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
         return self._toward_second(scores(self.votes(X), self.weights_) + self.offset_)
 
     def votes(self, X: Any) -> NDArray[np.int8]:
-        """Return the members' votes, +1 for ``pos_label_`` and -1 for the other class.
+        """Return the members' votes on rows as :meth:`predict` takes them.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Any rows, with the columns of the labeled ones.
+        They are +1 for ``pos_label_`` and -1 for the other class.
 
         Returns
         -------

@@ -13,11 +13,11 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from c2rf._sklearn_models import takes_missing
 from c2rf._typing import Codes, Floats
-from c2rf._validation import check_data, check_labels, naming_missing
+from c2rf._validation import check_data, check_labeled, naming_missing
 from c2rf.assignment import log_scores, zero_floor
 from c2rf.ensembles.ensemble import seeded
 from c2rf.estimators.checked_rows import CheckedRows
@@ -203,13 +203,10 @@ class KnownTotalsClassifier(
         self._validate_params()
         template = learner_template(self.estimator)
         has_totals = are_given(X_unlabeled, totals, unlabeled_groups, unlabeled_weight)
-        y = check_labels(self, y, only_two=False)
-        X = check_data(self, X, reset=True)
-        check_consistent_length(X, y)
+        X, y = check_labeled(self, X, y, only_two=False)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        self.classes_ = np.unique(y)
         self._forget()
         random_state = check_random_state(self.random_state)
         seeded(template, random_state)
@@ -258,10 +255,8 @@ class KnownTotalsClassifier(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Any rows, with the columns of the labeled ones.
-        groups : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            Their groups, as in :meth:`predict`.
+        X, groups
+            As in :meth:`predict`.
 
         Returns
         -------

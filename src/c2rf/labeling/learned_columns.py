@@ -21,16 +21,8 @@ def learned_columns(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the columns that something can be learned from, and why not from the others.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The labeled rows.
-    rows : Population
-        The unlabeled rows; the first of them are looked at.
-    group : sequence of str
-        The columns that totals are grouped by.
-    wishes : Wishes
-        Columns to drop and to keep, among others.
+    Looks at all labeled rows and at the first of the others; ``group`` are the columns that totals
+    are grouped by.
     """
     features = _features(table, list(rows.names or []), group, wishes)
     for name in wishes.keep:

@@ -121,7 +121,7 @@ class Classification:
         path : path
             A name that ends in .html.
         force : bool
-            Whether what is there may be replaced.
+            As in :meth:`write`.
         """
         self._save(Outputs(report=Path(path)), force)
 
@@ -142,7 +142,7 @@ class Classification:
         path : path
             A name that ends in .skops.
         force : bool
-            Whether what is there may be replaced.
+            As in :meth:`write`.
         """
         self._save(Outputs(model=Path(path)), force)
 

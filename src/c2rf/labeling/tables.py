@@ -41,16 +41,7 @@ class Tables(NamedTuple):
 
 
 def read_tables(labeled: Any, unlabeled: Any, wishes: Wishes) -> Tables:
-    """Read the labeled table, and find the rows to label.
-
-    Parameters
-    ----------
-    labeled, unlabeled : data frame, path, or population
-        Rows whose class is known, and rows to label; None for the rows of ``labeled`` whose target
-        is empty.
-    wishes : Wishes
-        How they are to be read.
-    """
+    """Read the labeled table, and find the rows to label, which may be in the same table."""
     names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
     how = replace(wishes.how, text=tuple(wishes.text))
     table, dialect, said = _read_labeled(labeled, how)

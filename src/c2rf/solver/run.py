@@ -39,7 +39,30 @@ Listener = Callable[[Event], None]
 _PLAINLY = 1e-3
 
 
-class Run:
+class BestWeights:
+    """The best weights of a problem so far.
+
+    ``best`` are the weights, all margins met, None as long as none are known; ``eta`` is how far
+    their count is from the wished one.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.best: Floats | None = None
+        self.eta: int | None = None
+
+    def _keep(self, weights: Floats) -> bool:
+        """Keep weights that meet all margins if they are the best so far; say if they meet them."""
+        feasible = with_margins(self.problem, weights)
+        if feasible is None:
+            return False
+        eta = self.problem.eta(feasible)
+        if self.eta is None or eta < self.eta:
+            self.best, self.eta = feasible, eta
+        return True
+
+
+class Run(BestWeights):
     """The state that all solving methods share.
 
     Parameters
@@ -61,12 +84,11 @@ class Run:
         eta_shift: int = 0,
         listener: Listener | None = None,
     ) -> None:
-        self.problem, self.backend, self.threads, self.seed = problem, backend, threads, seed
+        super().__init__(problem)
+        self.backend, self.threads, self.seed = backend, threads, seed
         self.eta_shift, self.listener = eta_shift, listener
         self.started = time.perf_counter()
         self.deadline = None if time_limit is None else self.started + float(time_limit)
-        self.best: Floats | None = None
-        self.eta: int | None = None
         self.interrupted = False
         self.stats: dict[str, Any] = {"phases": {}, "nodes": 0, "trouble": []}
         self.bound = 0
@@ -87,14 +109,11 @@ class Run:
 
     def offer(self, weights: Floats) -> bool:
         """Keep weights if their margins hold and they are better; say whether they hold."""
-        feasible = with_margins(self.problem, weights)
-        if feasible is None:
-            return False
-        eta = self.problem.eta(feasible)
-        if self.eta is None or eta < self.eta:
-            self.best, self.eta = feasible, eta
+        before = self.eta
+        holds = self._keep(weights)
+        if self.eta != before:
             self.report_progress()
-        return True
+        return holds
 
     def raise_bound(self, bound: int) -> None:
         """Note a bound that is proven in whole numbers."""

@@ -91,11 +91,7 @@ def sign_bounds(structure: Structure, n: int) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def relaxation(
-    problem: Problem,
-    rows: Rows,
-    bounds: tuple[Floats, Floats],
-) -> MatrixModel:
+def relaxation(problem: Problem, rows: Rows, bounds: tuple[Floats, Floats]) -> MatrixModel:
     """Build the model without alpha, over [z | eta].
 
     Parameters
@@ -114,8 +110,9 @@ def relaxation(
     >>> from c2rf.solver.implications import find_structure
     >>> problem = make_problem([[1, -1, -1]] * 3 + [[-1, 1, 1]] * 2, 1)
     >>> found = find_structure(problem)
-    >>> run(relaxation(problem, pair_rows(found, 2), sign_bounds(found, 2))).bound
-    1.0
+    >>> known = pair_rows(found, 2), sign_bounds(found, 2)
+    >>> run(relaxation(problem, *known)).bound, run(strengthened_model(problem, *known)).bound
+    (1.0, 1.0)
     """
     h = problem.n_patterns
     counts = sparse.csr_array(problem.counts[None, :].astype(float))
@@ -134,27 +131,13 @@ def relaxation(
     )
 
 
-def strengthened_model(
-    problem: Problem,
-    rows: Rows,
-    bounds: tuple[Floats, Floats],
-) -> MatrixModel:
+def strengthened_model(problem: Problem, rows: Rows, bounds: tuple[Floats, Floats]) -> MatrixModel:
     """Build the model over [alpha | z | eta] with the rows over z and the smallest big-M.
 
     Parameters
     ----------
     problem, rows, bounds
         As in :func:`relaxation`.
-
-    Examples
-    --------
-    >>> from c2rf.solver.backends import run
-    >>> from c2rf.core.problem import make_problem
-    >>> from c2rf.solver.implications import find_structure
-    >>> problem = make_problem([[1, -1, -1]] * 3 + [[-1, 1, 1]] * 2, 1)
-    >>> found = find_structure(problem)
-    >>> run(strengthened_model(problem, pair_rows(found, 2), sign_bounds(found, 2))).bound
-    1.0
     """
     h, q = problem.n_patterns, problem.n_columns
     over_z = relaxation(problem, rows, bounds)

@@ -8,7 +8,7 @@ import numpy as np
 
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem
-from c2rf.solver.run import with_margins
+from c2rf.solver.run import BestWeights
 from c2rf.solver.search.corners import Corners
 from c2rf.solver.search.lines import LineWalk
 from c2rf.solver.search.odd_lattice import OddLattice, odd_lattice_point
@@ -23,7 +23,7 @@ _CORNER_SHARE = 1.0
 _FIRST_CORNER = 5
 
 
-class Searcher:
+class Searcher(BestWeights):
     """Resumable, deterministic search for weights whose count is closest to the wished one.
 
     Parameters
@@ -53,9 +53,7 @@ class Searcher:
     def __init__(
         self, problem: Problem, random_state: int | np.random.Generator | None = None
     ) -> None:
-        self.problem = problem
-        self.best: Floats | None = None
-        self.eta: int | None = None
+        super().__init__(problem)
         self.target = 0
         self._rng = np.random.default_rng(random_state)
         self._starts: list[Floats] = []
@@ -100,16 +98,6 @@ class Searcher:
     @property
     def _reached(self) -> bool:
         return self.eta is not None and self.eta <= self.target
-
-    def _keep(self, weights: Floats) -> bool:
-        """Keep weights that meet all margins if they are the best so far; say if they meet them."""
-        feasible = with_margins(self.problem, weights)
-        if feasible is None:
-            return False
-        eta = self.problem.eta(feasible)
-        if self.eta is None or eta < self.eta:
-            self.best, self.eta = feasible, eta
-        return True
 
     def _search(self) -> Iterator[int]:
         """Do all there is to do, telling after each step how much work it was."""
