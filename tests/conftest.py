@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# The tests' processes use all cores. Threads for the algebra of each would stand in line, and burn
+# time while they do; this must be said before NumPy is imported, and reaches all processes.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Same examples on every run and machine: a failure can be repeated by running the test again.
 settings.register_profile(

@@ -342,7 +342,7 @@ class TestCluster:
         with (
             dask.config.set(patience),
             distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+                n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=60
             ) as cluster,
             distributed.Client(cluster),
         ):

@@ -333,13 +333,13 @@ def test_dates_are_days(tmp_path, kind):
     assert as_numbers(read_file(path).frame["day"]).tolist() == days
 
 
-def test_ten_thousand_columns(tmp_path):
-    names = [f"c{k}" for k in range(10_000)]
-    row = ";".join(f"{k},5" for k in range(10_000))
+def test_thousands_of_columns(tmp_path):
+    names = [f"c{k}" for k in range(4_000)]
+    row = ";".join(f"{k},5" for k in range(4_000))
     path = text(tmp_path / "x.csv", ";".join(names) + f"\n{row}\n{row}\n")
     frame = read_file(path).frame
-    assert frame.shape == (2, 10_000)
-    assert frame.iloc[0, [0, -1]].tolist() == ["0.5", "9999.5"]
+    assert frame.shape == (2, 4_000)
+    assert frame.iloc[0, [0, -1]].tolist() == ["0.5", "3999.5"]
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path):
@@ -353,7 +353,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path):
 
 def test_a_number_that_contradicts_the_sample_is_refused(tmp_path):
     """Far behind the sample a decimal point appears in a column of decimal commas."""
-    rows = ["1,5;x"] * 200_000
+    rows = ["1,5;x"] * 60_000
     rows[50_001] = "12.5;x"
     path = text(tmp_path / "x.csv", "a;b\n" + "\n".join(rows) + "\n")
     with pytest.raises(InputError, match=r"data row 50002: in column 'a' .* but '12.5' has not"):
@@ -362,7 +362,7 @@ def test_a_number_that_contradicts_the_sample_is_refused(tmp_path):
     text(path, "a;b\n" + "\n".join(rows) + "\n")
     numbers = as_numbers(read_file(path).frame["a"])
     assert numbers[50_001] == 1234.25
-    assert np.delete(numbers.to_numpy(), 50_001).tolist() == [1.5] * 199_999
+    assert np.delete(numbers.to_numpy(), 50_001).tolist() == [1.5] * 59_999
 
 
 def test_both_readers_read_the_same(tmp_path, monkeypatch):
