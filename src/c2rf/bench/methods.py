@@ -43,7 +43,8 @@ class TrialAnswer:
         Labels of the unlabeled rows; None if there are none.
     status : str
         "computed" by a method that proves nothing, "optimal" (proven) or "feasible" (stopped
-        early) by one that does, "none" if a limit left no labels, "failed" if it broke.
+        early) by one that does, "none" if a limit left no labels, "failed" if it broke. Of the
+        paper's methods it is the solver's own word.
     bound : int or None
         Proven lower bound on eta.
     stats : dict
@@ -105,7 +106,10 @@ def weighted(sample: TrialSample, solver: Solver, **options: Any) -> TrialAnswer
         return TrialAnswer(None, "none", message=str(error))
     except c2rf.BackendError as error:
         return TrialAnswer(None, "failed", message=str(error))
-    return TrialAnswer(solution.labels, solution.status, solution.bound, solution.stats)
+    status: Status = solution.status
+    if "solver_status" in solution.stats:  # solvers are compared by what they say of themselves
+        status = "optimal" if solution.stats["solver_status"] == "optimal" else "feasible"
+    return TrialAnswer(solution.labels, status, solution.bound, solution.stats)
 
 
 def learned(

@@ -59,8 +59,8 @@ class Record(Key):
     message : str
         What went wrong.
     seconds : dict
-        "trees", "solve" (the cap is on this one, building the model included), "total" of the
-        two, "phases" of the solve.
+        "trees", "solve" (the cap is on this one, building the model included; of the paper's
+        methods without the proof that comes after), "total" of the two, "phases" of the solve.
     versions, machine : dict
         What it ran with and on.
     """

@@ -1,0 +1,42 @@
+"""Solvers are compared by what they say of themselves; bounds are those that are proven."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import c2rf
+from c2rf.bench.data import load
+from c2rf.bench.methods import Solver
+from c2rf.bench.protocol import PROTOCOLS, draw
+from c2rf.bench.work import label
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return draw(load("made-twonorm-80"), PROTOCOLS["biased"], seed=0).sample
+
+
+@pytest.mark.parametrize(("word", "status"), [("optimal", "optimal"), ("limit", "feasible")])
+def test_status_and_seconds_of_the_papers_methods_are_the_solvers(
+    sample, monkeypatch, word, status
+):
+    honest = c2rf.solve
+
+    def solve(*args, **options):
+        found = honest(*args, **options)
+        said = {"solver_status": word, "solver_seconds": 123.0, "solver_bound": 99}
+        return replace(found, status="feasible", bound=0, stats=found.stats | said)
+
+    monkeypatch.setattr(c2rf, "solve", solve)
+    outcome = label("p-c2rf", sample, Solver(time_limit=30))
+    assert (outcome.answer.status, outcome.seconds) == (status, 123.0)
+    assert outcome.answer.bound == 0  # what is proven, not what the solver says
+
+
+def test_those_of_auto_are_its_own(sample):
+    outcome = label("auto", sample, Solver(time_limit=30))
+    assert outcome.answer.status in ("optimal", "feasible")
+    assert "solver_seconds" not in outcome.answer.stats
+    assert outcome.seconds > 0
