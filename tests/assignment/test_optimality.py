@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from c2rf import assignment
 from c2rf.assignment import Bounds, assign
 from c2rf.assignment.optimality import PricedMargin, optimality_gap
 
@@ -24,12 +25,13 @@ def problem(seed, n=7, classes=3, groups=2):
     return scores, where, sizes
 
 
-def best_by_enumeration(scores, where, lower, upper):
+def best_by_enumeration(scores, where, lower, upper, total=None):
     best = None
     for labels in product(range(scores.shape[1]), repeat=len(scores)):
         sizes = np.zeros_like(lower)
         np.add.at(sizes, (where, np.array(labels)), 1)
-        if (sizes >= lower).all() and (sizes <= upper).all():
+        as_in_all = total is None or (sizes.sum(axis=0) == total).all()
+        if as_in_all and (sizes >= lower).all() and (sizes <= upper).all():
             value = scores[np.arange(len(scores)), labels].sum()
             best = value if best is None else max(best, value)
     return best
@@ -125,3 +127,38 @@ def test_a_difference_below_the_rounding_of_floats_is_seen():
     shifted = PricedMargin(margin.groups, margin.lower, margin.upper, np.array([[1e16, 1e16]]))
     assert optimality_gap(scores, np.array([0, 1]), [margin]) == 0
     assert optimality_gap(scores, np.array([1, 0]), [shifted]) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_assign_proves_its_labels(seed):
+    """Ranges in groups, and overall totals that couple them, against enumeration."""
+    scores, where, sizes = problem(seed)
+    lower, upper = np.maximum(sizes - 1, 0), sizes + 1
+    total = sizes.sum(axis=0) if seed % 2 else None
+    free = np.zeros(3, dtype=np.int64), np.full(3, len(scores))
+    overall = free if total is None else (total, total)
+    bounds = Bounds(*overall, lower, upper, sizes.sum(axis=1))
+    found = assign(scores, bounds, where, seed)
+    assert found.gap == 0
+    best = best_by_enumeration(scores, where, lower, upper, total)
+    assert scores[np.arange(len(scores)), found.labels].sum() == best
+
+
+def test_assign_does_not_claim_what_is_not_so(monkeypatch):
+    """Labels that are not the best ones are found out, by how much they lose at most."""
+
+    def swapped(*args):
+        labels = honest(*args)
+        one, other = np.argmax(labels == 0), np.argmax(labels == 1)
+        labels[[one, other]] = labels[[other, one]]
+        return labels
+
+    honest = assignment.label
+    monkeypatch.setattr(assignment, "label", swapped)
+    scores = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 60))
+    bounds = Bounds.overall([20, 20, 20], [20, 20, 20], 60)
+    worse = assign(scores, bounds, random_state=0)
+    monkeypatch.undo()
+    best = assign(scores, bounds, random_state=0)
+    assert best.gap == 0
+    assert worse.gap >= best.objective - worse.objective > 0

@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from c2rf._typing import Codes, Floats
-from c2rf.assignment.crossing import label_crossing
+from c2rf.assignment.crossing import label_crossing, rounded_up
 from c2rf.assignment.direct import (
     clipped_to_sizes,
     label,
     least_losses,
     n_ties,
+    networks,
     offsets_of,
     sizes_of,
 )
+from c2rf.assignment.direct_proof import direct_gap
 from c2rf.assignment.handicaps import Crowd
 from c2rf.assignment.large import LARGE, label_large
 from c2rf.assignment.standing import sizes_in_groups
@@ -146,8 +148,9 @@ def assign(
         labels = label(table, ties, codes, cells, jitter, rng)
         counts = sizes_of(labels, codes, cells)
         losses = least_losses(table, codes, labels, cells.n_groups)
-    offsets = offsets_of(losses, cells, counts, 4 * jitter)
-    return Assignment(labels, offsets, counts, _total(table, labels))
+    parts = networks(losses, cells, counts, 4 * jitter)
+    gap = direct_gap(table, codes, labels, cells, parts)
+    return Assignment(labels, offsets_of(parts), counts, _total(table, labels), rounded_up(gap))
 
 
 def _crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:

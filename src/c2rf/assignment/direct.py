@@ -95,9 +95,9 @@ def sizes_of(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
     return found.reshape(shape)
 
 
-def offsets_of(losses: Floats, bounds: Bounds, counts: Ints, tolerance: float) -> Floats:
-    """Return the offsets of every group for the least losses and sizes of its classes."""
-    return np.vstack([network.offsets() for network in networks(losses, bounds, counts, tolerance)])
+def offsets_of(parts: list[Residual]) -> Floats:
+    """Return the offsets of every group."""
+    return np.vstack([network.offsets() for network in parts])
 
 
 def networks(losses: Floats, bounds: Bounds, counts: Ints, tolerance: float) -> list[Residual]:

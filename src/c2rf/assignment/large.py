@@ -139,7 +139,7 @@ def _sample_offsets(
     ties = rng.random((len(scores), n_ties(scores.shape[1])))
     labels = label(scores, ties, codes, small, jitter, rng)
     losses = least_losses(scores, codes, labels, len(there))
-    offsets[there] = offsets_of(losses, small, sizes_of(labels, codes, small), 4 * jitter)
+    offsets[there] = offsets_of(networks(losses, small, sizes_of(labels, codes, small), 4 * jitter))
     return offsets
 
 

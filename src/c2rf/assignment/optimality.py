@@ -123,11 +123,20 @@ def _regret_of(parts: list[Floats], labels: Codes) -> Fraction:
     error = 4 * len(parts) * np.finfo(float).eps * size
     worth[rows, labels] = -np.inf
     total = Fraction(0)
-    for row in np.flatnonzero(worth.max(axis=1) + error >= own).tolist():
+    tied = np.flatnonzero(worth.max(axis=1) + error >= own)
+    for row, times in _distinct(np.column_stack([labels, *parts])[tied], tied):
         near = np.flatnonzero(worth[row] + error[row] >= own[row])
         mine = _exact(parts, row, int(labels[row]))
-        total += max(Fraction(0), *(_exact(parts, row, k) - mine for k in near.tolist()))
+        total += times * max(Fraction(0), *(_exact(parts, row, k) - mine for k in near.tolist()))
     return total
+
+
+def _distinct(table: Floats, names: Codes) -> list[tuple[int, int]]:
+    """Return the name of one of each kind of equal rows, and how many there are."""
+    packed = np.ascontiguousarray(table)
+    kind = np.dtype((np.void, packed.itemsize * packed.shape[1]))
+    _, first, times = np.unique(packed.view(kind).ravel(), return_index=True, return_counts=True)
+    return list(zip(names[first].tolist(), times.tolist(), strict=True))
 
 
 def _exact(parts: list[Floats], row: int, k: int) -> Fraction:

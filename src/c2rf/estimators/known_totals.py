@@ -95,7 +95,7 @@ class KnownTotalsClassifier(
         by how much that is off. With weights all of it in sums of weights.
     assignment_ : dict
         ``gap``: by how much the total log-probability of other labels that meet the totals could be
-        higher at most, in floating-point numbers. With weights: ``missed``, the sum of what totals
+        higher at most, proven in exact arithmetic; 0 if there are no better ones. With weights: ``missed``, the sum of what totals
         are off by, ``cost``, the weighted log-probability lost by exchanges for that, and
         ``closest``, whether it is proven that no labels come closer. ``changes``: totals that had
         to be moved.

@@ -74,9 +74,9 @@ def _how_met(task: Task, classifier: Any) -> list[Line]:
         lines.append(("weights", f"they add up to {total}; totals met to {off:.3g} each{proven}"))
     elif task.bounds.margins and stats:
         near = (
-            "the likeliest labels, to rounding"
+            "proven: the likeliest labels"
             if stats["gap"] <= 0
-            else (f"within {stats['gap']:.2g} of the highest log-likelihood")
+            else f"proven: within {stats['gap']:.2g} of the highest log-likelihood"
         )
         lines.append(("margins", f"all {len(task.bounds.margins)} met in whole rows; {near}"))
     return lines
