@@ -67,8 +67,8 @@ class Assignment:
     objective : float
         Total score; of weighted rows the sum of weight times score.
     gap : float
-        No labels that meet the bounds have a total score higher by more than this: of crossing
-        margins proven in exact arithmetic, of weighted rows to rounding.
+        No labels that meet the bounds have a total score higher by more than this: proven in exact
+        arithmetic, of weighted rows to rounding.
     missed : float
         Of weighted rows: by how much the bounds are missed in sum. Else 0.
     cost : float

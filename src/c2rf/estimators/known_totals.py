@@ -95,10 +95,10 @@ class KnownTotalsClassifier(
         by how much that is off. With weights all of it in sums of weights.
     assignment_ : dict
         ``gap``: by how much the total log-probability of other labels that meet the totals could be
-        higher at most, proven in exact arithmetic; 0 if there are no better ones. With weights: ``missed``, the sum of what totals
-        are off by, ``cost``, the weighted log-probability lost by exchanges for that, and
-        ``closest``, whether it is proven that no labels come closer. ``changes``: totals that had
-        to be moved.
+        higher at most, proven in exact arithmetic (with weights to rounding). With weights also
+        ``missed``, the sum of what totals are off by, ``cost``, the weighted log-probability lost
+        by exchanges for that, and ``closest``, whether it is proven that no labels come closer.
+        ``changes``: totals that had to be moved.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
