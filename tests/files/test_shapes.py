@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import gzip
 import json
 import sqlite3
@@ -11,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyreadstat
@@ -22,9 +20,7 @@ from pyarrow import feather
 
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_numbers, as_text
-from c2rf.files.dialect import ReadAs
 from c2rf.files.tables import read_file
-from c2rf.files.text import TextFiles
 
 NUMBERS = [1234.5, -0.25, 12.0]
 TOWNS = ["Köln", "Bad Ems", 'say "hi"']
@@ -119,6 +115,13 @@ RIGHT: dict[str, tuple[str, Write, str]] = {
     "blanks in thousands": ("x.csv", content(GERMAN.replace("1234,5", "1 234,5")), "thousands"),
     "hard blanks": ("x.csv", content(GERMAN.replace("1234,5", "1\u00a0234,5")), "thousands"),
     "Swiss thousands": ("x.csv", content(PLAIN.replace("1234.5", "1'234.5")), "thousands"),
+    "the separator told to Excel": ("x.csv", content("sep=;\r\n" + GERMAN), "semicolons, decimal"),
+    "spaces around names and gaps": (
+        "x.csv", content(PLAIN.replace("id,size,", "id, size ,") ), "commas"
+    ),
+    "hard blanks at the end": (
+        "x.csv", content(PLAIN.replace("-0.25", "-0.25\u00a0")), "commas"
+    ),
     "old Macintosh lines": ("x.csv", content(PLAIN.replace("\n", "\r")), "commas"),
     "all in quotes": (
         "x.csv",
@@ -157,6 +160,11 @@ RIGHT: dict[str, tuple[str, Write, str]] = {
     "Excel, numbers as text": (
         "x.xlsx",
         lambda p: people(["1.234,5", "-0,25", "12"]).to_excel(p, index=False),
+        "decimal comma in text",
+    ),
+    "Excel, a number as text among numbers": (
+        "x.xlsx",
+        lambda p: people([1234.5, "-0,25", 12.0]).to_excel(p, index=False),
         "decimal comma in text",
     ),
     "OpenDocument": (
@@ -255,114 +263,6 @@ def test_refused_with_the_cure(tmp_path, shape):
 
 def test_there_are_sixty():
     assert len(RIGHT) + len(REFUSED) >= 60
-
-
-def text(path: Path, content: str) -> Path:
-    path.write_text(content)
-    return path
-
-
-def test_line_ends_and_separators_inside_cells(tmp_path):
-    path = text(tmp_path / "x.csv", 'a;b\n"x\ny";"1;2"\n"p""q";3\n')
-    assert read_file(path).frame.to_numpy().tolist() == [["x\ny", "1;2"], ['p"q', "3"]]
-
-
-@pytest.mark.parametrize(("decimal", "value"), [(".", "1.234"), (",", "1234")])
-def test_the_user_decides_between_two_readings(tmp_path, decimal, value):
-    path = text(tmp_path / "x.csv", "a;b\n1.234;x\n")
-    assert read_file(path, ReadAs(decimal=decimal)).frame["a"].tolist() == [value]
-
-
-def test_the_user_decides_separator_encoding_and_sheet(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_bytes("a:b\n1:Łódź\n".encode("latin2"))
-    table = read_file(path, ReadAs(sep=":", encoding="latin2"))
-    assert table.frame.to_numpy().tolist() == [["1", "Łódź"]]
-    workbook(lambda book, sheet: book.add_worksheet("B").write_column(0, 0, ["n", 7]))(
-        tmp_path / "x.xlsx"
-    )
-    assert read_file(tmp_path / "x.xlsx", ReadAs(sheet="B")).frame["n"].tolist() == [7]
-    with pytest.raises(InputError, match="there is no sheet 'C'"):
-        read_file(tmp_path / "x.xlsx", ReadAs(sheet="C"))
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [({"sep": "ab"}, "one sign"), ({"decimal": ";"}, r"'\.' or ','"), ({"encoding": "?"}, "utf-8")],
-)
-def test_wrong_options(option, said):
-    with pytest.raises(InputError, match=said):
-        ReadAs(**option)
-
-
-def test_value_labels_and_missing_codes_of_spss(tmp_path):
-    path = tmp_path / "x.sav"
-    frame = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [41.0, 99.0, 14.0]})
-    pyreadstat.write_sav(
-        frame,
-        str(path),
-        variable_value_labels={"sex": {1: "f", 2: "m"}},
-        missing_ranges={"sex": [9], "age": [{"lo": 98, "hi": 99}]},
-    )
-    table = read_file(path)
-    assert as_text(table.frame["sex"]).tolist() == ["f", "m", None]
-    assert as_text(table.frame["age"]).tolist() == ["41", None, "14"]
-    assert "value labels of 1 column" in table.read_as
-    assert "missing codes of 2 columns" in table.read_as
-
-
-def test_categories_of_stata(tmp_path):
-    frame = pd.DataFrame({"sex": pd.Categorical(["f", "m", None]), "age": [1, 2, 3]})
-    frame.to_stata(tmp_path / "x.dta", write_index=False)
-    assert as_text(read_file(tmp_path / "x.dta").frame["sex"]).tolist() == ["f", "m", None]
-
-
-@pytest.mark.parametrize("kind", ["x.xlsx", "x.ods", "x.sav", "x.dta", "x.parquet"])
-def test_dates_are_days(tmp_path, kind):
-    path = tmp_path / kind
-    frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-02", "2021-03-04"]), "n": [1, 2]})
-    if kind.endswith("sav"):
-        pyreadstat.write_sav(frame.assign(day=frame["day"].dt.date), str(path))
-    elif kind.endswith("dta"):
-        frame.to_stata(path, convert_dates={"day": "td"}, write_index=False)
-    elif kind.endswith("parquet"):
-        frame.to_parquet(path)
-    else:
-        frame.to_excel(path, index=False, engine="odf" if kind.endswith("ods") else None)
-    days = [(day - dt.date(1970, 1, 1)).days for day in (dt.date(2020, 1, 2), dt.date(2021, 3, 4))]
-    assert as_numbers(read_file(path).frame["day"]).tolist() == days
-
-
-def test_thousands_of_columns(tmp_path):
-    names = [f"c{k}" for k in range(4_000)]
-    row = ";".join(f"{k},5" for k in range(4_000))
-    path = text(tmp_path / "x.csv", ";".join(names) + f"\n{row}\n{row}\n")
-    frame = read_file(path).frame
-    assert frame.shape == (2, 4_000)
-    assert frame.iloc[0, [0, -1]].tolist() == ["0.5", "3999.5"]
-
-
-def test_a_file_that_shrinks_while_it_is_read(tmp_path):
-    path = text(tmp_path / "x.csv", "a,b\n" + "1,2\n" * 50)
-    parts = TextFiles((path,), rows=10).tables()
-    next(parts)
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="changed while it was read"):
-        list(parts)
-
-
-def test_a_number_that_contradicts_the_sample_is_refused(tmp_path):
-    """Far behind the sample a decimal point appears in a column of decimal commas."""
-    rows = ["1,5;x"] * 60_000
-    rows[50_001] = "12.5;x"
-    path = text(tmp_path / "x.csv", "a;b\n" + "\n".join(rows) + "\n")
-    with pytest.raises(InputError, match=r"data row 50002: in column 'a' .* but '12.5' has not"):
-        read_file(path)
-    rows[50_001] = "1.234,25;x"
-    text(path, "a;b\n" + "\n".join(rows) + "\n")
-    numbers = as_numbers(read_file(path).frame["a"])
-    assert numbers[50_001] == 1234.25
-    assert np.delete(numbers.to_numpy(), 50_001).tolist() == [1.5] * 59_999
 
 
 def test_both_readers_read_the_same(tmp_path, monkeypatch):

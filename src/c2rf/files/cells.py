@@ -24,7 +24,9 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     """
     values: Any
     if isinstance(column.dtype, pd.StringDtype):  # what text files are read as
-        values = column.astype(object).where(column.notna() & ~column.isin(MISSING), None)
+        values = column.astype(object).where(
+            column.notna() & ~column.str.strip().isin(MISSING), None
+        )
     else:
         values = [_cell(value) for value in column.array.to_numpy(dtype=object, na_value=None)]
     return pd.Series(values, index=column.index, name=column.name, dtype=object)
@@ -51,6 +53,12 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
     return pd.Series(numbers, index=column.index, name=column.name)
 
 
+def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of cells as numbers if all of them are, else as text."""
+    numbers, text = as_numbers(column), as_text(column)
+    return text if (numbers.isna() & text.notna()).any() else numbers
+
+
 def _cell(value: Any) -> str | None:
     """Return a cell as text; whole floats are written as integers are."""
     if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
@@ -58,7 +66,7 @@ def _cell(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     text = str(value)
-    return None if text in MISSING else text
+    return None if text.strip() in MISSING else text
 
 
 def is_date(kind: Any) -> bool:

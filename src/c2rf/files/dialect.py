@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 
 TAB_ENDINGS = (".tsv", ".tab")
 _WORDS = {"tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ",", "bar": "|", "pipe": "|"}
+_TOLD = re.compile(r"sep=([;,|\t])\r?\n", re.IGNORECASE)
 _START, _PLACES, _PLACE = 1 << 18, 8, 1 << 15
 
 
@@ -118,11 +120,13 @@ class Layout:
     """A text file as it was understood: its dialect, and the names of its columns.
 
     ``n_cells`` counts the cells of a row; those after the named ones are empty in all rows.
+    ``n_above`` counts the lines above the names.
     """
 
     dialect: Dialect
     names: tuple[str, ...]
     n_cells: int
+    n_above: int = 0
 
 
 def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
@@ -139,7 +143,8 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     start, places, is_cut = _sample(path, encoding)
     if not start.strip():
         raise InputError(f"{path} is empty or has a header but no rows")
-    dialect = _find_dialect(start, is_cut, how.sep, path)
+    told, start = _take_separator(start)
+    dialect = _find_dialect(start, is_cut, how.sep or told, path)
     records = _whole_records(dialect, start, is_cut)
     header, rows = records[0], records[1:]
     for place in places:
@@ -154,7 +159,19 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     _check_one_header(path, cells)
     marks, decimal = find_marks(cells, how.decimal, path)
     found = Dialect(dialect.separator, dialect.quote, dialect.escape, encoding, decimal, marks)
-    return Layout(found, tuple(names), len(header))
+    return Layout(found, tuple(names), len(header), int(told is not None))
+
+
+def _take_separator(start: str) -> tuple[str | None, str]:
+    r"""Return the separator that a first line tells Excel, if there is one, and what is below it.
+
+    Examples
+    --------
+    >>> _take_separator("sep=;\na;b\n"), _take_separator("a;b\n")
+    ((';', 'a;b\n'), (None, 'a;b\n'))
+    """
+    told = _TOLD.match(start)
+    return (told[1], start[told.end() :]) if told else (None, start)
 
 
 def _sample(path: Path, encoding: str) -> tuple[str, list[str], bool]:
@@ -217,8 +234,8 @@ def _has_single_quotes(start: str) -> bool:
 
 def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of the columns without empty ones at the end that have no cells."""
-    names = list(header)
-    while len(names) > 1 and names[-1].strip() == "":
+    names = [name.strip() for name in header]
+    while len(names) > 1 and names[-1] == "":
         k = len(names) - 1
         if any(len(row) > k and row[k].strip() for row in rows):
             break
@@ -230,9 +247,9 @@ def _check_one_header(path: Path, cells: dict[str, list[str]]) -> None:
     """Refuse a second line of names or units above numbers."""
     odd = []
     for name, column in cells.items():
-        rest = [cell for cell in column[1:] if cell not in MISSING]
+        rest = [cell for cell in column[1:] if cell.strip() not in MISSING]
         if len(rest) >= 3 and all(map(readings, rest)):
-            if column[0] in MISSING:
+            if column[0].strip() in MISSING:
                 continue
             if readings(column[0]):
                 return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,48 @@ from c2rf.exceptions import InputError
 from c2rf.files.compressed import opened
 from c2rf.files.dialect import ReadAs
 from c2rf.files.reading_errors import reading
-from c2rf.files.typed import typed_column
+from c2rf.files.typed import TypedTables
 
 
 def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
     """Read a file; a key that a line lacks is an empty cell."""
-    rows = []
+    rows = list(_rows(path, how))
+    tables = TypedTables(path, how)
+    return tables(_columns(rows, _names(rows, path))), f"JSON lines{tables.said}"
+
+
+def names(path: Path, how: ReadAs) -> list[str]:
+    """Return the keys of all lines, in the order in which they are first met."""
+    return _names(_rows(path, how), path)
+
+
+def parts(
+    path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
+) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield some columns of a number of rows at a time, and the number of the first."""
+    tables, start, lines = TypedTables(path, how), 1, _rows(path, how)
+    while rows := list(islice(lines, n_rows)):
+        yield tables(_columns(rows, columns), start), start
+        start += len(rows)
+
+
+def _rows(path: Path, how: ReadAs) -> Iterator[dict[str, Any]]:
     encoding = how.encoding or "utf-8-sig"
     with reading(path), opened(path) as file, io.TextIOWrapper(file, encoding) as text:
         for number, line in enumerate(text, 1):
             if line.strip():
-                rows.append(_row(line, f"{path}, line {number}"))
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    if not names:
+                yield _row(line, f"{path}, line {number}")
+
+
+def _names(rows: Any, path: Path) -> list[str]:
+    found = list(dict.fromkeys(name for row in rows for name in row))
+    if not found:
         raise InputError(f"{path} is empty or has no rows")
-    columns = {name: typed_column([row.get(name) for row in rows]) for name in names}
-    return pd.DataFrame(columns), "JSON lines"
+    return found
+
+
+def _columns(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _row(line: str, where: str) -> dict[str, Any]:

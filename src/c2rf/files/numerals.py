@@ -16,7 +16,7 @@ from c2rf._text import for_user
 from c2rf.exceptions import InputError
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
-"""Cells that say there is no value."""
+"""Cells that say there is no value, with or without spaces around."""
 
 SPACES = (" ", "\u00a0", "\u2009", "\u202f")
 GROUP_MARKS = (*SPACES, "'", "\u2019")
@@ -33,8 +33,9 @@ def pattern(decimal: str) -> str:
         rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+" for mark in (OTHER[decimal], *GROUP_MARKS)
     )
     point = re.escape(decimal)
-    # 1.234,5 or 12,5 or ,5; of digits alone any number.
-    return rf"\s*[+-]?(?:(?:{groups}|\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?\s*"
+    # 1.234,5 or 12,5 or ,5; of digits alone any number. +49 170 123 456 is a telephone's.
+    whole = rf"-?(?:{groups})|[+-]?\d+"
+    return rf"\s*(?:(?:{whole})(?:{point}\d*)?|[+-]?{point}\d+)(?:[eE][+-]?\d+)?\s*"
 
 
 _NUMBER = {decimal: re.compile(pattern(decimal)) for decimal in OTHER}
@@ -145,11 +146,12 @@ class _Seen:
     only: dict[str, str] | None = None
     both: str | None = None
     group: str = ""
+    is_padded: bool = False
 
     def add(self, cells: Iterable[str]) -> _Seen:
         self.only = {}
         for cell in cells:
-            if cell in MISSING:
+            if cell.strip() in MISSING:
                 continue
             self.given += 1
             found = readings(cell)
@@ -161,12 +163,14 @@ class _Seen:
                 self.only.setdefault(found[0], cell)
             if found and not self.group:
                 self.group = next((mark for mark in GROUP_MARKS if mark in cell.strip()), "")
+            if found and {cell[0], cell[-1]} & set(SPACES[1:]):
+                self.is_padded = True
         return self
 
     @property
-    def is_numbers(self) -> bool:
-        """Whether most cells are numbers."""
-        return self.given > 0 and 2 * self.odd < self.given
+    def may_be_numbers(self) -> bool:
+        """Whether most cells are numbers, or all are empty: numbers may come further on."""
+        return 2 * self.odd < self.given or not self.given
 
 
 def find_marks(
@@ -196,7 +200,7 @@ def find_marks(
     ({'price': Marks(decimal=',', group='.'), 'size': Marks(decimal=',', group='.')}, ',')
     """
     seen = [column for name, cells in columns.items() if (column := _Seen(name).add(cells))]
-    numbers = [column for column in seen if column.is_numbers]
+    numbers = [column for column in seen if column.may_be_numbers]
     for column in numbers:
         _check_one_mark(column, decimal, where)
     told = {decimal} if decimal else {mark for column in numbers for mark in column.only or ()}
@@ -206,7 +210,7 @@ def find_marks(
         own = next(iter(column.only or ()), None) or shared
         if own is None and column.both is not None:
             raise InputError(f"{where}: in column {column.name!r} {_both(column.both)}")
-        if own is None and column.group:
+        if own is None and (column.group or column.is_padded):
             own = "."  # which no cell has: the value is the same with both
         if own is not None:
             group = column.group

@@ -10,11 +10,9 @@ import pandas as pd
 
 from c2rf._text import all_of, for_user, nearest
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.files.dialect import Dialect, ReadAs
-from c2rf.files.numerals import NAMES, find_marks
-from c2rf.files.plain_numbers import PlainNumbers
-from c2rf.files.reading_errors import reading
-from c2rf.files.typed import typed_column
+from c2rf.files.dialect import ReadAs
+from c2rf.files.reading_errors import check_names, reading
+from c2rf.files.typed import TypedTables
 
 _NAME_OF = {".ods": "OpenDocument"}
 
@@ -36,11 +34,11 @@ def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
     if not rows:
         raise InputError(f"{path}: the sheet {name!r} is empty")
     _check_merged(path, name, merged)
-    frame = _frame(rows, path, name)
-    frame, said = _plain(frame, path, how)
+    tables = TypedTables(path, how)
+    frame = tables(_columns(rows, path, name))
     kind = _NAME_OF.get(path.suffix.lower(), "Excel")
     beside = f" (not read: {all_of(others)})" if others else ""
-    return frame, f"{kind}, sheet {name!r}{beside}{said}"
+    return frame, f"{kind}, sheet {name!r}{beside}{tables.said}"
 
 
 def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
@@ -91,30 +89,20 @@ def _place(row: int, column: int) -> str:
     return f"{letters}{row + 1}"
 
 
-def _frame(rows: list[list[Any]], path: Path, sheet: str) -> pd.DataFrame:
-    """Return the rows below the names; empty rows and columns around them are left out."""
+def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:
+    """Return the cells below the names; empty rows and columns around them are left out."""
     names = ["" if name is None else _as_name(name) for name in rows[0]]
     below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
     if not below:
         raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
-    while len(names) > 1 and not names[-1].strip():
+    while len(names) > 1 and not names[-1]:
         if any(row[len(names) - 1] not in ("", None) for row in below):
             break
         names.pop()
-    columns = {k: typed_column([row[k] for row in below]) for k in range(len(names))}
-    return pd.DataFrame(columns).set_axis(names, axis="columns")
+    check_names(path, names)
+    return {name: [row[k] for row in below] for k, name in enumerate(names)}
 
 
 def _as_name(name: Any) -> str:
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
-
-
-def _plain(frame: pd.DataFrame, path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
-    """Put numbers that are stored as text into plain form, and say so."""
-    if not frame.columns.is_unique:
-        return frame, ""  # which is refused
-    texts = [str(name) for name in frame if frame[name].dtype == "str" and name not in how.text]
-    marks, decimal = find_marks({n: frame[n].tolist() for n in texts}, how.decimal, path)
-    plain = PlainNumbers(path, Dialect(decimal=decimal, marks=marks))(frame[texts], 1)
-    said = f", decimal {NAMES[decimal]} in text" if decimal == "," else ""
-    return frame.assign(**{name: plain[name] for name in texts}), said
+    is_whole = isinstance(name, float) and name.is_integer()
+    return str(int(name)) if is_whole else str(name).strip()

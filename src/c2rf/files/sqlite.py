@@ -3,35 +3,79 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from c2rf._text import all_of, nearest
 from c2rf.exceptions import InputError
 from c2rf.files.dialect import ReadAs
-from c2rf.files.typed import typed_column
+from c2rf.files.typed import TypedTables
 
 _TABLES = "select name from sqlite_master where type in ('table', 'view') and name not like ?"
 
 
 def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
     """Read a table without changing the database."""
+    with _opened(path) as (base, table):
+        found = _select(base, table)
+        tables = TypedTables(path, how)
+        frame = tables(_columns(found.fetchall(), _names(found)))
+    return frame, f"SQLite, table {table!r}{tables.said}"
+
+
+def names(path: Path, how: ReadAs) -> list[str]:
+    """Return the columns of a table."""
+    with _opened(path) as (base, table):
+        return _names(_select(base, table))
+
+
+def parts(
+    path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
+) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield some columns of a number of rows at a time, and the number of the first."""
+    tables, start = TypedTables(path, how), 1
+    with _opened(path) as (base, table):
+        found = _select(base, table, columns)
+        while rows := found.fetchmany(n_rows):
+            yield tables(_columns(rows, columns), start), start
+            start += len(rows)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
+    """Open a database to read one of its tables."""
     file, _, wanted = (str(path), "", "") if path.exists() else str(path).partition("::")
     try:
         where = f"{Path(file).absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(where, uri=True)) as base:
-            name = _table(file, [row[0] for row in base.execute(_TABLES, ["sqlite_%"])], wanted)
-            quoted = name.replace('"', '""')
-            found = base.execute(f'select * from "{quoted}"')
-            names = [column[0] for column in found.description]
-            rows = found.fetchall()
+            yield (
+                base,
+                _table(file, [row[0] for row in base.execute(_TABLES, ["sqlite_%"])], wanted),
+            )
     except sqlite3.Error as error:
         raise InputError(f"{file} cannot be read as an SQLite database: {error}") from error
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    table = {name: typed_column(list(cells)) for name, cells in zip(names, columns, strict=True)}
-    return pd.DataFrame(table), f"SQLite, table {name!r}"
+
+
+def _select(base: sqlite3.Connection, table: str, columns: Sequence[str] = ()) -> sqlite3.Cursor:
+    wanted = ", ".join(map(_quoted, columns)) or "*"
+    return base.execute(f"select {wanted} from {_quoted(table)}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _names(found: sqlite3.Cursor) -> list[str]:
+    return [column[0] for column in found.description]
+
+
+def _columns(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
+    return dict(zip(names, columns, strict=True))
 
 
 def _table(file: str, names: list[str], wanted: str) -> str:

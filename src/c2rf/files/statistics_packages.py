@@ -11,7 +11,7 @@ from c2rf._text import count
 from c2rf.exceptions import InputError
 from c2rf.files.dialect import ReadAs
 from c2rf.files.reading_errors import reading
-from c2rf.files.typed import typed_column
+from c2rf.files.typed import TypedTables
 
 _READERS = {
     ".sav": ("SPSS", "read_sav"),
@@ -38,9 +38,8 @@ def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
             frame, about = getattr(pyreadstat, reader)(str(path), **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise InputError(f"{path} is not a complete {name} file: {error}") from error
-    columns = {
-        column: typed_column(frame[column].astype(object).tolist()) for column in frame.columns
-    }
+    tables = TypedTables(path, how)
+    table = tables({name: frame[name].astype(object).tolist() for name in frame.columns})
     labels = getattr(about, "variable_value_labels", {})
     said = f", value labels of {count(len(labels), 'column')}" if labels else ""
     missing = {}
@@ -48,7 +47,7 @@ def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
         _, codes = pyreadstat.read_sav(str(path), metadataonly=True, user_missing=True)
         missing = codes.missing_ranges
     said += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""
-    return pd.DataFrame(columns), name + said
+    return table, name + said + tables.said
 
 
 def _ending(path: Path) -> str:

@@ -9,11 +9,11 @@ same answer for all.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -47,7 +47,8 @@ class Format:
     """A format that is known by the first bytes of a file or by its name.
 
     ``reader`` names a module of this folder with a function ``read(path, how)`` that returns a
-    frame and how it was understood; ``package`` is what it needs, from the extra ``extra``.
+    frame and how it was understood; ``package`` is what it needs, from the extra ``extra``. Where
+    ``in_parts``, the module has ``names`` and ``parts``, too, for files larger than memory.
     """
 
     name: str
@@ -56,6 +57,12 @@ class Format:
     reader: str
     package: str = ""
     extra: str = ""
+    in_parts: bool = False
+
+    @property
+    def module(self) -> Any:
+        """The module that reads it."""
+        return import_module(f"c2rf.files.{self.reader}")
 
     def check_package(self, path: Path) -> None:
         """Refuse a file where nothing can read it."""
@@ -68,16 +75,14 @@ class Format:
     def read(self, path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
         """Read a table."""
         self.check_package(path)
-        read: Callable[[Path, ReadAs], tuple[pd.DataFrame, str]]
-        read = import_module(f"c2rf.files.{self.reader}").read
-        return read(path, how)
+        return self.module.read(path, how)
 
 
 PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "arrow", "pyarrow", "parquet")
 FORMATS = (
     PARQUET,
     Format("Arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"FEA1"), "arrow", "pyarrow",
-           "parquet"),
+           "parquet", in_parts=True),
     Format("Excel", (".xlsx", ".xlsm", ".xlsb", ".xls"), (b"\xd0\xcf\x11\xe0",), "spreadsheets",
            "python_calamine", "files"),
     Format("OpenDocument", (".ods",), (), "spreadsheets", "python_calamine", "files"),
@@ -86,8 +91,9 @@ FORMATS = (
     Format("Stata", (".dta",), (b"<stata_dta>",), "statistics_packages", "pyreadstat", "files"),
     Format("SAS", (".xpt", ".sas7bdat"), (b"HEADER RECORD",), "statistics_packages", "pyreadstat",
            "files"),
-    Format("SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "sqlite"),
-    Format("JSON lines", (".jsonl", ".ndjson"), (), "json_lines"),
+    Format("SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "sqlite",
+           in_parts=True),
+    Format("JSON lines", (".jsonl", ".ndjson"), (), "json_lines", in_parts=True),
 )  # fmt: skip
 """All formats but text."""
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import pandas as pd
 
+from c2rf._text import for_user
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.files.cells import as_numbers, as_text
+from c2rf.files.cells import numbers_or_text
 from c2rf.files.compressed import compression, opened
-from c2rf.files.dialect import AS_FOUND, Dialect, Layout, ReadAs, find_layout
+from c2rf.files.dialect import AS_FOUND, Layout, ReadAs, find_layout
 from c2rf.files.parquet_parts import ROWS_PER_CHUNK, Columns, check_same_columns, wanted_columns
 from c2rf.files.plain_numbers import PlainNumbers
 from c2rf.files.reading_errors import check_names, reading
@@ -42,7 +43,7 @@ class TextFiles:
     def frames(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
         """Read the files from the start; a column of a part is numbers if all its cells are."""
         for cells, where in self.tables(columns):
-            yield cells.apply(_numbers_or_text), where
+            yield cells.apply(numbers_or_text), where
 
     def tables(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
         """Read these columns as text, in this order, and say where they are."""
@@ -165,7 +166,10 @@ def _batches(source: Any, layout: Layout) -> Any:
     return arrow.open_csv(
         source,
         arrow.ReadOptions(
-            block_size=_BLOCK, autogenerate_column_names=True, encoding=dialect.encoding
+            block_size=_BLOCK,
+            skip_rows=layout.n_above,
+            autogenerate_column_names=True,
+            encoding=dialect.encoding,
         ),
         arrow.ParseOptions(
             delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=True
@@ -187,7 +191,8 @@ def _by_python(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
             doublequote=not dialect.escape,
             strict=True,
         )
-        good = _of_equal_length((row for row in rows if row), rows, n_cells, path)
+        below = islice(rows, layout.n_above, None)
+        good = _of_equal_length((row for row in below if row), rows, n_cells, path)
         next(good)
         while some := list(islice(good, ROWS_PER_CHUNK)):
             yield pd.DataFrame(some, dtype=str)
@@ -199,6 +204,8 @@ def _of_equal_length(
     for row in rows:
         if len(row) != n_cells:
             title = " If there is a title above the names, remove it." if len(row) > n_cells else ""
+            if n_cells == 1:
+                title += f" Or say what is between cells with {for_user('sep', '--sep')}."
             raise InputError(
                 f"{path}: line {reader.line_num} has {len(row)} cells, but the header has "
                 f"{n_cells}. Correct the line; a cell with the separator in it needs quotes.{title}"
@@ -217,21 +224,6 @@ def _check_no_more_cells(frame: pd.DataFrame, layout: Layout, path: Path) -> Non
 
 def _check_last_quote(path: Path, layout: Layout, last: str | None) -> None:
     """Refuse a file whose last cell is all that follows a quote that was never closed."""
-    if last is None or "\n" not in last:
-        return
-    dialect: Dialect = layout.dialect
-    with opened(path) as file:
-        end = b""
-        while block := file.read(_BLOCK):
-            end = (end + block)[-64:]
-    closed = end.rstrip(b"\r\n\0").endswith(dialect.quote.encode())
-    if not closed or last.endswith("\n"):
-        raise InputError(
-            f"{path} is not a table: a quote is opened in its last row and never closed"
-        )
-
-
-def _numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of cells as numbers if all of them are, else as text."""
-    numbers, text = as_numbers(column), as_text(column)
-    return text if (numbers.isna() & text.notna()).any() else numbers
+    if last is not None and "\n" in last:
+        for _ in _by_python(path, layout):  # which knows whether it is closed
+            pass

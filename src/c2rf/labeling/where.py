@@ -10,13 +10,15 @@ from typing import Any
 
 from c2rf._text import for_user
 from c2rf.exceptions import InputError
+from c2rf.files.compressed import compression
 from c2rf.files.dialect import AS_FOUND, ReadAs
-from c2rf.files.tables import PARQUET, find_format, read_file
+from c2rf.files.tables import PARQUET, find_format, plain_path, read_file
 from c2rf.population import Memory, Population, as_population
-from c2rf.population.files import Files, find_files
+from c2rf.population.files import Files, check_parts, find_files
 
 LARGE_FILE = 1 << 29
 """A file with more bytes than this is not taken into memory, unless that is asked for."""
+_PACKED = 6  # about as much smaller are compressed tables of text
 
 
 def find_rows(given: Any, engine: str = "auto", how: ReadAs = AS_FOUND) -> Population:
@@ -79,13 +81,16 @@ def _of_path(path: Path, engine: str, how: ReadAs) -> Population:
         rows: Population = DaskRows(read_parquet(path))
         rows.read_as = "Parquet"
         return rows
-    in_parts = path.is_dir() or find_format(path) in (None, PARQUET)
-    if in_parts and (engine == "chunks" or (engine == "auto" and _is_large(path))):
+    kind = None if path.is_dir() else find_format(path)
+    if engine == "chunks":
+        check_parts(path, kind)
+    in_parts = kind in (None, PARQUET) or kind.in_parts
+    if engine == "chunks" or (engine == "auto" and in_parts and is_large(path)):
         files = Files(find_files([path], how), as_tables=True)
         if files.n_rows == 0:
             raise InputError(f"{path} has columns but no rows")
         files.name = str(path)
-        files.read_as = "Parquet" if files.dialect is None else str(files.dialect)
+        files.read_as = str(files.dialect or (PARQUET if kind is None else kind).name)
         return files
     table = read_file(path, how)
     memory = Memory(table.frame)
@@ -93,5 +98,10 @@ def _of_path(path: Path, engine: str, how: ReadAs) -> Population:
     return memory
 
 
-def _is_large(path: Path, limit: int = LARGE_FILE) -> bool:
-    return path.is_dir() or (path.is_file() and path.stat().st_size > limit)
+def is_large(path: Path, limit: int = LARGE_FILE) -> bool:
+    """Whether a file is too large to be read into memory unasked; a folder always is."""
+    if path.is_dir():
+        return True
+    file = plain_path(path)
+    packed = _PACKED if compression(file) is not None else 1
+    return file.stat().st_size * packed > limit

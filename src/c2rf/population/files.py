@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from c2rf._text import for_user
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.files.compressed import ENDINGS
 from c2rf.files.dialect import AS_FOUND, ReadAs
@@ -25,13 +26,16 @@ from c2rf.files.parquet_parts import (
     wanted_columns,
 )
 from c2rf.files.reading_errors import reading
-from c2rf.files.tables import check_pyarrow, holds_parquet, is_parquet
+from c2rf.files.tables import PARQUET, Format, find_format, is_parquet, plain_path
 from c2rf.files.text import TextFiles
+from c2rf.files.typed_parts import TypedFiles
 from c2rf.population.interface import Columns, Population
 
 _TEXT_ENDINGS = tuple(
     text + packed for text in (".csv", ".tsv", ".tab") for packed in ("", *ENDINGS)
 )
+PartFiles = ParquetFiles | TextFiles | TypedFiles
+"""Files that are read in parts."""
 _ONCE = ("RecordBatchReader", "Scanner")
 
 
@@ -87,18 +91,18 @@ iterator (lambda: ...), or a path
 
 
 class Files(Population):
-    """Parquet files, or CSV and TSV files, with the same columns.
+    """Files of one format that is read in parts, with the same columns.
 
     Parameters
     ----------
-    files : ParquetFiles or TextFiles
+    files : ParquetFiles, TextFiles or TypedFiles
         Which ones.
     as_tables : bool
         Whether cells are as ``read_table`` has them, those of text files as text; else columns
         are numbers where all their cells are.
     """
 
-    def __init__(self, files: ParquetFiles | TextFiles, *, as_tables: bool = False) -> None:
+    def __init__(self, files: PartFiles, *, as_tables: bool = False) -> None:
         self.files, self.as_tables = files, as_tables
         self.n_rows = files.n_rows
         if isinstance(files, TextFiles):
@@ -221,26 +225,38 @@ class LazyFrames(Population):
 _READ_AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 
 
-def find_files(given: Sequence[Any], how: ReadAs = AS_FOUND) -> ParquetFiles | TextFiles:
+def find_files(given: Sequence[Any], how: ReadAs = AS_FOUND) -> PartFiles:
     """Return the files in all these files and folders, which must be of one kind."""
     paths = [path for each in given for path in _files_in(Path(each))]
-    parquet = [path for path in paths if holds_parquet(path)]
-    if not parquet:
-        return TextFiles(tuple(paths), how)
-    if len(parquet) < len(paths):
-        other = next(path for path in paths if path not in parquet)
+    kinds = [find_format(path) for path in paths]
+    kind = kinds[0]
+    if any(other is not kind for other in kinds):
+        other = next(path for path, found in zip(paths, kinds, strict=True) if found is not kind)
         raise InputError(
-            f"files must be all Parquet or all CSV; found both {parquet[0]} and {other}: name the "
-            "ones to read"
+            f"files must be of one format, all Parquet or all CSV; found both {paths[0]} and "
+            f"{other}: name the ones to read"
         )
-    check_pyarrow(parquet[0])
-    return ParquetFiles(tuple(parquet))
+    if kind is None:
+        return TextFiles(tuple(paths), how)
+    check_parts(paths[0], kind)
+    kind.check_package(paths[0])
+    return ParquetFiles(tuple(paths)) if kind is PARQUET else TypedFiles(tuple(paths), kind, how)
+
+
+def check_parts(path: Path, kind: Format | None) -> None:
+    """Refuse a format that cannot be read in parts."""
+    if kind not in (None, PARQUET) and not kind.in_parts:
+        option = for_user("with engine='memory' or as a frame", "with --engine memory")
+        raise InputError(
+            f"{path}: {kind.name} is not read in parts; read it {option}, or save it as CSV or "
+            "Parquet"
+        )
 
 
 def _files_in(path: Path) -> list[Path]:
     """Return a file as it is, and the tables in a folder and its folders, in order."""
     if not path.is_dir():
-        with reading(path), path.open("rb"):
+        with reading(path), plain_path(path).open("rb"):
             return [path]
     found = sorted(each for each in path.rglob("*") if each.is_file() and _is_table(each, path))
     if not found:
