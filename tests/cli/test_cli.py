@@ -132,7 +132,7 @@ class TestMistakes:
             ("--total -1", "--total must be a count from 0 to 4"),
             ("--total 1.5", "found the float 1.5"),
             ("--total 120%", "found the float 1.2"),
-            ("--total nan", "found the float nan"),
+            ("--total nan", "found 'nan'"),
             ("--total many", "a count like 1234 or a rate like 0.12 or 12%; found 'many'"),
             ("--total 1 --lower 0", "0 < lower <= upper"),
             ("--total 1 --upper 0.5", "0 < lower <= upper"),

@@ -16,7 +16,7 @@ import pytest
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 from c2rf.files.tables import read_table
-from c2rf.labeling.where import _is_large, find_rows
+from c2rf.labeling.where import find_rows, is_large
 from c2rf.population import Memory
 from people import People, make_people
 
@@ -114,8 +114,8 @@ class TestAuto:
         assert isinstance(find_rows(path), Memory)
         assert not isinstance(find_rows(Path("parts")), Memory)
         assert not isinstance(find_rows(path, "chunks"), Memory)
-        assert not _is_large(path)
-        assert _is_large(path, limit=path.stat().st_size - 1)
+        assert not is_large(path)
+        assert is_large(path, limit=path.stat().st_size - 1)
 
     def test_a_frame_is_in_memory(self, people):
         assert isinstance(find_rows(people.unlabeled), Memory)

@@ -157,7 +157,7 @@ def classify(
         screen.show_previews(given, how)
     known = collect(
         target, positive=positive or (), total=total or (), totals=totals or (),
-        totals_file=totals_file or (), group=group or (),
+        totals_file=totals_file or (), group=group or (), decimal=decimal,
     )  # fmt: skip
     chosen = options.given(
         trees=trees, lower=lower, upper=upper, offset=options.parse_offset(offset), prefer=prefer,

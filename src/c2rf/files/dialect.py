@@ -39,6 +39,8 @@ class ReadAs:
         The sheet of a workbook.
     text : sequence of str
         Columns whose cells are not numbers.
+    likely : str, optional
+        The decimal mark of files that belong to this one, for numbers with two readings.
     """
 
     sep: str | None = None
@@ -46,6 +48,7 @@ class ReadAs:
     encoding: str | None = None
     sheet: str | None = None
     text: Sequence[str] = ()
+    likely: str | None = None
 
     def __post_init__(self) -> None:
         if self.sep is not None:
@@ -157,7 +160,7 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
         if name not in how.text
     }
     _check_one_header(path, cells)
-    marks, decimal = find_marks(cells, how.decimal, path)
+    marks, decimal = find_marks(cells, how.decimal, path, how.likely)
     found = Dialect(dialect.separator, dialect.quote, dialect.escape, encoding, decimal, marks)
     return Layout(found, tuple(names), len(header), int(told is not None))
 

@@ -95,7 +95,7 @@ a decimal comma; say which with decimal="." or decimal=","
     """
     marks = (decimal,) if decimal else readings(text)
     if len(marks) > 1:
-        raise InputError(f"{where} {_both(text)}")
+        raise InputError(f"{where} {both_readings(text)}")
     plain = canonical(text, marks[0] or ".") if marks else None
     if plain is None:
         kind = f" with a decimal {NAMES[decimal]}" if decimal else ""
@@ -103,7 +103,7 @@ a decimal comma; say which with decimal="." or decimal=","
     return plain
 
 
-def _both(text: str) -> str:
+def both_readings(text: str) -> str:
     """Say what both readings of a text are, and what decides."""
     options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
     return (
@@ -174,7 +174,10 @@ class _Seen:
 
 
 def find_marks(
-    columns: Mapping[str, Sequence[str]], decimal: str | None = None, where: object = "the table"
+    columns: Mapping[str, Sequence[str]],
+    decimal: str | None = None,
+    where: object = "the table",
+    likely: str | None = None,
 ) -> tuple[dict[str, Marks], str | None]:
     """Find out how the numbers of columns are written.
 
@@ -186,6 +189,9 @@ def find_marks(
         The decimal mark, if the user has said it.
     where : object
         What to call the table in a message.
+    likely : {".", ","}, optional
+        The decimal mark where neither the user nor any cell tells it, and numbers with two
+        readings are whole with it.
 
     Returns
     -------
@@ -208,8 +214,10 @@ def find_marks(
     marks = {}
     for column in numbers:
         own = next(iter(column.only or ()), None) or shared
+        if own is None and column.both is not None and likely and likely not in column.both:
+            own = likely
         if own is None and column.both is not None:
-            raise InputError(f"{where}: in column {column.name!r} {_both(column.both)}")
+            raise InputError(f"{where}: in column {column.name!r} {both_readings(column.both)}")
         if own is None and (column.group or column.is_padded):
             own = "."  # which no cell has: the value is the same with both
         if own is not None:

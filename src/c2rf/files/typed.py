@@ -63,7 +63,7 @@ class TypedTables:
 
     def _look(self, columns: Mapping[str, Sequence[str]]) -> None:
         """Find out how the numbers of columns are written whose texts were not seen before."""
-        found, decimal = find_marks(columns, self._dialect.decimal, self.path)
+        found, decimal = find_marks(columns, self._dialect.decimal, self.path, self.how.likely)
         marks = self._dialect.marks | found
         self._dialect = replace(
             self._dialect, decimal=decimal or self._dialect.decimal, marks=marks

@@ -14,12 +14,13 @@ import pandas as pd
 from c2rf._typing import Floats
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_text
+from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.totals import Bounds, Groups, Margin, Totals, known_bounds, read_totals
 from c2rf.totals.tables import TotalsFile
 
 
 def read_known(
-    totals: Any, classes: pd.Series[Any], columns: Sequence[str]
+    totals: Any, classes: pd.Series[Any], columns: Sequence[str], how: ReadAs = AS_FOUND
 ) -> tuple[Totals, list[str]]:
     """Return totals whose classes and groups are texts, and remarks about their files.
 
@@ -31,9 +32,11 @@ def read_known(
         The target of the labeled rows.
     columns : sequence of str
         The columns of the unlabeled rows, among which grouping columns are found.
+    how : ReadAs
+        How files with totals are to be read.
     """
     texts = sorted(set(as_text(classes)))
-    given, remarks = _with_files_read(totals, str(classes.name), columns, texts)
+    given, remarks = _with_files_read(totals, str(classes.name), columns, texts, how)
     return _as_texts(read_totals(given, [*pd.unique(classes), *texts])), remarks
 
 
@@ -53,7 +56,7 @@ def checked_bounds(
 
 
 def _with_files_read(
-    totals: Any, target: str, columns: Sequence[str], classes: Sequence[str]
+    totals: Any, target: str, columns: Sequence[str], classes: Sequence[str], how: ReadAs
 ) -> tuple[Any, list[str]]:
     """Return totals with their files read, and what there is to say about these."""
     given = list(totals) if isinstance(totals, list) else [totals]
@@ -65,7 +68,7 @@ def _with_files_read(
         if isinstance(each, (str, os.PathLike)):
             each = TotalsFile(Path(each), target)
         if isinstance(each, TotalsFile):
-            rows, note = each.read([name for name in columns if name != target], classes)
+            rows, note = each.read([name for name in columns if name != target], classes, how)
             notes += [] if note is None else [note]
             found.append(rows)
         else:

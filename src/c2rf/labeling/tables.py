@@ -32,12 +32,15 @@ class Tables(NamedTuple):
         What each is called.
     read_as : list of pairs of str
         Files, and how they were understood.
+    decimal : str or None
+        The decimal mark of text files, None if no cell tells it.
     """
 
     labeled: pd.DataFrame
     rows: Population
     names: tuple[str, str]
     read_as: list[tuple[str, str]]
+    decimal: str | None = None
 
 
 def read_tables(labeled: Any, unlabeled: Any, wishes: Wishes) -> Tables:
@@ -53,7 +56,9 @@ def read_tables(labeled: Any, unlabeled: Any, wishes: Wishes) -> Tables:
         rows = find_rows(unlabeled, wishes.engine, how)
     column_names(rows)
     read_as = [pair for pair in zip(names, (said, rows.read_as), strict=True) if pair[1]]
-    return Tables(table, rows, names, read_as)
+    dialects = [each for each in (dialect, rows.dialect) if each is not None]
+    decimal = next((each.decimal for each in dialects if each.decimal), None)
+    return Tables(table, rows, names, read_as, decimal)
 
 
 def column_names(rows: Population) -> list[str]:

@@ -15,6 +15,7 @@ from c2rf.columns.encoding import encode, make_encoder
 from c2rf.columns.kinds import Column, Look
 from c2rf.estimators.groups_and_weights import find_weights
 from c2rf.files.cells import as_text
+from c2rf.files.dialect import ReadAs
 from c2rf.labeling.known import checked_bounds, read_known
 from c2rf.labeling.learned_columns import learned_columns, likely_codes
 from c2rf.labeling.parts import shown_columns
@@ -126,7 +127,8 @@ def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task
     table, rows, target = tables.labeled, tables.rows, wishes.target
     labels = target_values(table, target)
     classes = sorted(set(labels))
-    known, remarks = read_known(totals, table[target], column_names(rows))
+    how = ReadAs(decimal=wishes.how.decimal, likely=tables.decimal)
+    known, remarks = read_known(totals, table[target], column_names(rows), how)
     group = tuple(map(str, known.columns))
     features, left_out = learned_columns(table, rows, group, wishes)
     looks = [Look(table[name], name in wishes.text) for name in features]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from c2rf.exceptions import InputError
+from c2rf.files.numerals import NAMES, OTHER, canonical, readings
 from c2rf.totals.estimate import Estimate
 
 Number = int | float
@@ -16,33 +17,55 @@ Total = Number | tuple[Number, Number] | Estimate
 """A count, a rate, a range of either, or an estimate."""
 
 
-def parse_total(text: str, name: str = "--total") -> Number:
+def parse_total(text: str, name: str = "--total", decimal: str | None = None) -> Number:
     """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides.
+
+    Marks between thousands are understood where they cannot be decimal marks, or ``decimal`` says
+    which of both they are.
 
     Examples
     --------
-    >>> parse_total("1234"), parse_total("0.12"), parse_total("12%"), parse_total("1.0")
-    (1234, 0.12, 0.12, 1.0)
+    >>> parse_total("1234"), parse_total("0.12"), parse_total("12,5%"), parse_total("1.0")
+    (1234, 0.12, 0.125, 1.0)
+    >>> parse_total("25 937"), parse_total("1.025.937"), parse_total("25.937", decimal=",")
+    (25937, 1025937, 25937)
     >>> parse_total("1,234")
     Traceback (most recent call last):
     ...
-    c2rf.exceptions.InputError: --total must be a count like 1234 or a rate like 0.12 or 12%; \
-found '1,234'
+    c2rf.exceptions.InputError: --total '1,234' is 1.234 with a decimal comma and 1234 with a \
+decimal point; a count is whole: write 1234 if that is what it means
     """
-    stripped = text.strip()
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", stripped):
-        return int(stripped)
-    try:
-        if stripped.endswith("%"):
-            return float(stripped[:-1]) / 100
-        return float(stripped)
-    except ValueError as error:
+    is_rate = text.strip().endswith("%")
+    written = text.strip().removesuffix("%").rstrip()
+    marks = readings(written)
+    if not marks:
         raise InputError(
             f"{name} must be a count like 1234 or a rate like 0.12 or 12%; found {text!r}"
-        ) from error
+        )
+    if len(marks) > 1 and is_rate:  # of 33.333% only one reading is at most 100
+        marks = tuple(mark for mark in marks if mark in written)
+    elif len(marks) > 1:
+        marks = (_decide(written, name, decimal),)
+    plain = canonical(written, marks[0] or ".") or ""
+    if is_rate:
+        return float(plain) / 100
+    return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)
 
 
-def parse_range(text: str, name: str = "--total") -> Total:
+def _decide(text: str, name: str, decimal: str | None) -> str:
+    """Return the decimal mark of a total with two readings, of which only one can be a total."""
+    plain = {mark: canonical(text, mark) for mark in OTHER}
+    mark = next(mark for mark in OTHER if mark in text)
+    if decimal == OTHER[mark]:
+        return decimal
+    raise InputError(
+        f"{name} {text!r} is {plain[mark]} with a decimal {NAMES[mark]} and {plain[OTHER[mark]]} "
+        f"with a decimal {NAMES[OTHER[mark]]}; a count is whole: write {plain[OTHER[mark]]} if "
+        "that is what it means"
+    )
+
+
+def parse_range(text: str, name: str = "--total", decimal: str | None = None) -> Total:
     """Return a total, a range of totals from ``lo..hi``, or an estimate from ``value+-se``.
 
     Examples
@@ -54,7 +77,8 @@ def parse_range(text: str, name: str = "--total") -> Total:
     """
     value, sign, error = text.replace("\N{PLUS-MINUS SIGN}", "+-").partition("+-")
     if sign:
-        number, se = parse_total(value, name), parse_total(error, f"{name}: the standard error")
+        number = parse_total(value, name, decimal)
+        se = parse_total(error, f"{name}: the standard error", decimal)
         if number < 0 or not se > 0:
             raise InputError(
                 f"{name}: an estimate is a total and a standard error above 0, like 1200+-50; "
@@ -63,8 +87,8 @@ def parse_range(text: str, name: str = "--total") -> Total:
         return Estimate(number, se)
     lo, dots, hi = text.partition("..")
     if not dots:
-        return parse_total(text, name)
-    ends = parse_total(lo, name), parse_total(hi, name)
+        return parse_total(text, name, decimal)
+    ends = parse_total(lo, name, decimal), parse_total(hi, name, decimal)
     if type(ends[0]) is not type(ends[1]) or not ends[0] <= ends[1]:
         raise InputError(
             f"{name}: a range lo..hi must be two counts or two rates, lo at most hi; found {text!r}"
@@ -72,7 +96,7 @@ def parse_range(text: str, name: str = "--total") -> Total:
     return ends
 
 
-def parse_totals(text: str) -> dict[str, Total]:
+def parse_totals(text: str, decimal: str | None = None) -> dict[str, Total]:
     """Return the totals of classes from ``yes=1234,no=8766``.
 
     Examples
@@ -89,7 +113,8 @@ def parse_totals(text: str) -> dict[str, Total]:
             raise InputError(f"--totals must be like yes=1234,no=8766; found {part!r}")
         if name.strip() in totals:
             raise InputError(f"--totals: the class {name.strip()!r} has more than one total")
-        totals[name.strip()] = parse_range(number, f"--totals: the total of {name.strip()!r}")
+        where = f"--totals: the total of {name.strip()!r}"
+        totals[name.strip()] = parse_range(number, where, decimal)
     if not totals:
         raise InputError("--totals must be like yes=1234,no=8766; found nothing")
     return totals
@@ -103,6 +128,7 @@ def collect(
     totals: Sequence[str] = (),
     totals_file: Sequence[Path] = (),
     group: Sequence[str] = (),
+    decimal: str | None = None,
 ) -> list[Any]:
     """Put together the totals from all the ways of giving them; all of them hold at once.
 
@@ -120,9 +146,10 @@ def collect(
     if total and totals:
         raise InputError("give --positive and --total, or --totals, not both")
     given: list[Any] = [
-        {name: parse_range(text)} for name, text in zip(positive, total, strict=True)
+        {name: parse_range(text, decimal=decimal)}
+        for name, text in zip(positive, total, strict=True)
     ]
-    given += [parse_totals(text) for text in totals]
+    given += [parse_totals(text, decimal) for text in totals]
     given += [
         TotalsFile(path, target, tuple(columns))
         for path, columns in zip(totals_file, _grouped(totals_file, group), strict=True)

@@ -6,13 +6,14 @@ recognised by their names and must be right; they are left out then, because the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from c2rf._text import all_of, listed, nearest
 from c2rf.exceptions import InputError
+from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.totals.estimate import Estimate
 from c2rf.totals.parse_text import parse_range
 
@@ -40,7 +41,9 @@ class TotalsFile:
     target: str
     groups: tuple[str, ...] = ()
 
-    def read(self, columns: Sequence[str], classes: Sequence[str]) -> tuple[list[Row], str | None]:
+    def read(
+        self, columns: Sequence[str], classes: Sequence[str], how: ReadAs = AS_FOUND
+    ) -> tuple[list[Row], str | None]:
         """Return the rows of a long table, and what there is to say about how it was read.
 
         Parameters
@@ -49,16 +52,20 @@ class TotalsFile:
             The columns of the unlabeled rows, among which grouping columns are found.
         classes : sequence of str
             The classes, which tell a wide table.
+        how : ReadAs
+            How the file is to be read.
         """
         from c2rf.files.cells import as_text
-        from c2rf.files.tables import read_table
+        from c2rf.files.tables import read_file
 
-        table = read_table(self.path)
-        cells = {str(name): list(as_text(table[name])) for name in table.columns}
+        read = read_file(self.path, how)
+        cells = {str(name): list(as_text(column)) for name, column in read.frame.items()}
+        told = (read.dialect.decimal if read.dialect else None) or how.decimal or how.likely
+        decimals = {str(name): _decimal(column, told) for name, column in read.frame.items()}
         of_class = next((name for name in ("class", self.target) if name in cells), "class")
         wide = [name for name in cells if name in classes]
         if wide and (of_class not in cells or "total" not in cells):
-            return self._wide(cells, wide, columns)
+            return self._wide(cells, wide, columns, decimals)
         groups = self.groups or tuple(
             name for name in cells if name in columns and name not in (of_class, "total", "se")
         )
@@ -70,18 +77,25 @@ class TotalsFile:
                 f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
             )
         rows = [
-            self._long_row(number, {name: cells[name][number] for name in cells}, groups, of_class)
+            self._long_row(number, {n: cells[n][number] for n in cells}, groups, of_class, decimals)
             for number in range(len(cells[of_class]))
         ]
         self._check_once(rows, groups, [name for name in cells if name not in (*wanted, "se")])
         return rows, None
 
-    def _long_row(self, number: int, cells: Row, groups: Sequence[str], of_class: str) -> Row:
+    def _long_row(
+        self,
+        number: int,
+        cells: Row,
+        groups: Sequence[str],
+        of_class: str,
+        decimals: Mapping[str, str | None],
+    ) -> Row:
         where = f"{self.path}, data row {number + 1}"
         for name in (*groups, of_class, "total"):
             if cells[name] is None:
                 raise InputError(f"{where}: {name!r} is empty")
-        total: Any = parse_range(cells["total"], f"{where}: the total")
+        total: Any = parse_range(cells["total"], f"{where}: the total", decimals["total"])
         if cells.get("se") is not None:
             total = with_error(total, cells["se"], where)
         return {name: cells[name] for name in groups} | {"class": cells[of_class], "total": total}
@@ -104,7 +118,11 @@ class TotalsFile:
             seen.add(cell)
 
     def _wide(
-        self, cells: dict[str, list[Any]], wide: list[str], columns: Sequence[str]
+        self,
+        cells: dict[str, list[Any]],
+        wide: list[str],
+        columns: Sequence[str],
+        decimals: Mapping[str, str | None],
     ) -> tuple[list[Row], str]:
         groups = list(self.groups) or [n for n in cells if n in columns and n not in wide]
         others = [name for name in cells if name not in (*wide, *groups)]
@@ -118,7 +136,9 @@ class TotalsFile:
         n_rows = len(cells[wide[0]])
         parsed = {
             name: [
-                None if text is None else parse_range(text, f"{self.path}, column {name!r}")
+                None
+                if text is None
+                else parse_range(text, f"{self.path}, column {name!r}", decimals[name])
                 for text in cells[name]
             ]
             for name in (*wide, *others)
@@ -166,6 +186,14 @@ class TotalsFile:
                     f"{self.path}, data row {r + 1}, looks like a row of sums, but {name!r} adds "
                     f"up to {_sum(values)} and not to {parsed[name][r]!r}; correct it, or drop it"
                 )
+
+
+def _decimal(column: Any, told: str | None) -> str | None:
+    """Return the decimal mark of cells; numbers were put into plain form when they were read."""
+    from c2rf.files.cells import as_numbers, as_text
+
+    is_plain = not (as_numbers(column).isna() & as_text(column).notna()).any()
+    return "." if is_plain else told
 
 
 def is_sum(name: str) -> bool:
