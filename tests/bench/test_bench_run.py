@@ -92,7 +92,7 @@ def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.Da
 
 def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
     fields = json.loads(record.to_line())
-    assert fields["format"] == 2
+    assert fields["format"] == 3
     assert fields["protocol"].pop("total_error") == 0.0
     old = Record.from_line(json.dumps({**fields, "format": 1}))
     assert old == record

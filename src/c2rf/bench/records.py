@@ -10,9 +10,9 @@ from typing import Any
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
-FORMAT = 2
-"""What is written. Format 2 added ``total_error`` to the protocol."""
-READABLE = (1, FORMAT)
+FORMAT = 3
+"""What is written. Format 2 added ``total_error`` to the protocol, format 3 ``claims``."""
+READABLE = (1, 2, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
@@ -63,6 +63,8 @@ class Record(Key):
         methods without the proof that comes after), "total" of the two, "phases" of the solve.
     versions, machine : dict
         What it ran with and on.
+    claims : dict or None
+        How true its claims are, see :func:`c2rf.bench.claims.score_claims`.
     """
 
     n_points: int
@@ -86,6 +88,7 @@ class Record(Key):
     seconds: dict[str, Any]
     versions: dict[str, str]
     machine: dict[str, Any]
+    claims: dict[str, Any] | None = None
 
     @property
     def key(self) -> Key:
@@ -168,7 +171,7 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
     except _OtherFormatError as error:
         raise InputError(
             f"{path}, line {number}: this is a record of format {error.args[0]!r}, this version "
-            f"of c2rf reads formats {' and '.join(map(str, READABLE))}; nothing was changed: use "
+            f"of c2rf reads formats {', '.join(map(str, READABLE))}; nothing was changed: use "
             "another file, or the version of c2rf that wrote it"
         ) from error
     except (ValueError, TypeError, KeyError) as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c2rf.bench.checks import Check, all_checks, goals
+from c2rf.bench.claims_results import ClaimResults, claim_checks
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.quality import METRICS, Quality, changed_settings
@@ -52,10 +53,11 @@ class Report:
 
 
 def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Write two pages and their figures; what is there is overwritten.
+    """Write up to three pages and their figures; what is there is overwritten.
 
     ``report.html`` and ``report.md`` are on the paper's experiment, ``quality.html`` and
-    ``quality.md`` on how well all methods label.
+    ``quality.md`` on how well all methods label, ``imputations.html`` and ``imputations.md`` on
+    figures computed from imputations; each as far as there are records for it.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files, the pages on the paper's experiment first.
+        The files.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
     if not records:
         raise InputError("there are no records to report on; make some with c2rf bench run")
     files: dict[str, bytes] = {}
-    for name, report in (("report", paper_report(records)), ("quality", quality_report(records))):
+    for name, report in _pages(records):
         files[f"{name}.html"] = page.render("c2rf.bench", report).encode()
         files[f"{name}.md"] = render_md(report).encode()
         for picture in report.pictures:
@@ -88,6 +90,28 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
         with atomic_output(folder / name, force=True) as temporary:
             temporary.write_bytes(content)
     return [folder / name for name in files]
+
+
+def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
+    """Yield the pages that there are records for, each with its name."""
+    labeling = [record for record in records if record.claims is None]
+    if labeling:
+        yield "report", paper_report(labeling)
+        yield "quality", quality_report(labeling)
+    if len(labeling) < len(records):
+        yield "imputations", claims_report(records)
+
+
+def claims_report(records: Sequence[Record]) -> Report:
+    """Put together how true the figures are that are computed from imputations."""
+    from c2rf.bench.claims_page import ABOUT, coverage_figure, right_table, shares_table
+
+    found = ClaimResults(records)
+    parts: list[Table | BenchFigure] = [shares_table(found), coverage_figure(found)]
+    parts.append(right_table(found))
+    summary = [f"{_what_ran(found.results)}.", *_how_it_went(found.records), ABOUT]
+    title = "What may be computed from imputations?"
+    return Report(title, summary, list(claim_checks(found)), parts)
 
 
 def paper_report(records: Sequence[Record]) -> Report:

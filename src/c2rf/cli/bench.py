@@ -46,7 +46,7 @@ def run(
         typer.Option(
             metavar="NAMES",
             help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
-            "prior-corrected, self-training, extra-trees-top, known-totals.",
+            "prior-corrected, self-training, extra-trees-top, known-totals, imputations.",
         ),
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
@@ -89,6 +89,10 @@ def run(
         ),
     ] = None,
     records: Records = Path("bench-records.jsonl"),
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Report on all records at the end, as bench report."),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Run methods on samples of data sets and record each, never the same one twice.
@@ -116,11 +120,16 @@ def run(
         check_method(name)
     check_backend(backend)
     solver = Solver(backend, time_limit)
-    _run(Plan(protocols, chosen, wished, samples, seed, solver, jobs, data_dir), records, quiet)
+    plan = Plan(protocols, chosen, wished, samples, seed, solver, jobs, data_dir)
+    skipped = _run(plan, records, quiet)
+    if report is not None:
+        _report(records, report, quiet)
+    if skipped:
+        raise typer.Exit(FAILED)
 
 
-def _run(plan: Plan, records: Path, quiet: bool) -> None:
-    """Run a plan and say how it ended."""
+def _run(plan: Plan, records: Path, quiet: bool) -> bool:
+    """Run a plan and say how it ended; return whether anything was left out."""
     from c2rf.bench.record_file import RecordFile
     from c2rf.bench.runner import run as run_plan
     from c2rf.bench.watch import Screen
@@ -135,8 +144,7 @@ def _run(plan: Plan, records: Path, quiet: bool) -> None:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
     screen.say(_summary(watcher, records), quiet=quiet)
-    if watcher.skipped:
-        raise typer.Exit(FAILED)
+    return bool(watcher.skipped)
 
 
 def _summary(watcher: Screen, records: Path) -> list[tuple[str, str]]:
@@ -164,10 +172,16 @@ def report(
 ) -> None:
     """Write the paper's tables and figures from records, and a page on which method labels best.
 
-    FOLDER gets report.html, with the paper's figures beside ours, and quality.html, with means,
-    ranks, wins and losses of all methods and what other settings cost: each one file that needs no
-    other. Also both as Markdown, and the figures as SVG and PNG.
+    FOLDER gets report.html, with the paper's figures beside ours, quality.html, with means,
+    ranks, wins and losses of all methods and what other settings cost, and imputations.html, with
+    how often intervals hold the truth: each one file that needs no other, and as far as there are
+    records for it. Also as Markdown, and the figures as SVG and PNG.
     """
+    _report(records, out, quiet)
+
+
+def _report(records: Path, out: Path, quiet: bool) -> None:
+    """Write the pages, and say where they are."""
     from c2rf.bench.records import read_records
     from c2rf.bench.report import write_report
 

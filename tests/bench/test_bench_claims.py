@@ -1,0 +1,182 @@
+"""Claims on shares and right labels: what they are, how they are scored, and the page on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_records import record
+from browser import check_self_contained
+from c2rf.bench.claims import Claims, Interval, interval_scores, quarters, score_claims
+from c2rf.bench.claims_results import ClaimResults, claim_checks, gain, right_coverage
+from c2rf.bench.data import load
+from c2rf.bench.imputing import by_recipe
+from c2rf.bench.methods import Solver, imputed
+from c2rf.bench.protocol import PROTOCOLS, draw
+from c2rf.bench.records import Record
+from c2rf.bench.report import Report, claims_report, render_md, write_report
+from c2rf.bench.runner import Plan, Trial, make_record
+from c2rf.bench.work import TrialOutcome
+from c2rf.cli import main
+
+
+def claims(coverage=0.95, score=0.12, error=0.02) -> dict:
+    """Scored claims that reach all goals, unless they are changed."""
+    ours = {"coverage": coverage, "width": 0.1, "score": score, "error": error}
+    return {
+        "shares": {
+            "single labels": {"error": 0.04},
+            "imputations": ours,
+            "plain recipe": {"coverage": 0.7, "width": 0.06, "score": 0.3, "error": 0.03},
+        },
+        "right": {
+            name: {"estimate": 0.8, "low": 0.7, "high": 0.9, "true": 0.8}
+            for name in ("overall", "negative", "positive")
+        },
+    }
+
+
+def claimed(data="churn", sample=0, **changes) -> Record:
+    return replace(record(data, sample, "imputations"), claims=claims(**changes))
+
+
+class TestScoring:
+    def test_quarters_hold_each_row_once_per_column(self):
+        X = np.random.default_rng(0).normal(size=(400, 8))
+        X[:, 0] = 1.0  # one value: the last to be chosen
+        parts = quarters(X)
+        assert parts.shape == (24, 400)
+        assert (parts.sum(axis=0) == 6).all()
+        assert (parts.sum(axis=1) == 100).all()
+
+    def test_a_miss_costs_forty_times_its_distance(self):
+        low, high = np.array([0.4, 0.4, 0.4]), np.array([0.6, 0.6, 0.6])
+        found = interval_scores(Interval(0.5, low, high), np.array([0.6, 0.65, 0.3]))
+        np.testing.assert_allclose(found, [0.2, 0.2 + 40 * 0.05, 0.2 + 40 * 0.1])
+
+    def test_claims_worked_by_hand(self):
+        truth, labels = np.array([1, 1, -1, -1]), np.array([1, -1, 1, -1])
+        parts = np.array([[True, True, False, False], [False, False, True, True]])
+        shares = Interval(np.array([0.9, 0.3]), np.array([0.8, 0.1]), np.array([1.0, 0.5]))
+        right = Interval(0.5, 0.4, 0.6)
+        found = score_claims(
+            Claims(parts, {"way": shares}, {"overall": right, "positive": right}), labels, truth
+        )
+        assert found["shares"]["single labels"]["error"] == pytest.approx(0.5)
+        assert found["shares"]["way"] == {
+            "coverage": 0.5, "width": pytest.approx(0.3), "error": pytest.approx(0.2),
+            "score": pytest.approx((0.2 + 0.4 + 40 * 0.1) / 2),
+        }  # fmt: skip
+        assert found["right"]["positive"] == {
+            "estimate": 0.5, "low": 0.4, "high": 0.6, "true": 0.5,
+        }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return draw(load("made-twonorm-800"), PROTOCOLS["biased"], seed=3)
+
+
+class TestMethod:
+    def test_claims_are_about_all_parts_and_hold_the_total(self, drawn, monkeypatch):
+        monkeypatch.setattr("c2rf.bench.imputing.N_IMPUTATIONS", 3)
+        monkeypatch.setattr("c2rf.bench.imputing._N_TREES", 10)
+        answer = imputed(drawn.sample, Solver())
+        assert (answer.labels > 0).sum() == drawn.sample.n_positive
+        assert set(answer.claims.shares) == {"imputations", "plain recipe"}
+        for claim in answer.claims.shares.values():
+            # The quarters of a column are all rows, so their shares must give the total.
+            of_column = claim.estimate[:4] @ answer.claims.parts[:4].sum(axis=1)
+            assert of_column == pytest.approx(drawn.sample.n_positive)
+            assert (claim.low <= claim.estimate).all()
+        assert set(answer.claims.right) == {"overall", "negative", "positive"}
+        key = Plan([PROTOCOLS["biased"]], ["made-twonorm-800"], ["imputations"]).keys()[0]
+        trial = Trial(key, drawn, load("made-twonorm-800"))
+        kept = make_record(trial, TrialOutcome(answer, 1.0))
+        assert kept.claims == score_claims(answer.claims, answer.labels, drawn.truth)
+
+    def test_the_recipe_meets_the_total_each_time(self, drawn, monkeypatch):
+        monkeypatch.setattr("c2rf.bench.imputing.N_IMPUTATIONS", 2)
+        monkeypatch.setattr("c2rf.bench.imputing._N_TREES", 10)
+        drawn_sets = list(by_recipe(drawn.sample))
+        assert [labels.sum() for labels in drawn_sets] == [drawn.sample.n_positive] * 2
+        assert (drawn_sets[0] != drawn_sets[1]).any()
+
+    def test_one_class_only_claims_nothing(self, drawn):
+        sample = drawn.sample
+        kept = sample.y_labeled > 0
+        alone = replace(sample, X_labeled=sample.X_labeled[kept], y_labeled=sample.y_labeled[kept])
+        assert imputed(alone, Solver()).claims is None
+
+
+class TestGoals:
+    def test_all_hold_on_good_claims_and_each_can_fail(self):
+        def found(missed=1, **changes):
+            records = [claimed(data, k, **changes) for data in ("churn", "ring") for k in range(5)]
+            for each in records[:missed]:
+                each.claims["right"]["overall"]["true"] = 0.1
+            return [c.holds for c in claim_checks(ClaimResults(records))][-4:]
+
+        assert found() == [True, True, True, True]
+        assert found(coverage=0.8) == found(coverage=1.0) == [False, True, True, True]
+        assert found(score=0.31) == [True, False, True, True]
+        assert found(error=0.035) == [True, True, False, True]
+        assert found(missed=2) == found(missed=0) == [True, True, True, False]
+
+    def test_tuned_samples_are_told_apart(self):
+        records = [claimed(sample=k, coverage=1.0 if k < 2 else 0.5) for k in range(5)]
+        said = {c.statement.split(":")[0]: c.detail for c in claim_checks(ClaimResults(records))
+                if "shares hold" in c.statement}  # fmt: skip
+        assert said["samples 0 and 1"].startswith("100.0 %")
+        assert said["the other samples"].startswith("50.0 %")
+        assert said["all"].startswith("70.0 %")
+
+    def test_a_rare_class_is_the_smaller_one(self):
+        rare = claimed()
+        rare.claims["right"]["positive"]["true"] = 0.1  # outside
+        few = replace(rare, n_positive=10, n_unlabeled=1000)
+        most = replace(few, n_positive=990)
+        assert right_coverage([few], "rare") == 0.0
+        assert right_coverage([most], "rare") == 1.0
+        assert gain([few]) == pytest.approx(0.5)
+
+
+class TestPage:
+    def test_tables_a_figure_and_both_ways(self, tmp_path):
+        records = [claimed(data, k) for data in ("churn", "ring") for k in range(3)]
+        files = {path.name for path in write_report(records, tmp_path)}
+        assert files == {"imputations.html", "imputations.md", "coverage.svg", "coverage.png"}
+        check_self_contained((tmp_path / "imputations.html").read_text())
+        said = (tmp_path / "imputations.md").read_text()
+        assert "| churn | 3 | **95.0** | 70.0 |" in said
+        assert "| mean, samples 0 and 1 | 4 |" in said
+        assert "3 of 3" in said
+
+    def test_methods_that_claim_nothing_have_pages_of_their_own(self, tmp_path, monkeypatch):
+        told = []
+        page = Report("a page", [], [], [])
+        for name in ("paper_report", "quality_report"):
+            monkeypatch.setattr(f"c2rf.bench.report.{name}", lambda of: told.append(of) or page)
+        others = [record("ring", k, method) for k in range(3) for method in ("rf", "top-lambda")]
+        files = {path.name for path in write_report([*others, claimed("ring")], tmp_path)}
+        assert {"report.html", "quality.html", "imputations.html"} <= files
+        assert told == [others, others]
+
+    def test_a_record_survives_its_file(self):
+        mine = claimed()
+        assert Record.from_line(mine.to_line()) == mine
+        assert "churn" in render_md(claims_report([mine]))
+
+
+def test_a_run_can_report_at_once(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("c2rf.bench.runner.run", lambda plan, file, _: file.append(claimed()))
+    monkeypatch.setattr(
+        "c2rf.bench.report.write_report", lambda *given: told.append(given) or [given[1]]
+    )
+    assert main(["bench", "run", "--methods", "imputations", "--report", "pages"]) == 0
+    assert told == [([claimed()], Path("pages"))]
