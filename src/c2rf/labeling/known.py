@@ -46,13 +46,12 @@ def checked_bounds(
     classes: Sequence[str],
     policy: str,
     weights: Floats | None,
-) -> tuple[Bounds, list[str]]:
-    """Return whole-number bounds, and what had to be changed for them."""
-    with warnings.catch_warnings(record=True) as changes:
-        warnings.simplefilter("always")
+) -> Bounds:
+    """Return whole-number bounds, which know themselves which totals were changed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # summary and report tell of each change
         bounds = known_bounds(totals, groups, classes, policy, weights)  # type: ignore[arg-type]
-    remarks = [f"Totals were changed: {change.message}." for change in changes]
-    return bounds.with_implied_bounds(), remarks
+    return bounds.with_implied_bounds()
 
 
 def _with_files_read(

@@ -23,6 +23,7 @@ from c2rf.population.sample import random_rows
 from c2rf.report import ChangeFact, Facts, FeatureFact, ForestFact, RankingFact, RightFact
 from c2rf.report.facts import NEAREST
 from c2rf.totals import Bounds
+from c2rf.totals.said import read_said
 
 MOST_SHOWN = 100_000
 """The most rows whose score and confidence a report shows; of more, it draws this number."""
@@ -75,6 +76,8 @@ def make_facts(
         all_counts=_counts(task, scored),
         notes=_notes(task),
         changes=_changes(task),
+        stated=_stated(task),
+        remainder=_remainder(task, classifier),
         right=_right(task, classifier, scored, asked.imputations),
         **_compared(task, classifier, scored, asked.seed),
     )
@@ -101,6 +104,18 @@ def _changes(task: Task) -> list[ChangeFact]:
         before, after = f"{change.before:,.6g}", f"{change.after:,.6g}"
         found.append(ChangeFact(change.where, str(change.label), before, after, by))
     return found
+
+
+def _stated(task: Task) -> set[str]:
+    """Return the classes of which an overall total was given that says anything."""
+    n = task.bounds.n_rows
+    said = {k: read_said(total, n, str(k), "scale") for k, total in task.totals.overall.items()}
+    return {str(k) for k, each in said.items() if each.low > 0 or each.high < n}
+
+
+def _remainder(task: Task, classifier: Any) -> float | None:
+    """Return how far sums of weights are off their totals, None where rows have no weights."""
+    return None if task.weights is None else float(classifier.totals_met_["off"].abs().max())
 
 
 def _right(
@@ -167,7 +182,7 @@ def _written(group: Any) -> str:
 
 
 def _remarks(task: Task, n_shown: int, most: int) -> list[str]:
-    remarks = [f"A total was moved: {change}." for change in task.bounds.changes]
+    remarks = []
     if task.weights is not None:
         remarks.append("Rows have weights: counts and totals here are sums of weights, rounded.")
     if task.n_rows <= most:

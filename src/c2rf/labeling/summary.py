@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from c2rf.labeling.truth import Accuracy
 
 MOST_COLUMNS = 20
-"""So many columns, at most, are told about."""
+"""So many columns, and so many changed totals, at most, are told about."""
 
 Line = tuple[str, str]
 """A name, and what there is to say about it."""
@@ -65,7 +65,10 @@ def _right(task: Task, classifier: Any) -> list[Line]:
 
 def _how_met(task: Task, classifier: Any) -> list[Line]:
     """Say how crossing margins and weighted totals were met, and which totals were moved."""
-    lines = [("total moved", str(change)) for change in task.bounds.changes]
+    changes = task.bounds.changes
+    lines = [("total moved", str(change)) for change in changes[:MOST_COLUMNS]]
+    if len(changes) > MOST_COLUMNS:
+        lines.append(("totals moved", f"and {len(changes) - MOST_COLUMNS:,} more"))
     stats = getattr(classifier, "assignment_", {})
     if task.weights is not None and stats:
         off = classifier.totals_met_["off"].abs().max()

@@ -134,9 +134,9 @@ def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task
     looks = [Look(table[name], name in wishes.text) for name in features]
     found = survey(rows, looks, group, wishes.id)
     weights = find_weights(rows, wishes.weight, len(found.groups.codes))
-    bounds, changes = checked_bounds(known, found.groups, classes, wishes.policy, weights)
+    bounds = checked_bounds(known, found.groups, classes, wishes.policy, weights)
     if found.n_repeated:
-        changes.append(f"{found.n_repeated:,} ids are not unique in {wishes.id!r}.")
+        remarks.append(f"{found.n_repeated:,} ids are not unique in {wishes.id!r}.")
     encoder = make_encoder(table, found.columns)
     return Task(
         target=target,
@@ -153,7 +153,7 @@ def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task
         totals=known,
         bounds=bounds,
         groups=found.groups,
-        remarks=[*remarks, *changes],
+        remarks=remarks,
         left_out=left_out,
         codes=likely_codes(table, found.columns, wishes),
         read_as=tables.read_as,

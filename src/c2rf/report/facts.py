@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -167,6 +167,10 @@ class Facts:
         How many labels are right, with intervals; empty without imputations.
     importance : ImportanceFact or None
         What the labels rest on, where that was found out.
+    stated : set of str, or None
+        The classes of which an overall total was given; None for all of them.
+    remainder : float or None
+        Where rows have weights, by how much the sums of weights are off their totals, at most.
     """
 
     labeled_file: str
@@ -200,6 +204,8 @@ class Facts:
     confusion: Floats | None = None
     right: Sequence[RightFact] = ()
     importance: ImportanceFact | None = None
+    stated: Set[str] | None = None
+    remainder: float | None = None
 
     @property
     def expected_rates(self) -> Floats | None:

@@ -19,10 +19,12 @@ from c2rf._typing import Bools, Floats, Ints
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, Conflict, find_conflict
 from c2rf.totals.names import check_classes, check_groups
+from c2rf.totals.reconcile import Change
 from c2rf.totals.said import SLACK, Policy, Said, read_said, scale_hint, written
 
 # Rates whose sum misses the whole by less than half a row are just rounded rates.
 _ROUNDING = 0.5
+_ALL_ROWS: tuple[Any, ...] = ()
 
 
 def make_bounds(
@@ -56,6 +58,7 @@ def make_bounds(
     Returns
     -------
     Bounds
+        Its ``changes`` are the totals that were rescaled or moved.
 
     Examples
     --------
@@ -72,9 +75,9 @@ rows; correct them, or set totals_policy="scale" to have them rescaled
     names, sizes = list(group_names), np.asarray(group_sizes, dtype=np.int64)
     labels = np.asarray(classes).tolist()
     _check_names(overall, by_group, labels, names)
-    total = _row(overall, labels, int(sizes.sum()), "totals", policy)
+    total = _row(overall, labels, int(sizes.sum()), _ALL_ROWS, policy)
     rows = [
-        _row(by_group.get(name, {}), labels, int(size), f"the totals of group {name!r}", policy)
+        _row(by_group.get(name, {}), labels, int(size), (name,), policy)
         for name, size in zip(names, sizes, strict=True)
     ]
     bounds = Bounds(
@@ -83,10 +86,11 @@ rows; correct them, or set totals_policy="scale" to have them rescaled
         np.array([row.lower for row in rows]),
         np.array([row.upper for row in rows]),
         sizes,
+        changes=sum((row.changes for row in rows), start=total.changes),
     )
     conflict = find_conflict(bounds)
     if conflict is not None and policy == "scale":
-        bounds = _give_way(bounds, labels)
+        bounds = _give_way(bounds, labels, overall)
         conflict = find_conflict(bounds)
     if conflict is not None:
         raise InputError(_explained(conflict, labels, names))
@@ -123,10 +127,14 @@ class _Row:
 
     lower: Ints
     upper: Ints
+    changes: tuple[Change, ...] = ()
 
 
-def _row(said: Mapping[Any, Any], labels: list[Any], n: int, where: str, policy: Policy) -> _Row:
+def _row(
+    said: Mapping[Any, Any], labels: list[Any], n: int, cell: tuple[Any, ...], policy: Policy
+) -> _Row:
     """Read the totals of one set of rows and make them add up."""
+    where = f"the totals of group {cell[0]!r}" if cell else "totals"
     ranges = {
         label: read_said(total, n, f"{where}: the total of {label!r}", policy)
         for label, total in said.items()
@@ -147,7 +155,27 @@ def _row(said: Mapping[Any, Any], labels: list[Any], n: int, where: str, policy:
         UserWarning,
         stacklevel=2,
     )
-    return row
+    return replace(row, changes=_changes(said, labels, cell, (low, high), (row.lower, row.upper)))
+
+
+def _changes(
+    said: Mapping[Any, Any],
+    labels: list[Any],
+    cell: tuple[Any, ...],
+    before: tuple[Any, Any],
+    after: tuple[Any, Any],
+) -> tuple[Change, ...]:
+    """Return which of the totals that were said are others now, of ranges which ends."""
+    found: dict[Change, None] = {}  # both ends of a single number are one change
+    for k, label in enumerate(labels):
+        for old, new in zip(before, after, strict=True):
+            if label in said and abs(old[k] - new[k]) >= _ROUNDING:
+                change = Change(
+                    columns=("group",) if cell else (), cell=cell, label=label,
+                    said=str(said[label]), before=float(old[k]), after=float(new[k]), se=0.0,
+                )  # fmt: skip
+                found[change] = None
+    return tuple(found)
 
 
 def _scaled(low: Floats, high: Floats, n: int, said: Bools) -> _Row:
@@ -212,7 +240,7 @@ def check_left_out(overall: Mapping[Any, Any], labels: Sequence[Any]) -> None:
         )
 
 
-def _give_way(bounds: Bounds, labels: list[Any]) -> Bounds:
+def _give_way(bounds: Bounds, labels: list[Any], overall: Mapping[Any, Any]) -> Bounds:
     """Move the overall bounds into what the groups allow, the rest in proportion."""
     most = np.minimum(bounds.group_upper, bounds.group_sizes[:, None]).sum(axis=0)
     least = bounds.group_lower.sum(axis=0)
@@ -230,7 +258,8 @@ def _give_way(bounds: Bounds, labels: list[Any]) -> Bounds:
         UserWarning,
         stacklevel=2,
     )
-    return replace(bounds, lower=lower, upper=upper)
+    moved = _changes(overall, labels, _ALL_ROWS, (bounds.lower, bounds.upper), (lower, upper))
+    return replace(bounds, lower=lower, upper=upper, changes=(*bounds.changes, *moved))
 
 
 def _shrunk(values: Ints, least: Ints, total: int) -> Ints:
@@ -265,13 +294,10 @@ def _explained(conflict: Conflict, labels: list[Any], groups: list[Any]) -> str:
     )
 
 
-def _pairs(labels: list[Any], counts: Ints) -> str:
-    said = zip(labels, counts.tolist(), strict=True)
-    return "{" + ", ".join(f"{label!r}: {count}" for label, count in said) + "}"
-
-
 def _spans(labels: list[Any], lower: Ints, upper: Ints) -> str:
-    if np.array_equal(lower, upper):
-        return _pairs(labels, lower)
+    """Write bounds in words: a number for a class, or a range."""
     ends = zip(labels, lower.tolist(), upper.tolist(), strict=True)
-    return "{" + ", ".join(f"{label!r}: ({low}, {high})" for label, low, high in ends) + "}"
+    return ", ".join(
+        f"{label!r}: {low}" if low == high else f"{label!r}: {low} to {high}"
+        for label, low, high in ends
+    )

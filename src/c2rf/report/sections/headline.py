@@ -22,43 +22,72 @@ def lead(facts: Facts) -> str:
 
 def how_met(facts: Facts) -> str:
     """Say how the labels stand to the known totals: what is true, and no more."""
+    if facts.changes:
+        changed = (
+            f"{count(len(facts.changes), 'total')} had to be changed, because they contradict each "
+            "other or the number of rows: the table says from what to what."
+        )
+        return f"{changed} {_met(facts, 'The totals after that')}"
+    return _met(facts, "All known totals")
+
+
+def _met(facts: Facts, totals: str) -> str:
+    """Say whether totals are met, within their ranges, or missed."""
+    if facts.remainder is not None:
+        return f"{totals} are sums of weights; each is met to within {facts.remainder:.3g}."
     off = rows_off(facts)
     if off > 0:
-        return (
-            f"The known totals are missed by {count(off, 'row')}: with these trees they are not "
-            "attainable, or were not reached in the time."
-            if facts.forest is not None
-            else f"The known totals are missed by {count(off, 'row')}."
-        )
-    met = " ".join(_ranges(facts)) or "All known totals are met exactly."
-    if facts.changes:
-        n = count(len(facts.changes), "total")
-        changed = (
-            f"{n} had to be changed, because they contradict each other or the number of rows: the "
-            "table below says from what to what."
-        )
-        return f"{changed} {met.replace('All known totals are', 'The changed totals are')}"
-    return met
+        return _missed(facts, off)
+    said = _ranges(facts)
+    if _has_ranges_in_groups(facts):
+        said.append("Totals of groups are met, those that are ranges anywhere in their range.")
+    return " ".join(said) or f"{totals} are met exactly."
+
+
+def _missed(facts: Facts, off: int) -> str:
+    missed = f"The known totals are missed by {count(off, 'row')}"
+    if facts.forest is None:
+        return f"{missed}."
+    if facts.forest.solution.status == "optimal":
+        return f"{missed}: they are not attainable, no weighting of these trees comes closer."
+    unavoidable = facts.forest.solution.bound
+    return (
+        f"{missed}: nothing closer was found in the time, and {unavoidable:,} is proven to be "
+        "unavoidable with these trees."
+    )
 
 
 def _ranges(facts: Facts) -> list[str]:
-    """Say where in its range each total is; nothing if all totals are single numbers."""
+    """Say where in its range each overall total is; nothing if all are single numbers."""
     bounds, given = facts.bounds, facts.counts.sum(axis=0)
-    said, n_free = [], 0
+    said, n_single = [], 0
     for place, name in enumerate(facts.classes):
         low, high = int(bounds.lower[place]), int(bounds.upper[place])
+        if facts.stated is not None and name not in facts.stated:
+            continue  # all that is known of it follows from the others
         if low == high:
+            n_single += 1
             continue
         if low == 0 and high >= facts.n:
-            n_free += 1
             continue
         where = {low: ", at its lower end", high: ", at its upper end"}.get(int(given[place]), "")
         said.append(f"{quoted(name)} is within its range of {low:,} to {high:,}{where}.")
-    if said and len(said) + n_free < len(facts.classes):
+    if said and n_single:
         said.append("All other totals are met exactly.")
-    if not said and n_free:
-        return ["All totals that are known are met exactly."]
     return [*said[:MOST_NAMED], *["…"] * (len(said) > MOST_NAMED)]
+
+
+def _has_ranges_in_groups(facts: Facts) -> bool:
+    """Say whether any total of a group or of a cell of a margin is a range that says something."""
+    sizes, margins = facts.bounds.group_sizes, facts.bounds.margins
+    tables = [(facts.bounds.group_lower, facts.bounds.group_upper, sizes)] if not margins else []
+    tables += [(m.lower, m.upper, m.counted(sizes)) for m in margins]
+    if facts.group is None:
+        return False
+    return any(
+        bool(((lower < upper) & ((lower > 0) | (upper < n[:, None]))).any())
+        for lower, upper, n in tables
+    )
 
 
 def unreliable(facts: Facts) -> Text | None:
@@ -98,7 +127,7 @@ def _amounts(facts: Facts) -> str:
 
 
 def rows_off(facts: Facts) -> int:
-    """Return how many rows are on the wrong side of a known total, overall or in a group."""
+    """Return how many rows are on the wrong side of a known total: overall, in groups, margins."""
 
     def outside(given: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
         return int(np.maximum(low - given, 0).sum() + np.maximum(given - high, 0).sum())
@@ -107,4 +136,6 @@ def rows_off(facts: Facts) -> int:
     overall = outside(facts.counts.sum(axis=0), bounds.lower, bounds.upper)
     # With two classes, one too many is one too few of the other.
     overall = -(-overall // 2) if len(facts.classes) == 2 else overall
-    return max(overall, outside(facts.counts, bounds.group_lower, bounds.group_upper))
+    margins = [outside(m.counted(facts.counts), m.lower, m.upper) for m in bounds.margins]
+    in_groups = outside(facts.counts, bounds.group_lower, bounds.group_upper)
+    return max(overall, in_groups, *margins)
