@@ -131,9 +131,9 @@ class TestWords:
             {"member": "trees", "accuracy": 0.912, "weight": 0.75},
             {"member": "svc", "accuracy": None, "weight": 0.25},
         ]
-        ranking = RankingFact("BlendClassifier", {"no": 0.5, "yes": -np.inf}, members)
+        ranking = RankingFact("A blend", {"no": 0.5, "yes": -np.inf}, members)
         said = text(facts(method="known-totals", ranking=ranking))
-        for words in ("91.2 %", "75 %", "svc", "+0.500", "-inf", "log-probability"):
+        for words in ("91.2 %", "75 %", "support vectors", "+0.500", "-inf", "log-probability"):
             assert words in said
 
     def test_rows_nearest_to_the_cut_off_come_first(self):

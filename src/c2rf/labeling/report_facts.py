@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -220,9 +221,28 @@ class _Pick:
 def _ranking(task: Task, classifier: Any) -> RankingFact | None:
     if not hasattr(classifier, "history_"):
         return None
-    model = type(classifier.estimator_).__name__
     offsets = dict(zip(task.classes, map(float, classifier.offsets_), strict=True))
-    return RankingFact(model, offsets, classifier.history_)
+    return RankingFact(_in_words(classifier.estimator_), offsets, classifier.history_)
+
+
+def _in_words(model: Any) -> str:
+    """Say what kind of model it is: the name of its class is for programmers.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> _in_words(GradientBoostingClassifier())
+    'A gradient boosting classifier'
+    """
+    steps = list(getattr(model, "named_steps", {"": model}).values())
+    known = {
+        "BlendClassifier": "A blend of different classifiers",
+        "ExtraTreesClassifier": "A forest of extra trees",
+        "LogisticRegression": "A logistic regression",
+    }
+    name = type(steps[-1]).__name__
+    words = re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    return known.get(name, f"{'An' if words[0] in 'aeiou' else 'A'} {words}")
 
 
 def _forest(classifier: Any) -> ForestFact | None:

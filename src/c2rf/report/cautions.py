@@ -87,7 +87,7 @@ def _ties(facts: Facts) -> Iterator[str]:
     if unsure > facts.n / 4:
         yield (
             f"{count(unsure, 'label')} ({percent(unsure / facts.n)}) have a confidence below "
-            f"{MANY_UNSURE}: good for totals, not for decisions about single persons."
+            f"{MANY_UNSURE}: good for totals, not for decisions about single rows."
         )
 
 
@@ -132,7 +132,7 @@ def _columns(facts: Facts) -> Iterator[str]:
 
 
 def _groups(facts: Facts) -> Iterator[str]:
-    if facts.group is None:
+    if facts.group is None or facts.bounds.margins:  # no group of several margins has its own
         return
     bounds = facts.bounds
     free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])

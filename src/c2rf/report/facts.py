@@ -51,7 +51,7 @@ class ForestFact:
 
 @dataclass(frozen=True, eq=False)
 class RankingFact:
-    """Rows ranked by probabilities: the model, the shift of each class, and who ranked.
+    """Rows ranked by probabilities: the model in words, the shift of each class, and who ranked.
 
     A member is a dict of ``member``, ``accuracy`` (or None) and ``weight``.
     """

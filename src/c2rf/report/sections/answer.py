@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from c2rf.report.facts import Facts
 from c2rf.report.parts import Grid, Picture, Text
 from c2rf.report.sections.common import MOST_ROWS, Part, left_out
 from c2rf.report.sections.headline import changes, how_met
+from c2rf.totals.bounds import MarginBounds
 
 
 def answer(facts: Facts) -> Iterator[Part]:
@@ -35,12 +37,43 @@ def answer(facts: Facts) -> Iterator[Part]:
     if changed is not None:
         yield changed
     yield Grid("Labels and known totals", header, rows[:MOST_ROWS], note)
-    if facts.group is not None:
+    if facts.bounds.margins:
+        for margin in facts.bounds.margins:
+            yield _by_margin(facts, margin)
+    elif facts.group is not None:
         yield from _by_group(facts, facts.group)
 
 
 def _difference(given: int, low: int, high: int) -> str:
     return f"{given - min(max(given, low), high):+,}" if not low <= given <= high else "0"
+
+
+def _by_margin(facts: Facts, margin: MarginBounds) -> Grid:
+    """Compare labels with the totals of one of several margins."""
+    given, sizes = margin.counted(facts.counts), margin.counted(facts.bounds.group_sizes)
+    cells = [
+        (c, k)
+        for c in range(len(margin.names))
+        for k in range(len(facts.classes))
+        if margin.lower[c, k] > 0 or margin.upper[c, k] < sizes[c]
+    ]
+    rows = [
+        [
+            short(_cell_name(margin.names[c])), short(facts.classes[k]),
+            span(int(margin.lower[c, k]), int(margin.upper[c, k]), int(sizes[c])),
+            f"{given[c, k]:,}", f"{sizes[c]:,}",
+            _difference(given[c, k], margin.lower[c, k], margin.upper[c, k]),
+        ]
+        for c, k in cells[:MOST_ROWS]
+    ]  # fmt: skip
+    group = ", ".join(short(str(name)) for name in margin.columns)
+    header = [group, "class", "known total", "labels given", "rows in group", "off by"]
+    note = left_out(len(cells), MOST_ROWS, "lines").strip()
+    return Grid(f"Labels and known totals by {group}", header, rows, note, n_names=2)
+
+
+def _cell_name(cell: Any) -> str:
+    return ", ".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
 
 
 def _by_group(facts: Facts, group: str) -> Iterator[Part]:

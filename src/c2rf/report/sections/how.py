@@ -10,6 +10,16 @@ from c2rf.report.facts import Facts, RankingFact
 from c2rf.report.parts import Grid, Picture, Text
 from c2rf.report.sections.common import MOST_ROWS, Part, left_out
 
+_MEMBERS = {
+    "trees": "extra trees, some columns tried at a split",
+    "full-trees": "extra trees, all columns tried at a split",
+    "logistic": "logistic regression",
+    "svc": "support vectors",
+    "linear": "least squares that know the population",
+    "kernel": "the same in a Gaussian kernel's space",
+}
+"""The members of the blend in words."""
+
 
 def how(facts: Facts) -> Iterator[Part]:
     """Say who learned, from what, and how long it took."""
@@ -43,14 +53,25 @@ def _columns(facts: Facts) -> Grid:
 
 def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
     yield Text(
-        f"A classifier ({ranking.model}) learned from the labeled rows how probable each class is. "
+        f"{ranking.model} learned from the labeled rows how probable each class is. "
         "Of all labelings that meet every known total exactly, the rows got the most probable one. "
         "That is the same as adding a number to the log-probabilities of each class, the same "
         "for all rows" + (" of a group." if facts.group else ".")
     )
+    if len(ranking.members) > 1:
+        yield _members(ranking)
+    shifts = [[short(name), f"{shift:+.3f}"] for name, shift in ranking.offsets.items()]
+    note = "Above 0, a class is given more often than its probability alone would."
+    title = "What is added to the log-probability of each class" + (
+        ", over all groups" if facts.group else ""
+    )
+    yield Grid(title, ["class", "added"], shifts[:MOST_ROWS], note)
+
+
+def _members(ranking: RankingFact) -> Grid:
     rows = [
         [
-            short(str(entry["member"])),
+            short(_MEMBERS.get(entry["member"], str(entry["member"]))),
             "" if entry["accuracy"] is None else percent(entry["accuracy"]),
             f"{100 * entry['weight']:.0f} %",
         ]
@@ -60,13 +81,7 @@ def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
         "members that label well have more weight."
     )
-    yield Grid("Who ranked the rows", ["member", "estimated accuracy", "weight"], rows, note)
-    shifts = [[short(name), f"{shift:+.3f}"] for name, shift in ranking.offsets.items()]
-    note = "Above 0, a class is given more often than its probability alone would."
-    title = "What is added to the log-probability of each class" + (
-        ", over all groups" if facts.group else ""
-    )
-    yield Grid(title, ["class", "added"], shifts[:MOST_ROWS], note)
+    return Grid("Who ranked the rows", ["member", "estimated accuracy", "weight"], rows, note)
 
 
 def _forest(facts: Facts) -> Iterator[Part]:

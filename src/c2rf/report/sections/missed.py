@@ -39,7 +39,7 @@ def missed(facts: Facts) -> Iterator[Part]:
     )
     rows = [
         [
-            short(b.name), f"{b.labeled:.4g}", f"{b.weighted:.4g}", f"{b.population:.4g}",
+            short(b.name), _number(b.labeled), _number(b.weighted), _number(b.population),
             f"{b.before:+.2f}", f"{b.after:+.2f}",
         ]
         for b in shown
@@ -53,6 +53,11 @@ def missed(facts: Facts) -> Iterator[Part]:
         f"the share of rows with the value. The worst is {quoted(worst.name)}."
     )
     yield Grid("Labeled rows against rows to be labeled", header, rows, note)
+
+
+def _number(value: float) -> str:
+    """Write a mean with four digits, as people write numbers."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _in_words(facts: Facts, before: np.ndarray, after: np.ndarray) -> str:

@@ -55,7 +55,7 @@ def _overall(facts: Facts, confusion: Floats) -> str:
         about = (
             f"{percent(overall.estimate)} of the labels are expected to be right, with an interval "
             f"from {percent(overall.low)} to {percent(overall.high)} "
-            f"({percent(overall.level)} of such intervals hold the truth)"
+            f"(made to hold the truth in {percent(overall.level)} of cases)"
         )
         share = overall.estimate
     return f"{about}: {count(round(share * facts.n), 'row')} of {facts.n:,}."
