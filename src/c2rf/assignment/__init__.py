@@ -34,6 +34,7 @@ from c2rf.totals.bounds import Bounds, Conflict, find_conflict
 from c2rf.totals.system import System
 
 __all__ = [
+    "PROVEN",
     "Assignment",
     "Bounds",
     "Conflict",
@@ -46,6 +47,9 @@ __all__ = [
 
 JITTER = 2.0**-40
 """Ties are broken by random numbers up to this part of the largest score."""
+
+PROVEN = 1e-9
+"""Labels are called the best ones if none have a total score higher by more than this."""
 
 _LARGEST_FLOOR = 1e-3
 _SMALLEST_FLOOR = 1e-300

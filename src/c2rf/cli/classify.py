@@ -50,7 +50,7 @@ def classify(
         Names, _in(TOTALS, "COL", "Grouping column of --totals-file; by default found by name.")
     ] = None,
     weight: Annotated[
-        str | None, _in(TOTALS, "COL", "Column of UNLABELED: how many people a row stands for.")
+        str | None, _in(TOTALS, "COL", "Column: how many people a row stands for; also of LABELED.")
     ] = None,
     totals_policy: Annotated[
         str, _in(TOTALS, "NAME", "Totals that do not add up: strict refuses, scale fits.")
@@ -107,6 +107,10 @@ def classify(
     backend: Annotated[str | None, _in(WEIGHTS, "NAME", "highs, scip or gurobi.")] = None,
     time_limit: options.TimeLimit = None,
     learner: choices.Learner = None,
+    sensitivity: Annotated[
+        str | None,
+        _in(TOTALS, "SHARE", "Which labels change if totals are off: 5%, or se (their errors)."),
+    ] = None,
     imputations: Annotated[
         int | None,
         typer.Option(
@@ -145,7 +149,7 @@ def classify(
     from c2rf.labeling.summary import plan_lines
     from c2rf.labeling.where import at_scheduler
     from c2rf.labeling.wishes import HowAsked, Wishes
-    from c2rf.totals.parse_text import collect
+    from c2rf.totals.parse_text import collect, parse_share
 
     how = ReadAs(sep, decimal, encoding, sheet, tuple(options.split_names(text)))
     wishes = Wishes(
@@ -170,7 +174,7 @@ def classify(
     outputs.check(force=force, inputs=[*given, *(totals_file or ())], needed=not dry_run)
     asked = HowAsked(
         method=method, options=chosen, seed=seed, command=shlex.join(["c2rf", *context.obj]),
-        imputations=imputations, n_jobs=jobs,
+        imputations=imputations, sensitivity=parse_share(sensitivity), n_jobs=jobs,
     )  # fmt: skip
     with screen.waiting("classifying", quiet), at_scheduler(scheduler, engine, jobs):
         task = prepare(labeled, unlabeled, known, wishes, asked)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from c2rf._typing import Floats
 from c2rf.estimators.labeled_rows import PopulationLabels
-from c2rf.estimators.learning import Learning
+from c2rf.estimators.learning import Learning, weight_option
 from c2rf.estimators.meeting import Meeting, MetTotals
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.accuracy import ExpectedAccuracy, expected_accuracy
@@ -120,7 +120,7 @@ class Imputer:
         meeting = self.meeting.in_sample(self.learning.sample.rows)
         template, X, y, weight = self.learning.labeled
         rates = meeting.bounds.rates()
-        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+        options = weight_option(template, weight)
         if uses_population(template):
             options |= {"X_unlabeled": self.learning.sample.data, "rates": rates}
         return make_relearner(clone(template), X, y, options, rates)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
 
 from c2rf._text import listed
 from c2rf._typing import Floats
@@ -178,6 +179,8 @@ def weight_option(template: Any, sample_weight: Floats | None) -> dict[str, Any]
     """Return the keywords that hand the weights of labeled rows to a learner, or refuse them."""
     if sample_weight is None:
         return {}
+    if isinstance(template, Pipeline) and takes(template[-1], "sample_weight"):
+        return {f"{template.steps[-1][0]}__sample_weight": sample_weight}
     if not takes(template, "sample_weight"):
         raise InputTypeError(
             f"sample_weight was given, but {type(template).__name__} takes none in its fit; leave "

@@ -40,8 +40,9 @@ def balance(task: Task, sample: Floats, counts: Floats) -> list[BalanceFact]:
         How many rows of each class there are in the population.
     """
     codes = np.searchsorted(np.array(task.classes, dtype=object), task.labels)
-    sizes = np.bincount(codes, minlength=len(task.classes))
-    weights = (counts / np.maximum(sizes, 1))[codes]
+    own = np.ones(len(codes)) if task.labeled_weights is None else task.labeled_weights
+    sizes = np.bincount(codes, own, minlength=len(task.classes))
+    weights = own * np.divide(counts, sizes, out=0 * sizes, where=sizes > 0)[codes]
     if weights.sum() <= 0:
         weights = np.ones(len(codes))
     plain, weighted = _means(task.X, np.ones(len(codes))), _means(task.X, weights)

@@ -136,6 +136,7 @@ def _fit_known_totals(task: Task, options: dict[str, Any], jobs: int | None) -> 
         totals=task.bounds,
         unlabeled_groups=task.groups,
         unlabeled_weight=task.weights,
+        sample_weight=task.labeled_weights,
     )
     classifier._imputer.totals = task.totals  # as they were said, with their errors
     return classifier

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from c2rf._frames import as_pandas
+from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.exceptions import InputError
 from c2rf.files.all_or_nothing import atomic_folder
 from c2rf.files.dialect import Dialect
@@ -42,6 +43,8 @@ class LabelParts:
         The classes that codes stand for.
     scored : Scored
         Code, score and confidence of each row.
+    sensitivity : Sensitivity, optional
+        Which labels hang on which totals, for two more columns.
 
     Examples
     --------
@@ -56,11 +59,13 @@ class LabelParts:
     shown: list[str]
     classes: Any
     scored: Scored
+    sensitivity: Sensitivity | None = None
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         for chunk in self.rows.chunks(self.shown):
             part = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            yield _labeled(self.classes, chunk, *(values[part] for values in self.scored))
+            columns = (values[part] for values in self._columns())
+            yield _labeled(self.classes, self._kinds(), chunk, *columns)
 
     def __len__(self) -> int:
         return len(self.scored.codes)
@@ -85,13 +90,20 @@ class LabelParts:
         if is_folder(path):
             check_pyarrow(path)
             with atomic_folder(path, force=force) as folder:
-                work = partial(_write_part, folder, self.classes)
-                self.rows.reduce(work, _first, self.shown, beside=list(self.scored))
+                work = partial(_write_part, folder, self.classes, self._kinds())
+                self.rows.reduce(work, _first, self.shown, beside=self._columns())
             return 0
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
             for part in self:
                 writer.write(part)
         return writer.n_formulas
+
+    def _columns(self) -> list[Any]:
+        """Return what there is a number of for each row."""
+        return [*self.scored, *([] if self.sensitivity is None else [self.sensitivity.codes])]
+
+    def _kinds(self) -> Any:
+        return None if self.sensitivity is None else self.sensitivity.kinds
 
     def _dialect(self) -> Dialect | None:
         """Return how the input is written; with classes that it cannot say, as UTF-8."""
@@ -108,12 +120,17 @@ class LabelParts:
 def shown_columns(names: list[str], id: str | None) -> list[str]:
     """Return the columns that name a row: the id, else all; none may be one that is added."""
     shown = [id] if id is not None else names
-    taken = [name for name in ADDED if name in shown]
+    refuse_taken(shown, ADDED)
+    return shown
+
+
+def refuse_taken(shown: Sequence[str], added: Sequence[str]) -> None:
+    """Refuse columns that an output would have twice."""
+    taken = [name for name in added if name in shown]
     if taken:
         raise InputError(
             f"the unlabeled table has a column {taken[0]!r}, which the output adds; rename it"
         )
-    return shown
 
 
 def is_folder(path: Path) -> bool:
@@ -121,17 +138,24 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
-def _labeled(classes: Any, chunk: Chunk, codes: Any, scores: Any, confidence: Any) -> pd.DataFrame:
-    """Add label, score and confidence to the rows of a chunk."""
+def _labeled(
+    classes: Any, kinds: Any, chunk: Chunk, codes: Any, scores: Any, confidence: Any, *hangs: Any
+) -> pd.DataFrame:
+    """Add label, score and confidence to the rows of a chunk, and on which totals they hang."""
     columns = (classes[np.asarray(codes)], np.asarray(scores), np.asarray(confidence))
     table = as_pandas(chunk.data).reset_index(drop=True)
-    return table.assign(**dict(zip(ADDED, columns, strict=True)))
+    table = table.assign(**dict(zip(ADDED, columns, strict=True)))
+    for each in hangs:
+        on = kinds[np.asarray(each)]
+        table = table.assign(firm=on == "", hangs_on=on)
+    return table
 
 
-def _write_part(folder: Path, classes: Any, chunk: Chunk, *scored: Any) -> None:
+def _write_part(folder: Path, classes: Any, kinds: Any, chunk: Chunk, *columns: Any) -> None:
     """Write the rows of a chunk to a file whose name keeps the order."""
     path = folder / f"part-{chunk.start:012d}.parquet"
-    _labeled(classes, chunk, *scored).to_parquet(path, index=False, engine="pyarrow")
+    table = _labeled(classes, kinds, chunk, *columns)
+    table.to_parquet(path, index=False, engine="pyarrow")
 
 
 def _first(results: Sequence[Any]) -> Any:

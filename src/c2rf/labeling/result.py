@@ -10,16 +10,19 @@ from typing import Any
 
 import pandas as pd
 
+from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.labeling.imputations import USUAL, ImputationParts, imputation_parts
 from c2rf.labeling.model_file import StoredModel
 from c2rf.labeling.outputs import Outputs
 from c2rf.labeling.parts import LabelParts
 from c2rf.labeling.report_facts import make_facts
 from c2rf.labeling.scoring import Scored
+from c2rf.labeling.sensitivity import sensitivity_fact, sensitivity_line
 from c2rf.labeling.summary import Line, as_text, summary_lines
 from c2rf.labeling.task import Task
 from c2rf.labeling.truth import Accuracy, score
 from c2rf.labeling.wishes import HowAsked
+from c2rf.totals.met import changes_table
 
 LARGE_RESULT = 1_000_000
 """Labels of more rows than this are not put into one frame unless that is asked for."""
@@ -41,23 +44,28 @@ class Classification:
         Label, score and confidence of each row.
     asked : HowAsked
         How it was asked for.
+    sensitivity : Sensitivity, optional
+        Which labels hang on which totals, if that was asked for.
     """
 
     task: Task
     classifier: Any
     scored: Scored
     asked: HowAsked
+    sensitivity: Sensitivity | None = None
 
     @property
     def parts(self) -> LabelParts:
         """The rows with label, score and confidence, to be read a part at a time."""
-        return LabelParts(self.task.rows, self.task.shown, self.task.values, self.scored)
+        task = self.task
+        return LabelParts(task.rows, task.shown, task.values, self.scored, self.sensitivity)
 
     @property
     def labels(self) -> pd.DataFrame | LabelParts:
         """The rows with label, score and confidence: a frame; more than a million, in parts.
 
-        With an ``id`` a row is named by it, else by all its columns.
+        With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
+        are two more columns, ``firm`` and ``hangs_on``.
         """
         return self._frame if self.task.n_rows <= LARGE_RESULT else self.parts
 
@@ -85,6 +93,15 @@ class Classification:
         return dict(zip(self.task.classes, self.parts.counts, strict=True))
 
     @property
+    def changes(self) -> pd.DataFrame:
+        """Totals that had to be moved: where, from what to what, and by how many standard errors.
+
+        None are moved unless they contradict each other, and estimates or
+        ``totals_policy="scale"`` give way.
+        """
+        return changes_table(self.task.bounds.changes)
+
+    @property
     def accuracy(self) -> Accuracy | None:
         """How many labels are right, where the unlabeled table has the target after all."""
         return score(self.task.truth, self.scored.codes, self.task.target)
@@ -92,7 +109,10 @@ class Classification:
     @property
     def summary_lines(self) -> list[Line]:
         """What was done, as names and sentences."""
-        return summary_lines(self.task, self.classifier, self.parts.counts, self.accuracy)
+        lines = summary_lines(self.task, self.classifier, self.parts.counts, self.accuracy)
+        if self.sensitivity is None:
+            return lines
+        return [*lines, sensitivity_line(self.sensitivity, self.task.classes)]
 
     def summary(self) -> str:
         """Return what was done in a few lines: labels beside known totals, and the columns."""
@@ -130,6 +150,8 @@ class Classification:
         from c2rf.report import make_page
 
         facts = make_facts(self.task, self.classifier, self.scored, self.asked)
+        if self.sensitivity is not None:
+            facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.scored))
         if self.accuracy is not None:
             facts = replace(facts, accuracy=f"{self.accuracy}.")
         path.write_text(make_page(facts), encoding="utf-8")

@@ -14,6 +14,7 @@ from c2rf.labeling.imputations import imputation_parts
 from c2rf.labeling.methods import LABELING_METHODS, check_choice, check_options
 from c2rf.labeling.result import Classification
 from c2rf.labeling.scoring import score_unlabeled
+from c2rf.labeling.sensitivity import check_sensitivity, check_task, find_sensitivity
 from c2rf.labeling.task import Task, make_task
 from c2rf.labeling.where import at_scheduler
 from c2rf.labeling.wishes import HowAsked, Wishes
@@ -49,6 +50,7 @@ def classify(
     engine: Literal["auto", "memory", "chunks", "dask"] = "auto",
     scheduler: str | None = None,
     imputations: int | None = None,
+    sensitivity: float | Literal["se"] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -85,7 +87,8 @@ def classify(
         Refuse totals that do not add up, or rescale them.
     weight : str, optional
         The column that says how many people an unlabeled row stands for; totals are about people
-        then. It is not learned from.
+        then. It is not learned from. Where ``labeled`` has it, too, labeled rows count by it in
+        learning, judging and calibrating.
     method : {"known-totals", "c2rf"}
         Rank rows by probabilities, or weigh the votes of trees.
     learner : {"blend", "extra-trees", "logistic"}, optional
@@ -101,6 +104,11 @@ def classify(
     imputations : int, optional
         Of the method known-totals: draw so many sets of labels, each of which meets all totals
         (``result.imputations``), and give intervals in summary and report.
+    sensitivity : float or "se", optional
+        Of the method known-totals: label again with the totals of each class higher and lower by
+        this share, such as 0.05, or by their standard errors. ``result.labels`` gets two more
+        columns: ``firm``, whether the label is the same in all cases, and ``hangs_on``, the
+        classes on whose totals it hangs; summary and report tell of them.
     random_state : int
         The same seed gives the same result.
     n_jobs : int, optional
@@ -155,6 +163,7 @@ def classify(
         seed=random_state,
         command=f"c2rf.classify(..., random_state={random_state})",
         imputations=imputations,
+        sensitivity=sensitivity,
         n_jobs=n_jobs,
     )
     with showing_progress(verbose), at_scheduler(scheduler, engine, n_jobs):
@@ -167,11 +176,13 @@ def prepare(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: Ho
     check_choice("totals_policy", wishes.policy, ("strict", "scale"))
     check_options(asked.method, asked.options)
     _check_imputations(asked)
+    check_sensitivity(asked)
     with asked.timed("reading and checking"):
         report_progress("reading and checking the tables")
         task = make_task(labeled, unlabeled, totals, wishes)
         _ = task.shown  # an output must not have columns twice
     LABELING_METHODS[asked.method].check(task)
+    check_task(task, asked)
     return task
 
 
@@ -188,7 +199,11 @@ def answer(task: Task, asked: HowAsked) -> Classification:
     if asked.imputations is not None:
         with asked.timed("drawing imputations"):
             imputation_parts(task, classifier, asked.imputations)
-    return Classification(task, classifier, scored, asked)
+    hangs = None
+    if asked.sensitivity is not None:
+        with asked.timed("labeling with other totals"):
+            hangs = find_sensitivity(classifier, asked)
+    return Classification(task, classifier, scored, asked, hangs)
 
 
 def _check_imputations(asked: HowAsked) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from c2rf._text import count, for_user, listed_names, percent, proof, short, span
+from c2rf.assignment import PROVEN
 from c2rf.columns.kinds import Column
 from c2rf.report.facts import UNRELIABLE
 
@@ -77,9 +78,9 @@ def _how_met(task: Task, classifier: Any) -> list[Line]:
         lines.append(("weights", f"they add up to {total}; totals met to {off:.3g} each{proven}"))
     elif task.bounds.margins and stats:
         near = (
-            "proven: the likeliest labels"
-            if stats["gap"] <= 0
-            else f"proven: within {stats['gap']:.2g} of the highest log-likelihood"
+            "no labels that meet them are likelier (proven)"
+            if stats["gap"] <= PROVEN
+            else f"within {stats['gap']:.2g} of the highest log-likelihood (proven)"
         )
         lines.append(("margins", f"all {len(task.bounds.margins)} met in whole rows; {near}"))
     return lines
@@ -109,9 +110,10 @@ def usage(column: Column) -> str:
 
 
 def _data(task: Task) -> list[Line]:
+    weighted = "" if task.labeled_weights is None else ", learned from by their weights"
     return [
         *(("read as", f"{name}: {said}") for name, said in dict(task.read_as).items()),
-        ("labeled", count(len(task.labels), "row")),
+        ("labeled", count(len(task.labels), "row") + weighted),
         ("unlabeled", count(task.n_rows, "row")),
     ]
 

@@ -25,7 +25,7 @@ from c2rf.labeling.truth import known_classes
 from c2rf.labeling.wishes import Wishes
 from c2rf.population import Population
 from c2rf.population.encoded import encoded
-from c2rf.totals import Bounds, Groups, Totals
+from c2rf.totals import Bounds, Groups, Totals, read_weights
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,6 +68,8 @@ class Task:
         The class of each unlabeled row whose target is filled in, for a score.
     weights : ndarray of shape (n_rows,), optional
         How many people each unlabeled row stands for.
+    labeled_weights : ndarray of shape (n_labeled,), optional
+        The same of the labeled rows, where their table has the column.
     """
 
     target: str
@@ -90,6 +92,7 @@ class Task:
     read_as: Sequence[tuple[str, str]] = ()
     truth: Codes | None = None
     weights: Floats | None = None
+    labeled_weights: Floats | None = None
 
     @property
     def n_rows(self) -> int:
@@ -159,7 +162,15 @@ def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task
         read_as=tables.read_as,
         truth=known_classes(rows, target, classes),
         weights=weights,
+        labeled_weights=_labeled_weights(table, wishes.weight),
     )
+
+
+def _labeled_weights(table: pd.DataFrame, name: str | None) -> Floats | None:
+    """Return how much each labeled row counts; None without the column, or if all count alike."""
+    if name is None or name not in table:
+        return None
+    return read_weights(table[name], len(table), f"the weight {name!r} of the labeled rows")
 
 
 def _classes_as_given(target: pd.Series[Any], classes: Sequence[str]) -> Any:

@@ -62,6 +62,8 @@ class HowAsked:
         How to do it again, for the report.
     imputations : int, optional
         How many sets of labels to draw.
+    sensitivity : float or "se", optional
+        By which share totals may be off, or that they may be off by their standard errors.
     n_jobs : int, optional
         Number of processors.
     seconds : dict
@@ -73,6 +75,7 @@ class HowAsked:
     seed: int
     command: str
     imputations: int | None = None
+    sensitivity: float | str | None = None
     n_jobs: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -144,6 +144,8 @@ class _Refitted:
     ) -> None:
         self.template, self.X, self.y, self.options, self.rates = template, X, y, options, rates
         self.codes = np.unique(y, return_inverse=True)[1]
+        # A pipeline takes the weights of rows under the name of its last step.
+        self.weight = {k: v for k, v in options.items() if k.endswith("sample_weight")}
 
     def learn(self, rng: np.random.Generator) -> Relearned:
         if isinstance(self.template, FrozenEstimator):  # it cannot learn again
@@ -153,23 +155,25 @@ class _Refitted:
         model = clone(self.template)
         seeded(model, np.random.RandomState(int(rng.integers(_MOST_SEEDS))))
         options = dict(self.options)
-        if "sample_weight" in options:
-            options["sample_weight"] = options["sample_weight"][rows]
+        for name, weight in self.weight.items():
+            options[name] = weight[rows]
         model.fit(_safe_indexing(self.X, rows), self.y[rows], **options)
         ask = _LogScores(model)
         left = np.flatnonzero(counts == 0)
         sharpness = 1.0
         if len(left):
-            sharpness = best_sharpness(
-                ask(_safe_indexing(self.X, left)), self.codes[left], self.rates
-            )
+            own = next((weight[left] for weight in self.weight.values()), None)
+            logs = ask(_safe_indexing(self.X, left))
+            sharpness = best_sharpness(logs, self.codes[left], self.rates, own)
         return Relearned(None, None, ask, sharpness)
 
     def sharpness(self, rng: np.random.Generator) -> float:
         return self.learn(rng).sharpness
 
 
-def best_sharpness(logs: Floats, codes: Codes, rates: Floats | None) -> float:
+def best_sharpness(
+    logs: Floats, codes: Codes, rates: Floats | None, weight: Floats | None = None
+) -> float:
     """Return the factor of log-probabilities with the highest likelihood of held-out rows.
 
     Parameters
@@ -180,6 +184,8 @@ def best_sharpness(logs: Floats, codes: Codes, rates: Floats | None) -> float:
         Their classes.
     rates : ndarray of shape (n_classes,), or None
         Rates of the classes in the population: rows are weighted such that classes have them.
+    weight : ndarray of shape (n_rows,), optional
+        How much each row counts.
 
     Examples
     --------
@@ -187,16 +193,18 @@ def best_sharpness(logs: Floats, codes: Codes, rates: Floats | None) -> float:
     >>> best_sharpness(logs, np.array([0, 0, 1, 1] * 20), None) > 2  # they were always right
     True
     """
-    sizes = np.bincount(codes, minlength=logs.shape[1])
+    own = np.ones(len(codes)) if weight is None else weight
+    sizes = np.bincount(codes, own, minlength=logs.shape[1])
     there = sizes > 0 if rates is None else (sizes > 0) & (rates > 0)
     if there.sum() < 2:
         return 1.0
     # Only of classes that are here and in the population there is anything to learn.
     kept = there[codes]
     logs, codes = logs[kept][:, there], (np.cumsum(there) - 1)[codes[kept]]
+    own = own[kept] / own[kept].mean()
     here = sizes[there] / sizes[there].sum()
     shares = here if rates is None else rates[there] / rates[there].sum()
-    weights = (shares / here)[codes]
+    weights = own * (shares / here)[codes]
     centred = logs + matching_offsets(logs, here)
 
     def loss(log_sharpness: float) -> float:

@@ -110,6 +110,22 @@ class ImportanceFact:
 
 
 @dataclass(frozen=True, eq=False)
+class SensitivityFact:
+    """What becomes of the labels if totals are off.
+
+    ``off`` says by how much in words, ``shares`` for each class. ``changed`` has for each class how
+    many labels change if its totals are lower, and higher; ``labels`` and ``firm`` how many labels
+    there are of it, and how many of these stay in all cases.
+    """
+
+    off: str
+    shares: Floats
+    changed: Ints
+    labels: Ints
+    firm: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class Facts:
     """Everything a report tells.
 
@@ -171,6 +187,8 @@ class Facts:
         The classes of which an overall total was given; None for all of them.
     remainder : float or None
         Where rows have weights, by how much the sums of weights are off their totals, at most.
+    sensitivity : SensitivityFact or None
+        What becomes of the labels if totals are off, where that was asked for.
     """
 
     labeled_file: str
@@ -206,6 +224,7 @@ class Facts:
     importance: ImportanceFact | None = None
     stated: Set[str] | None = None
     remainder: float | None = None
+    sensitivity: SensitivityFact | None = None
 
     @property
     def expected_rates(self) -> Floats | None:

@@ -174,11 +174,16 @@ def _of_wide(table: Any, wide: list[Any]) -> tuple[tuple[str | None, ...], list[
         raise InputError(
             f"a table of totals with a column per class must not have the sum {sums[0]!r}; drop it"
         )
-    long = table.melt(id_vars=[n for n in table.columns if n not in wide], value_vars=wide)
-    long = long[long["value"].notna()]
-    places = list(zip(*(long[name].tolist() for name in columns), strict=True))
-    totals = _alike(long["value"].tolist())
-    return columns, list(zip(places, long["variable"].tolist(), totals, strict=True))
+    groups = [table[name].tolist() for name in table.columns if name not in wide]
+    places = list(zip(*groups, strict=True)) or [()] * len(table)
+    cells = [
+        (place, label, total)
+        for label in wide
+        for place, total in zip(places, table[label].tolist(), strict=True)
+        if total == total and total is not None  # NaN is a free cell
+    ]
+    totals = _alike([total for *_, total in cells])
+    return columns, [(*cell[:2], total) for cell, total in zip(cells, totals, strict=True)]
 
 
 def _long(table: Mapping[str, list[Any]]) -> tuple[tuple[str | None, ...], list[Cell]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,32 @@ from numpy.typing import NDArray
 
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.known import Groups
+from c2rf.totals.reconcile import Change
 from c2rf.totals.system import System
+
+
+def changes_table(changes: Sequence[Change]) -> pd.DataFrame:
+    """Return a row per total that was moved, because totals contradicted each other.
+
+    Returns
+    -------
+    DataFrame
+        ``where`` and ``class``, ``given`` as it was said, ``before`` and ``after`` in rows,
+        ``moved`` by how many, and in how many ``standard_errors`` (NaN for an exact total).
+
+    Examples
+    --------
+    >>> moved = Change(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
+    >>> print(changes_table([moved]).to_string(index=False))
+           where class  given  before  after  moved  standard_errors
+    region north   yes 120+-5   120.0  114.0   -6.0             -1.2
+    """
+    names = ["where", "class", "given", "before", "after", "moved", "standard_errors"]
+    rows = [
+        (c.where, c.label, c.said, c.before, c.after, c.after - c.before, c.in_errors)
+        for c in changes
+    ]
+    return pd.DataFrame(rows, columns=names).astype({"standard_errors": float})
 
 
 def totals_table(

@@ -120,6 +120,23 @@ def parse_totals(text: str, decimal: str | None = None) -> dict[str, Total]:
     return totals
 
 
+def parse_share(text: str | None) -> float | str | None:
+    """Return a share from ``5%`` or ``0.05``; other text is for later checks to refuse.
+
+    Examples
+    --------
+    >>> parse_share("5%"), parse_share("0.1"), parse_share("se")
+    (0.05, 0.1, 'se')
+    """
+    if text is None:
+        return None
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (100 if number != text.strip() else 1)
+    except ValueError:
+        return text
+
+
 def collect(
     target: str,
     *,

@@ -15,6 +15,7 @@ from c2rf.report.sections.missed import missed
 from c2rf.report.sections.rest_on import rest_on
 from c2rf.report.sections.right import right
 from c2rf.report.sections.sure import sure
+from c2rf.report.sections.wrong_totals import wrong_totals
 
 __all__ = ["make_content"]
 
@@ -29,6 +30,9 @@ def make_content(facts: Facts) -> Page:
         Section("right", "How many labels are right", list(right(facts))),
         Section("sure", "How sure it is", list(sure(facts))),
     ]
+    if facts.sensitivity is not None:
+        wrong = list(wrong_totals(facts))
+        sections.append(Section("wrong-totals", "If the totals are wrong", wrong))
     if facts.importance is not None and facts.importance.changed:
         sections.append(Section("rest-on", "What the labels rest on", list(rest_on(facts))))
     sections += [
