@@ -39,12 +39,7 @@ def classify(
         Names, _in(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.')
     ] = None,
     totals_file: Annotated[
-        Paths,
-        _in(
-            TOTALS,
-            "FILE",
-            "A table: class, total, groups; or a column per class.",
-        ),
+        Paths, _in(TOTALS, "FILE", "A table: class, total, groups; or a column per class.")
     ] = None,
     group: Annotated[
         Names, _in(TOTALS, "COL", "Grouping column of --totals-file; by default found by name.")
