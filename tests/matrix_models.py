@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
 
+from c2rf.solver.backends import RawResult
 from c2rf.solver.formulation import MatrixModel
 
 INF = np.inf
@@ -48,6 +50,12 @@ def brute_force(model: MatrixModel) -> float:
     activity = points @ model.matrix.toarray().T
     fits = ((activity >= model.row_lower) & (activity <= model.row_upper)).all(axis=1)
     return float(min(points[fits] @ model.objective))
+
+
+def with_time(solve: Callable[[float], RawResult]) -> RawResult:
+    """Return the first result with a solution; a slow machine needs more seconds to find one."""
+    found = (solve(seconds) for seconds in (0.5, 5.0, 50.0))
+    return next(result for result in found if result.x is not None)
 
 
 def market_split(rows: int = 5, columns: int = 40) -> MatrixModel:

@@ -42,7 +42,7 @@ def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("smoke")
-    assert module.smoke(folder) == []
+    assert module.smoke(folder, n_samples=1) == []
     return folder
 
 
@@ -173,7 +173,7 @@ def test_all_methods_of_the_smoke_run_agree(smoked: Path) -> None:
     for found in records:
         if BENCH_METHODS[found.method].solves == "the paper's":
             proven.setdefault(found.seed, set()).add(found.eta)
-    assert len(proven) == 8
+    assert len(proven) == 4
     assert all(len(etas) == 1 for etas in proven.values())
 
 

@@ -435,7 +435,12 @@ def test_ctrl_c_at_a_random_moment(capsys, everything_imported, seed):
         signal.signal(signal.SIGALRM, previous)
     out, err = capsys.readouterr()
     assert out == ""
-    if code == 0:  # it was done before
+    stopped_or_done(code, err, before)
+
+
+def stopped_or_done(code: int, err: str, before: dict[str, bytes]) -> None:
+    """Check that a run left everything as it was, or was quicker and wrote everything."""
+    if code == 0:
         assert all(contents()[name] != b"precious" for name in OUTPUTS)
     else:
         assert (code, err) == (130, "c2rf: stopped by Ctrl-C\n")
@@ -482,10 +487,8 @@ def test_ctrl_c_in_a_process_of_its_own(seconds):
     process.stdout.readline()
     time.sleep(seconds / 10)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    if process.returncode:
-        assert (process.returncode, err) == (130, "c2rf: stopped by Ctrl-C\n")
-        assert contents() == before
+    _, err = process.communicate()
+    stopped_or_done(process.returncode, err, before)
 
 
 def test_nothing_is_left_of_a_failure_that_nobody_thought_of(capsys, monkeypatch):

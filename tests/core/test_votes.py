@@ -44,12 +44,10 @@ def test_each_tree_has_the_bit_that_is_documented(tree):
     assert words == [1 << tree % 64 if k == tree // 64 else 0 for k in range(3)]
 
 
-def test_packing_in_several_chunks_is_packing_at_once(monkeypatch):
+def test_packing_in_several_chunks_is_packing_at_once():
     rows = random_votes(100, 70)
-    whole = pack(rows)
-    monkeypatch.setattr("c2rf.core.votes._CHUNK_ROWS", 7)
-    np.testing.assert_array_equal(pack(rows), whole)
-    np.testing.assert_array_equal(check_votes(rows), rows)
+    np.testing.assert_array_equal(pack(rows, chunk_rows=7), pack(rows))
+    np.testing.assert_array_equal(check_votes(rows, chunk_rows=7), rows)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -133,10 +131,9 @@ def test_lookup_finds_patterns_and_says_which_are_new(n_trees):
 
 
 @pytest.mark.parametrize("n_trees", WIDTHS)
-def test_packing_columns_is_packing_rows(n_trees, monkeypatch):
+def test_packing_columns_is_packing_rows(n_trees):
     rows = random_votes(50, n_trees)
-    monkeypatch.setattr("c2rf.core.votes._BLOCK_ROWS", 7)
-    np.testing.assert_array_equal(pack_columns(list(rows.T > 0)), pack(rows))
+    np.testing.assert_array_equal(pack_columns(list(rows.T > 0), block_rows=7), pack(rows))
 
 
 @pytest.mark.parametrize("n_points", [2, 300])  # sorted, and with a place for each pattern
@@ -216,12 +213,11 @@ def test_votes_that_are_not_numbers(bad):
     assert "row 0, column 0" in str(caught.value)
 
 
-def test_the_first_bad_vote_is_found_in_a_later_chunk(monkeypatch):
-    monkeypatch.setattr("c2rf.core.votes._CHUNK_ROWS", 10)
+def test_the_first_bad_vote_is_found_in_a_later_chunk():
     rows = np.ones((35, 2))
     rows[33, 1] = rows[34, 0] = 0
     with pytest.raises(InputError, match="row 33, column 1"):
-        check_votes(rows)
+        check_votes(rows, chunk_rows=10)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.float16, np.float64, object, ">i4"])

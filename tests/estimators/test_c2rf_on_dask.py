@@ -374,7 +374,7 @@ class TestCluster:
         with (
             distributed.LocalCluster(**options) as cluster,
             pytest.raises(ClusterError, match="has no workers, and none came within"),
-            connected(cluster.scheduler_address, seconds=0.5),
+            connected(cluster.scheduler_address, seconds=2),  # enough to be answered
         ):
             pass
 

@@ -47,13 +47,12 @@ class TestTwoClasses:
         sets, chances = label_sets(logs, [total], np.zeros(7, dtype=int))
         assert fits(chosen.astype(int), sets, chances) > LEAST_P
 
-    def test_blocks_and_windows_do_not_change_inclusion_probabilities(self, monkeypatch):
+    def test_blocks_and_windows_do_not_change_inclusion_probabilities(self):
         # 40 rows in blocks of 8; theory by sums over sets of given sizes, which is quadratic.
-        monkeypatch.setattr("c2rf.imputation.poisson._BLOCK", 8)
         log_odds = np.random.default_rng(3).normal(0, 1.5, 40)
         rng = np.random.default_rng(4)
         n = 800
-        share = np.mean([choose(log_odds, 13, rng) for _ in range(n)], axis=0)
+        share = np.mean([choose(log_odds, 13, rng, block_rows=8) for _ in range(n)], axis=0)
         theory = inclusion_probabilities(log_odds, 13)
         error = np.sqrt(theory * (1 - theory) / n)
         assert theory.sum() == pytest.approx(13)

@@ -25,13 +25,15 @@ _BLOCK_ROWS = 1 << 14
 _MOST_DENSE_TREES = 20
 
 
-def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
+def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[np.int8]:
     """Return votes as a 2-D int8 array of -1/+1, or say what is wrong and where.
 
     Parameters
     ----------
     votes : array-like of shape (n_points, n_trees)
         A row per point, a column per tree.
+    chunk_rows : int
+        How many rows to look at at once, which needs memory.
 
     Returns
     -------
@@ -64,8 +66,8 @@ def check_votes(votes: ArrayLike) -> NDArray[np.int8]:
             f"votes must be numbers, -1 or +1; found {array[0, 0]!s} at row 0, column 0 "
             f"(dtype {array.dtype})"
         )
-    for start in range(0, len(array), _CHUNK_ROWS):
-        chunk = array[start : start + _CHUNK_ROWS]
+    for start in range(0, len(array), chunk_rows):
+        chunk = array[start : start + chunk_rows]
         bad = ~_are_votes(chunk)
         if bad.any():
             row, column = (int(k) for k in np.argwhere(bad)[0])
@@ -92,7 +94,7 @@ def _is_vote(value: object) -> bool:
     return is_number and value in (-1, 1)
 
 
-def pack(votes: NDArray[np.int8]) -> NDArray[np.uint64]:
+def pack(votes: NDArray[np.int8], *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[np.uint64]:
     """Pack rows of ±1 votes into 64-bit words, tree j in bit j % 64 of word j // 64.
 
     Examples
@@ -104,14 +106,16 @@ def pack(votes: NDArray[np.int8]) -> NDArray[np.uint64]:
     n_words = -(-n_trees // _WORD)
     words = np.zeros((n_points, n_words), dtype="<u8")
     as_bytes = words.view(np.uint8)
-    for start in range(0, n_points, _CHUNK_ROWS):
-        rows = slice(start, start + _CHUNK_ROWS)
+    for start in range(0, n_points, chunk_rows):
+        rows = slice(start, start + chunk_rows)
         packed = np.packbits(votes[rows] > 0, axis=1, bitorder="little")
         as_bytes[rows, : packed.shape[1]] = packed
     return words.astype(np.uint64, copy=False)
 
 
-def pack_columns(said: Sequence[NDArray[np.bool_]]) -> NDArray[np.uint64]:
+def pack_columns(
+    said: Sequence[NDArray[np.bool_]], *, block_rows: int = _BLOCK_ROWS
+) -> NDArray[np.uint64]:
     """Pack votes that come a column per tree, true for +1, into the words of :func:`pack`.
 
     Examples
@@ -122,8 +126,8 @@ def pack_columns(said: Sequence[NDArray[np.bool_]]) -> NDArray[np.uint64]:
     n_points = len(said[0])
     words = np.zeros((n_points, -(-len(said) // _WORD)), dtype="<u8")
     as_bytes = words.view(np.uint8)
-    for start in range(0, n_points, _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for start in range(0, n_points, block_rows):
+        rows = slice(start, start + block_rows)
         for first in range(0, len(said), 8):
             packed = said[first][rows].astype(np.uint8)
             for bit, column in enumerate(said[first + 1 : first + 8], start=1):

@@ -35,7 +35,9 @@ _SHORT = 33
 _MOST_STEPS = 200
 
 
-def choose(log_odds: Floats, n_chosen: int, rng: np.random.Generator) -> Bools:
+def choose(
+    log_odds: Floats, n_chosen: int, rng: np.random.Generator, *, block_rows: int = _BLOCK
+) -> Bools:
     """Choose a number of rows, a set with a probability in proportion to the product of its odds.
 
     Parameters
@@ -46,6 +48,8 @@ def choose(log_odds: Floats, n_chosen: int, rng: np.random.Generator) -> Bools:
         How many to choose, from 0 to all.
     rng : Generator
         Source of random numbers.
+    block_rows : int
+        Rows whose tables are in memory at once.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def choose(log_odds: Floats, n_chosen: int, rng: np.random.Generator) -> Bools:
     if n_chosen in (0, len(log_odds)):
         return np.full(len(log_odds), n_chosen > 0)
     shift = matching_shift(log_odds[None], np.array([n_chosen]))
-    parts = [slice(k, k + _BLOCK) for k in range(0, len(log_odds), _BLOCK)]
+    parts = [slice(k, k + block_rows) for k in range(0, len(log_odds), block_rows)]
 
     def tree(part: slice) -> _Tree:
         return _Tree.of_rows(expit(log_odds[part] + shift[0])[None])
