@@ -150,7 +150,6 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any = None,
-        *,
         n_estimators: int = DEFAULT_N_ESTIMATORS,
         max_samples: float = DEFAULT_MAX_SAMPLES,
         lower: float = 1.0,

@@ -135,7 +135,7 @@ class StoredModel:
 def need_skops() -> None:
     """Refuse to read or write a model if skops is not installed."""
     if find_spec("skops") is None:
-        raise InputError('model files need the package skops; pip install "c2rf[report]"')
+        raise InputError('model files need the package skops; pip install "c2rf[models]"')
 
 
 def versions() -> dict[str, str]:
