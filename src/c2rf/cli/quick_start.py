@@ -7,12 +7,14 @@ library. Together they take longer than all the rest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from c2rf.cli.exits import USER_MISTAKE
+from c2rf.exceptions import InputError
 
 
 class QuickCommand(TyperCommand):
@@ -21,6 +23,8 @@ class QuickCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words; those before the one to complete are not checked."""
         _skip_checks(self, ctx)
+        if not ctx.resilient_parsing:
+            _refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -61,6 +65,15 @@ def _skip_checks(command: Any, ctx: Any) -> None:
     if ctx.resilient_parsing:
         for parameter in command.get_params(ctx):
             parameter.process_value = lambda ctx, value: value
+
+
+def _refuse_repeated(command: Any, ctx: Any, args: list[str]) -> None:
+    """Refuse an option of one value that is given twice: the first would be lost silently."""
+    _, _, given = command.make_parser(ctx).parse_args(list(args))
+    for option, times in Counter(given).items():
+        takes_one = option.param_type_name == "option" and not option.multiple
+        if takes_one and not option.is_flag and times > 1:
+            raise InputError(f"{option.opts[0]} takes one value, but is given {times} times")
 
 
 def _skip_if_not_given(option: Any) -> None:
