@@ -107,7 +107,7 @@ def test_samples_are_a_partition_of_the_right_size(labels, fraction, weight, see
     y = np.array(labels)
     n_drawn = round(fraction * len(y))
     if not 0 < n_drawn < len(y):
-        with pytest.raises(InputError, match="at least one point"):
+        with pytest.raises(InputError, match="at least one row"):
             biased_sample(y, fraction, weight, random_state=seed)
         return
     for labeled, unlabeled in (
@@ -144,7 +144,7 @@ def test_pos_label_says_who_is_positive():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: iter_chunks("moons", 5), "unknown data 'moons'; known are 'twonorm'"),
+        (lambda: iter_chunks("moons", 5), "name must be twonorm, .* or waveform; found 'moons'"),
         (lambda: make_twonorm(0), "n_samples must be at least 1; found 0"),
         (lambda: iter_chunks("twonorm", 5, chunk_size=0), "chunk_size must be at least 1"),
         (lambda: make_waveform(5, noise_features=-1), "noise_features must be at least 0"),

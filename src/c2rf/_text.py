@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+
+from c2rf.exceptions import InputError
 
 if TYPE_CHECKING:
     from c2rf.core.problem import Solution
@@ -89,6 +91,23 @@ def proof(solution: Solution) -> str:
     )
 
 
+def reached(n_reached: int, wished: int) -> str:
+    """Say how many positives there are and how many there should be.
+
+    Examples
+    --------
+    >>> reached(1234, 1234)
+    '1,234 positive, exactly the known total'
+    >>> reached(1240, 1234)
+    '1,240 positive, 6 more than the known total of 1,234'
+    """
+    if n_reached == wished:
+        return f"{n_reached:,} positive, exactly the known total"
+    more = "more" if n_reached > wished else "fewer"
+    apart = abs(n_reached - wished)
+    return f"{n_reached:,} positive, {apart:,} {more} than the known total of {wished:,}"
+
+
 def listed(values: Sequence[Any] | Any, most: int = 10) -> str:
     """Write values for a message, only the first of them if there are many.
 
@@ -134,6 +153,40 @@ def nearest(name: Any, known: Sequence[Any] | Any) -> str:
     spelled = {str(value).casefold(): value for value in known}
     found = get_close_matches(str(name).casefold(), list(spelled), n=1, cutoff=0.6)
     return f"; did you mean {spelled[found[0]]!r}?" if found else ""
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
+    """Refuse a value that is not one of those allowed; ``name`` is what Python calls the option.
+
+    Examples
+    --------
+    >>> check_choice("engine", "dusk", ["memory", "chunks", "dask"])
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: engine must be memory, chunks or dask; found 'dusk'; did you mean \
+'dask'?
+    """
+    names = list(allowed)
+    if not isinstance(value, str) or value not in names:
+        *first, last = names
+        wanted = f"{', '.join(first)} or {last}" if first else last
+        raise InputError(
+            f"{option_name(name)} must be {wanted}; found {value!r}{nearest(value, names)}"
+        )
+
+
+def option_name(name: str) -> str:
+    """Return what the user calls an option.
+
+    Examples
+    --------
+    >>> option_name("time_limit")
+    'time_limit'
+    >>> with for_command_line():
+    ...     option_name("time_limit")
+    '--time-limit'
+    """
+    return for_user(name, f"--{name.replace('_', '-')}")
 
 
 @contextmanager

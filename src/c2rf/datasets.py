@@ -7,15 +7,16 @@ depend neither on how many are asked for nor on the size of the chunks they come
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from c2rf._scalars import check_whole, is_number
+from c2rf._text import check_choice
 from c2rf._typing import Floats
-from c2rf.exceptions import InputError, InputTypeError
+from c2rf.exceptions import InputError
 
 Indices = NDArray[np.int64]
 Data = tuple[Floats, NDArray[np.int64]]
@@ -153,12 +154,11 @@ def iter_chunks(
     >>> bool(np.array_equal(X, np.concatenate([rows for rows, _ in chunks])))
     True
     """
-    if name not in _BLOCKS:
-        raise InputError(f"unknown data {name!r}; known are {', '.join(map(repr, _BLOCKS))}")
-    _check_count("n_samples", n_samples, least=1)
-    _check_count("chunk_size", chunk_size, least=1)
+    check_choice("name", name, _BLOCKS)
+    check_whole("n_samples", n_samples, least=1)
+    check_whole("chunk_size", chunk_size, least=1)
     if name == "waveform":
-        _check_count("noise_features", options.get("noise_features", 0), least=0)
+        check_whole("noise_features", options.get("noise_features", 0), least=0)
     return _chunks(_BLOCKS[name], n_samples, chunk_size, _entropy(random_state), options)
 
 
@@ -204,7 +204,7 @@ def biased_sample(
     """
     positive = _positives(y, pos_label)
     n_drawn = _check_fraction(fraction, len(positive))
-    if not _is_real(positive_weight) or not 0 <= positive_weight <= 1:
+    if not is_number(positive_weight) or not 0 <= positive_weight <= 1:
         raise InputError(f"positive_weight must be a number in [0, 1]; found {positive_weight!r}")
     weights = np.where(positive, positive_weight, 1 - positive_weight)
     possible = np.count_nonzero(weights)
@@ -312,7 +312,7 @@ def _entropy(random_state: RandomState) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    _check_count("random_state", random_state, least=0)
+    check_whole("random_state", random_state, least=0)
     return int(random_state)
 
 
@@ -324,27 +324,14 @@ def _positives(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
     return labels == pos_label
 
 
-def _check_fraction(fraction: float, n_points: int) -> int:
-    """Return the number of points to draw; some must be drawn, and some be left."""
-    if not _is_real(fraction) or not 0 < fraction < 1:
+def _check_fraction(fraction: float, n_rows: int) -> int:
+    """Return the number of rows to draw; some must be drawn, and some be left."""
+    if not is_number(fraction) or not 0 < fraction < 1:
         raise InputError(f"fraction must be a number above 0 and below 1; found {fraction!r}")
-    n_drawn = round(fraction * n_points)
-    if not 0 < n_drawn < n_points:
+    n_drawn = round(fraction * n_rows)
+    if not 0 < n_drawn < n_rows:
         raise InputError(
-            f"fraction={fraction} of {n_points} points are {n_drawn}; at least one point must be "
-            "drawn and one be left: change the fraction or give more points"
+            f"fraction={fraction} of {n_rows} rows are {n_drawn}; at least one row must be "
+            "drawn and one be left: change the fraction or give more rows"
         )
     return n_drawn
-
-
-def _is_real(value: Any) -> bool:
-    return not isinstance(value, (bool, np.bool_)) and isinstance(value, numbers.Real)
-
-
-def _check_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise InputTypeError(
-            f"{name} must be an integer; found {value!r} of type {type(value).__name__}"
-        )
-    if value < least:
-        raise InputError(f"{name} must be at least {least}; found {value}")

@@ -291,7 +291,7 @@ class TestKnownTotals:
         people.write()
         line = f"classify labeled.csv unlabeled.csv {self.FAST} --positive yes --total 90"
         assert run(f"{line} --learner oracle --out out.csv") == 2
-        assert "--learner must be blend or extra-trees or logistic" in capsys.readouterr().err
+        assert "--learner must be blend, extra-trees or logistic" in capsys.readouterr().err
 
 
 def make_features(labeled, unlabeled, names, text=()):

@@ -341,16 +341,16 @@ def test_a_time_limit_ends_a_hard_solve_with_an_honest_bound():
 
 @pytest.mark.parametrize("bad", ["fast", "", None, 3, ["c2rf"], "C2RF"])
 def test_unknown_methods_list_the_known(bad):
-    with pytest.raises(InputError, match="unknown method") as caught:
+    with pytest.raises(InputError, match="method must be auto") as caught:
         c2rf.solve(VOTES, 1, method=bad)
-    assert all(repr(name) in str(caught.value) for name in SOLVE_METHODS)
+    assert all(name in str(caught.value) for name in SOLVE_METHODS)
 
 
 @pytest.mark.parametrize("bad", ["cplex", "", None, "HiGHS", ["highs"]])
 def test_unknown_backends_list_the_known(bad):
-    with pytest.raises(InputError, match="unknown backend") as caught:
+    with pytest.raises(InputError, match="backend must be highs") as caught:
         c2rf.solve(VOTES, 1, backend=bad)
-    assert all(repr(name) in str(caught.value) for name in ("highs", "scip", "gurobi"))
+    assert "highs, scip or gurobi" in str(caught.value)
 
 
 def test_a_backend_that_is_not_installed_says_how_to_install_it(monkeypatch):
@@ -360,7 +360,9 @@ def test_a_backend_that_is_not_installed_says_how_to_install_it(monkeypatch):
 
 
 def test_unknown_preferences_list_the_known():
-    with pytest.raises(InputError, match="unknown prefer 'minority'; known are 'majority'"):
+    with pytest.raises(
+        InputError, match="prefer must be majority; found 'minority'; did you mean 'majority'"
+    ):
         c2rf.solve(VOTES, 1, prefer="minority")
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 import c2rf
 from c2rf import baselines
+from c2rf._text import check_choice
 from c2rf._typing import Floats
 from c2rf.bench.claims import Claims
 from c2rf.bench.imputing import impute
 from c2rf.bench.protocol import Labels, TrialSample
 from c2rf.estimators.known_totals import KnownTotalsClassifier
-from c2rf.exceptions import InputError
 
 Status = Literal["computed", "optimal", "feasible", "none", "failed"]
 
@@ -196,10 +196,9 @@ def check_method(name: str) -> BenchMethod:
     >>> check_method("svm")
     Traceback (most recent call last):
     ...
-    c2rf.exceptions.InputError: unknown method 'svm'; known are rf, c2rf, p-c2rf, only-pp, \
-only-br, auto, top-lambda, c2rf-offset, prior-corrected, self-training, extra-trees-top, \
-known-totals, imputations
+    c2rf.exceptions.InputError: methods must be rf, c2rf, p-c2rf, only-pp, only-br, auto, \
+top-lambda, c2rf-offset, prior-corrected, self-training, extra-trees-top, known-totals or \
+imputations; found 'svm'
     """
-    if name not in BENCH_METHODS:
-        raise InputError(f"unknown method {name!r}; known are {', '.join(BENCH_METHODS)}")
+    check_choice("methods", name, BENCH_METHODS)
     return BENCH_METHODS[name]

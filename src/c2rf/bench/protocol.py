@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
+from c2rf._text import check_choice
 from c2rf._typing import Floats
 from c2rf.bench.data import DataSet
 from c2rf.core.votes import PatternTable
 from c2rf.datasets import biased_sample
 from c2rf.ensembles.ensemble import make_ensemble
-from c2rf.exceptions import InputError
 
 Labels = NDArray[np.int8]
 
@@ -136,8 +136,7 @@ class Drawn:
 
 def check_protocol(name: str) -> Protocol:
     """Return the protocol of that name, or say which there are."""
-    if name not in PROTOCOLS:
-        raise InputError(f"unknown protocol {name!r}; known are {', '.join(PROTOCOLS)}")
+    check_choice("protocol", name, PROTOCOLS)
     return PROTOCOLS[name]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,48 +28,49 @@ Records = Annotated[
 ]
 
 
+def _names(help: str) -> Any:
+    """Return an option that takes names, with commas."""
+    return typer.Option(metavar="NAMES", help=help)
+
+
+def _numbers(help: str) -> Any:
+    """Return an option that takes numbers, with commas."""
+    return typer.Option(metavar="NUMBERS", help=help)
+
+
 @bench.command(cls=QuickCommand)
 def run(
-    protocol: Annotated[
-        str, typer.Option(metavar="NAMES", help="biased, simple, or both with a comma.")
-    ] = "biased",
+    protocol: Annotated[str, _names("biased, simple, or both with a comma.")] = "biased",
     data: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Data sets, with commas: PMLB's names, or made-twonorm-500 for 500 generated "
-            "rows; all for the paper's 13.",
+        _names(
+            "Data sets, with commas: PMLB's names, or made-twonorm-500 for 500 generated rows; "
+            "all for the paper's 13."
         ),
     ] = "all",
     methods: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
-            "prior-corrected, self-training, extra-trees-top, known-totals, imputations.",
+        _names(
+            "With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
+            "prior-corrected, self-training, extra-trees-top, known-totals, imputations."
         ),
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
     fraction: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS", help="Fractions of the rows that are labeled, with commas."
-        ),
+        str, _numbers("Fractions of the rows that are labeled, with commas.")
     ] = "1%",
     positive_weight: Annotated[
         str,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Weights of a positive row when labeled rows are drawn, with commas; without "
-            "it the protocol's, 0.85 in biased and 0.5 in simple.",
+        _numbers(
+            "Weights of a positive row when labeled rows are drawn, with commas; without "
+            "it the protocol's, 0.85 in biased and 0.5 in simple."
         ),
     ] = "",
     total_error: Annotated[
         str,
-        typer.Option(
-            metavar="NUMBERS",
-            help="How far off the total is that methods are told, with commas: -20%,+5%. The truth "
-            "that labels are scored with stays.",
+        _numbers(
+            "How far off the total is that methods are told, with commas: -20%,+5%. The truth "
+            "that labels are scored with stays."
         ),
     ] = "0",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,

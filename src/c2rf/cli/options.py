@@ -18,10 +18,12 @@ Votes = Annotated[
         help="Votes of -1/+1, a row per row to label and a column per tree; a header is optional.",
     ),
 ]
-TOTAL = typer.Option(
-    metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
-)
-Total = Annotated[str, TOTAL]
+Total = Annotated[
+    str,
+    typer.Option(
+        metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
+    ),
+]
 Method = Annotated[
     str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
 ]
@@ -46,13 +48,6 @@ Sep = Annotated[str | None, _reading("SIGN", "Between cells of text files: ; , |
 Decimal = Annotated[str | None, _reading("SIGN", "Decimal mark of text files: . or ,")]
 Encoding = Annotated[str | None, _reading("NAME", "Of text files: utf-8, cp1252, utf-16, ...")]
 Sheet = Annotated[str | None, _reading("NAME", "The sheet of a workbook.")]
-
-
-def parse_total(text: str, name: str = "--total") -> int | float:
-    """Return a count from ``1234``, a rate from ``0.12`` or ``12%``: the text decides."""
-    from c2rf.totals.parse_text import parse_total
-
-    return parse_total(text, name)
 
 
 def parse_offset(text: str | None) -> tuple[float, float] | None:

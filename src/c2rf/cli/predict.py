@@ -39,13 +39,10 @@ def predict(
     No total is met for them. The output is that of classify. Columns the model did not learn from
     are left alone.
     """
-    from c2rf._text import count, short
-    from c2rf.files.all_or_nothing import atomic_output
+    from c2rf._text import check_choice, count, short
     from c2rf.files.dialect import ReadAs
-    from c2rf.labeling.methods import check_choice
     from c2rf.labeling.model_file import StoredModel
     from c2rf.labeling.outputs import check_labels_name
-    from c2rf.labeling.parts import is_folder
     from c2rf.labeling.predictions import predict_rows
     from c2rf.labeling.where import at_scheduler
 
@@ -55,11 +52,7 @@ def predict(
     stored = StoredModel.read(model)
     with screen.waiting("labeling", quiet), at_scheduler(scheduler, engine):
         found = predict_rows(stored, file, id=id, engine=engine, how=how)
-        if is_folder(out):
-            found.write(out, force=force)
-        else:
-            with atomic_output(out, force=force) as temporary:
-                found.write(temporary)
+        found.save(out, force=force)
     lines = [
         (f"label {short(str(name))}", f"{n:,}")
         for name, n in zip(found.classes, found.counts, strict=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from c2rf._text import count as count
 from c2rf._text import proof as proof
+from c2rf._text import reached as reached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,23 +78,6 @@ def _show_preview(found: TablePreview) -> None:
     console().print(table)
     if found.n_columns > len(rows):
         console().print(f"and {found.n_columns - len(rows):,} more columns")
-
-
-def reached(n_reached: int, wished: int) -> str:
-    """Say how many positives there are and how many there should be.
-
-    Examples
-    --------
-    >>> reached(1234, 1234)
-    '1,234 positive, exactly the known total'
-    >>> reached(1240, 1234)
-    '1,240 positive, 6 more than the known total of 1,234'
-    """
-    if n_reached == wished:
-        return f"{n_reached:,} positive, exactly the known total"
-    more = "more" if n_reached > wished else "fewer"
-    apart = abs(n_reached - wished)
-    return f"{n_reached:,} positive, {apart:,} {more} than the known total of {wished:,}"
 
 
 def shows_progress(quiet: bool = False) -> bool:

@@ -46,8 +46,9 @@ def solve(
     from c2rf.files.solution_file import StoredSolution
     from c2rf.files.votes import read_votes
     from c2rf.progress import solver_progress
+    from c2rf.totals.parse_text import parse_total
 
-    wished = options.parse_total(total)
+    wished = parse_total(total)
     outputs = [path for path in (out, certificate) if path is not None]
     for path in outputs:
         check_output(path, force=force, inputs=[votes])

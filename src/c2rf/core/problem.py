@@ -10,13 +10,13 @@ step carries everything that changes columns later:
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from c2rf._scalars import check_number, is_number
 from c2rf._typing import Floats as Floats
 from c2rf.core.votes import PatternTable
 from c2rf.exceptions import InputError, InputTypeError
@@ -80,7 +80,7 @@ class Problem:
         return scores(self.patterns > 0, self.upper) - scores(self.patterns < 0, self.lower)
 
     def count(self, weights: Floats) -> int:
-        """Return the number of points with a positive score."""
+        """Return the number of rows with a positive score."""
         return int(self.counts[scores(self.patterns, weights) > 0].sum())
 
     def eta(self, weights: Floats) -> int:
@@ -142,14 +142,14 @@ def check_total(n_positive: Any, n_points: int, name: str = "n_positive") -> int
     >>> check_total(11, 10)
     Traceback (most recent call last):
     ...
-    c2rf.exceptions.InputError: n_positive must be a count from 0 to 10, the number of points, \
+    c2rf.exceptions.InputError: n_positive must be a count from 0 to 10, the number of rows, \
 or a rate, a float in [0, 1]; found the count 11
     """
     allowed = (
-        f"{name} must be a count from 0 to {n_points}, the number of points, "
+        f"{name} must be a count from 0 to {n_points}, the number of rows, "
         "or a rate, a float in [0, 1]"
     )
-    if isinstance(n_positive, (bool, np.bool_)) or not isinstance(n_positive, numbers.Real):
+    if not is_number(n_positive):
         raise InputTypeError(f"{allowed}; found {n_positive!r} of type {type(n_positive).__name__}")
     if isinstance(n_positive, (int, np.integer)):
         if not 0 <= n_positive <= n_points:
@@ -163,10 +163,7 @@ or a rate, a float in [0, 1]; found the count 11
 def check_box(lower: float, upper: float) -> None:
     """Refuse a box that is not 0 < lower <= upper, or too far up for float scores."""
     for name, value in (("lower", lower), ("upper", upper)):
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-            raise InputTypeError(
-                f"{name} must be a number; found {value!r} of type {type(value).__name__}"
-            )
+        check_number(name, value)
     large = upper if isinstance(upper, int) else float(upper)  # an int may be beyond floats
     if not 0 < lower <= upper or not large < _LARGEST_BOUND:
         raise InputError(

@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from c2rf._scalars import is_whole
 from c2rf._typing import Floats
 from c2rf.estimators.labeled_rows import PopulationLabels
 from c2rf.estimators.learning import Learning, weight_option
@@ -53,7 +53,7 @@ MOST_IMPUTATIONS = 1000
 
 def check_n_imputations(n_imputations: Any, least: int = 1) -> int:
     """Return the number of imputations, or say which can be asked for."""
-    if isinstance(n_imputations, (bool, np.bool_)) or not isinstance(n_imputations, Integral):
+    if not is_whole(n_imputations):
         raise InputTypeError(
             f"n_imputations must be a whole number; found {n_imputations!r} of type "
             f"{type(n_imputations).__name__}"

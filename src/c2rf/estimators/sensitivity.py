@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._scalars import is_number
 from c2rf._text import for_user
 from c2rf._typing import Codes, Floats
 from c2rf.assignment import assign
@@ -142,7 +142,7 @@ def shares_off(share: Any, errors: Floats | None, n_classes: int) -> Floats:
             "sensitivity needs a share, such as 0.05: no total has a standard error, such as "
             + for_user("c2rf.Estimate(1200, se=50)", "1200+-50")
         )
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
+    if not is_number(share) or not 0 < float(share) <= 1:
         raise InputError(
             f"sensitivity needs a share above 0 and up to {for_user('1', '100%')}, such as "
             f"{for_user('0.05', '5%')}; found {share!r}"

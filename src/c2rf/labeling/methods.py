@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from c2rf._choices import LEARNERS, METHODS
-from c2rf._text import for_user, nearest
+from c2rf._text import check_choice, for_user, option_name
 from c2rf.baselines import N_TREES
 from c2rf.exceptions import InputError
 from c2rf.labeling.task import Task
+from c2rf.solver.backends import BACKENDS
+from c2rf.solver.solve import PREFERENCES, SOLVE_METHODS
 
 ALL_CORES = -1
+
+_NAMES: dict[str, Collection[str]] = {
+    "learner": LEARNERS,
+    "solve_method": SOLVE_METHODS,
+    "backend": BACKENDS,
+    "prefer": PREFERENCES,
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class LabelingMethod:
 
 
 def check_options(method: str, options: Mapping[str, Any]) -> None:
-    """Refuse an unknown method or learner, and options that are not for the method."""
+    """Refuse unknown names of methods and so on, and options that are not for the method."""
     check_choice("method", method, METHODS)
     for name in options:
         if name not in LABELING_METHODS[method].options:
@@ -36,30 +45,9 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
                 f"{option_name(name)} is not an option of the method {method}; it is one of "
                 f"{', '.join(able)}"
             )
-    if options.get("learner") is not None:
-        check_choice("learner", options["learner"], LEARNERS)
-
-
-def check_choice(name: str, value: Any, allowed: Any) -> None:
-    """Refuse a value that is not one of those allowed.
-
-    Examples
-    --------
-    >>> check_choice("engine", "dusk", ["memory", "dask"])
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: engine must be memory or dask; found 'dusk'; did you mean 'dask'?
-    """
-    if value not in allowed:
-        raise InputError(
-            f"{option_name(name)} must be {' or '.join(allowed)}; found {value!r}"
-            f"{nearest(value, list(allowed))}"
-        )
-
-
-def option_name(name: str) -> str:
-    """Return what the user calls an option."""
-    return for_user(name, f"--{name.replace('_', '-')}")
+    for name, allowed in _NAMES.items():
+        if name in options:
+            check_choice(name, options[name], allowed)
 
 
 def make_learner(name: str | None) -> Any:

@@ -18,7 +18,7 @@ import pandas as pd
 from c2rf._frames import as_pandas
 from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.exceptions import InputError
-from c2rf.files.all_or_nothing import atomic_folder
+from c2rf.files.all_or_nothing import atomic_folder, atomic_output
 from c2rf.files.dialect import Dialect
 from c2rf.files.tables import check_pyarrow
 from c2rf.files.writing import TableWriter
@@ -78,6 +78,14 @@ class LabelParts:
     def frame(self) -> pd.DataFrame:
         """Return all rows at once."""
         return pd.concat(list(self), ignore_index=True)
+
+    def save(self, path: Path, *, force: bool = False) -> None:
+        """Write all rows; nothing is there before all of it is."""
+        if is_folder(path):
+            self.write(path, force=force)
+            return
+        with atomic_output(path, force=force) as temporary:
+            self.write(temporary)
 
     def write(self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False) -> int:
         """Write all rows to a place that was checked before.

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from c2rf._choices import ENGINES
-from c2rf._text import for_user
+from c2rf._text import check_choice, for_user
 from c2rf.estimators.imputing import check_n_imputations
 from c2rf.exceptions import InputError
 from c2rf.files.dialect import ReadAs
 from c2rf.labeling.imputations import imputation_parts
-from c2rf.labeling.methods import LABELING_METHODS, check_choice, check_options
+from c2rf.labeling.methods import LABELING_METHODS, check_options
 from c2rf.labeling.result import Classification
 from c2rf.labeling.scoring import score_unlabeled
 from c2rf.labeling.sensitivity import check_sensitivity, check_task, find_sensitivity

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from c2rf._scalars import check_number, check_whole
+from c2rf._text import check_choice
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem, Solution, make_problem
 from c2rf.core.statement import make_statement
 from c2rf.core.verify import certain_signs, verify
 from c2rf.core.votes import PatternTable
-from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
+from c2rf.exceptions import InputError, NoSolutionError
 from c2rf.progress import solve_listener
 from c2rf.solver.auto import solve_auto
 from c2rf.solver.backends import BACKENDS, check_backend
@@ -134,10 +136,11 @@ def solve(
     >>> solution.eta, solution.status
     (0, 'optimal')
     """
-    chosen: SolveMethod = _check_choice("method", method, SOLVE_METHODS)
+    check_choice("method", method, SOLVE_METHODS)
+    chosen = SOLVE_METHODS[method]
     check_backend(backend)
     if prefer is not None:
-        _check_choice("prefer", prefer, PREFERENCES)
+        check_choice("prefer", prefer, PREFERENCES)
     _check_limits(time_limit, threads)
     if isinstance(votes, PatternTable):
         table, expand = votes, None
@@ -241,22 +244,12 @@ def _run_info(name: str, method: SolveMethod, run: Run) -> dict[str, Any]:
     }
 
 
-def _check_choice(name: str, value: Any, known: dict[str, Any]) -> Any:
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"unknown {name} {value!r}; known are {', '.join(map(repr, known))}")
-    return known[value]
-
-
 def _check_limits(time_limit: Any, threads: Any) -> None:
     if time_limit is not None:
-        if isinstance(time_limit, bool) or not isinstance(time_limit, numbers.Real):
-            raise InputTypeError(f"time_limit must be None or seconds; found {time_limit!r}")
+        check_number("time_limit", time_limit)
         if not float(time_limit) >= 0:
             raise InputError(f"time_limit must be None or seconds >= 0; found {time_limit}")
-    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
-        raise InputTypeError(f"threads must be a positive integer; found {threads!r}")
-    if int(threads) < 1:
-        raise InputError(f"threads must be a positive integer; found {threads}")
+    check_whole("threads", threads, least=1)
 
 
 def _seed(random_state: Any) -> int:

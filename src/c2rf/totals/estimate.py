@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from c2rf.exceptions import InputError, InputTypeError
+from c2rf._scalars import check_number
+from c2rf.exceptions import InputError
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,7 @@ class Estimate:
 
     def __init__(self, value: Any, se: Any) -> None:
         for what, number in (("value", value), ("standard error", se)):
-            if isinstance(number, (bool, np.bool_)) or not isinstance(number, Real):
-                raise InputTypeError(
-                    f"the {what} of an estimate must be a number; found {number!r} of type "
-                    f"{type(number).__name__}"
-                )
+            check_number(f"the {what} of an estimate", number)
             if not np.isfinite(float(number)):
                 raise InputError(f"the {what} of an estimate must be finite; found {number!r}")
         if se <= 0:

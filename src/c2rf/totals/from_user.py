@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from c2rf._frames import as_pandas
+from c2rf._scalars import is_number
 from c2rf._text import all_of
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.totals.estimate import Estimate
@@ -249,9 +250,9 @@ def _alike(totals: list[Any]) -> list[Any]:
     ([3, 1], [3, 1], [0.5, 1.0], [3, (0.5, 1.0)])
     """
     ends = [end for total in totals for end in (total if _is_range(total) else (total,))]
-    floats = [end for end in ends if _is_number(end) and not isinstance(end, Integral)]
+    floats = [end for end in ends if is_number(end) and not isinstance(end, Integral)]
     are_whole = all(float(end).is_integer() for end in floats)
-    large = any(_is_number(end) and end > 1 for end in ends)
+    large = any(is_number(end) and end > 1 for end in ends)
     if not any(end > 1 for end in floats) and not (large and are_whole):
         return totals
     return [
@@ -261,7 +262,7 @@ def _alike(totals: list[Any]) -> list[Any]:
 
 
 def _as_count(value: Any) -> Any:
-    if not _is_number(value) or isinstance(value, Integral):
+    if not is_number(value) or isinstance(value, Integral):
         return value
     if float(value).is_integer():
         return int(value)
@@ -273,10 +274,6 @@ def _as_count(value: Any) -> Any:
 
 def _is_range(total: Any) -> bool:
     return isinstance(total, (tuple, list, np.ndarray))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _short(value: Any) -> str:

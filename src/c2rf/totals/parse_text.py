@@ -47,6 +47,8 @@ decimal point; a count is whole: write 1234 if that is what it means
     elif len(marks) > 1:
         marks = (_decide(written, name, decimal),)
     plain = canonical(written, marks[0] or ".") or ""
+    if is_rate and not 0 <= float(plain) <= 100:
+        raise InputError(f"{name} must be a count, or a rate from 0% to 100%; found {text!r}")
     if is_rate:
         return float(plain) / 100
     return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
+from c2rf._scalars import is_number
 from c2rf._text import for_user
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.totals.estimate import Estimate
@@ -75,7 +76,7 @@ def _of_estimate(total: Estimate, n: float) -> Said:
 
 
 def _is_rate(value: Any, what: str, total: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if not is_number(value):
         raise InputTypeError(
             f"{what} must be {allowed()}; found {written(total)} of type {type(total).__name__}"
         )

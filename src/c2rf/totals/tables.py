@@ -75,6 +75,7 @@ class TotalsFile:
             raise InputError(
                 f"{self.path} must have the columns {', '.join(wanted)}, or a column per class; "
                 f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
+                f"{nearest(missing[0], list(cells))}"
             )
         rows = [
             self._long_row(number, {n: cells[n][number] for n in cells}, groups, of_class, decimals)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from c2rf.exceptions import BackendError, BackendNotInstalledError, InputError
+from c2rf._text import check_choice
+from c2rf.exceptions import BackendError, BackendNotInstalledError
 from c2rf.solver.backends import isolated
 from c2rf.solver.backends.base import (
     Options,
@@ -93,8 +94,7 @@ def installed() -> list[str]:
 
 def check_backend(name: str) -> Backend:
     """Return the backend of that name, or say which there are and how to get them."""
-    if not isinstance(name, str) or name not in BACKENDS:
-        raise InputError(f"unknown backend {name!r}; known are {', '.join(map(repr, BACKENDS))}")
+    check_choice("backend", name, BACKENDS)
     backend = BACKENDS[name]
     if not backend.is_installed:
         raise BackendNotInstalledError(
