@@ -177,6 +177,14 @@ class ExactSums:
             constant += rule.total * (self.sure - case.ends[rule.total > 0])
         return constant + self._least(slope, case), slope
 
+    def violated(self, case: Case) -> Sum | None:
+        """Return a proven row that a case in which all signs are decided violates."""
+        true = np.concatenate([case.lower, 1 - case.lower])
+        for row, cut in enumerate(self.store.cuts):
+            if true[list(cut.literals)].sum() > cut.most and self.store.proof(row) is not None:
+                return Sum(0, (row,), (1,))
+        return None
+
     # Subset sums
 
     def attainable(self, case: Case, value: int, *, up: bool) -> int | None:
@@ -189,6 +197,11 @@ class ExactSums:
             return sure if (sure >= value if up else sure <= value) else None
         step = gcd(*open_)
         return value + (sure - value) % step if up else value - (value - sure) % step
+
+    def allows(self, case: Case, positive: Bools) -> bool:
+        """Whether the count of these positive patterns lies between the ends of a case."""
+        count = self.sure + sum(self.counts[i] for i in np.flatnonzero(positive))
+        return case.ends is None or case.ends[0] <= count <= case.ends[1]
 
     def distance(self, case: Case, wished: int) -> int:
         """Return how far a wished value is from the nearest one that T can have."""

@@ -88,7 +88,7 @@ class Refutation:
         while not self._should_stop():
             relaxed = self._relax(case)
             if relaxed is None:
-                return "open" if self._should_stop() else "stuck"
+                return "open" if self._should_stop() else self._any_open(case)
             closed, decided = sums.apply(case, relaxed.guess)
             if closed:
                 return "closed"
@@ -99,9 +99,10 @@ class Refutation:
                 return self._any_open(case)
             self.wish = z
             if np.abs(z - np.rint(z)).max(initial=0.0) < _WHOLE:
-                if not self._ask_for_weights(z):
-                    return "weights" if self.weights is not None else self._any_open(case)
-                continue
+                if self._ask_for_weights(z):
+                    continue
+                refuted = self.weights is not None and sums.allows(case, z > 0.5)
+                return "weights" if refuted else self._any_open(case)
             rises = relaxed.eta - before > _LEAST_RISE * max(1.0, self._centre - relaxed.eta)
             before = max(before, relaxed.eta)
             if decided and rises:
@@ -125,14 +126,26 @@ class Refutation:
             return False
         return self.system.forbid(answer.contradiction)
 
-    def _any_open(self, case: Case) -> int | Literal["stuck"]:
+    def _any_open(self, case: Case) -> int | Literal["closed", "weights", "stuck"]:
         """Return an open pattern to split by where the relaxation gives no hint."""
         open_ = np.flatnonzero(case.open)
         if len(open_) == 0:
-            return "stuck"
+            return self._all_decided(case)
         return int(open_[self.system.problem.counts[open_].argmax()])
 
-    def _split_by(self, case: Case, z: Floats) -> int | Literal["stuck"]:
+    def _all_decided(self, case: Case) -> Literal["closed", "weights", "stuck"]:
+        """Deal with a case in which all signs are decided, without the relaxation."""
+        sums = self.system.sums
+        if sums.steps(case):
+            return "closed"
+        while True:
+            rule = sums.violated(case)
+            if rule is not None and sums.use(case, rule):
+                return "closed"
+            if not self._ask_for_weights(case.lower.astype(float)):
+                return "stuck" if self.weights is None else "weights"
+
+    def _split_by(self, case: Case, z: Floats) -> int | Literal["closed", "weights", "stuck"]:
         """Return the pattern to split by: far from whole, and with many points."""
         unsure = np.minimum(z, 1 - z) * case.open
         score = unsure * self.system.problem.counts
