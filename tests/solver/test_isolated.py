@@ -101,9 +101,23 @@ def test_everything_is_told_where_it_may_be_often():
 
 def test_the_other_end_stops_when_it_is_told_to():
     messages, stop = worker._Messages(io.BytesIO(), often=1e9), threading.Event()
-    assert worker._solve("highs", MODEL, Options(), messages, stop).status == "optimal"
     stop.set()
     assert worker._solve("highs", market_split(), Options(), messages, stop).status == "stopped"
+
+
+@pytest.mark.parametrize("end", [b"", b"no pickle"])
+def test_the_other_end_solves_one_job_after_the_other_and_ends_with_its_input(end):
+    asked, out, ended = io.BytesIO(), io.BytesIO(), threading.Event()
+    for job in (("highs", MODEL, Options()), None, ("highs", None, Options())):
+        pickle.dump(job, asked)
+    asked.write(end)
+    asked.seek(0)
+    worker.serve(asked, out, ended.set)
+    found = dict(told(out))
+    assert ended.is_set()
+    assert found["ready"] is None
+    assert found["result"].status == "optimal"
+    assert isinstance(found["error"], AttributeError)  # the second one was no model
 
 
 def test_errors_of_other_packages_are_told_in_words():

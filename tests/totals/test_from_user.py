@@ -85,3 +85,41 @@ def test_messages_stay_short(given):
     with pytest.raises((InputError, InputTypeError)) as caught:
         read_totals(given, CLASSES)
     assert len(str(caught.value)) < 300
+
+
+def test_a_column_per_class_beside_those_of_the_groups():
+    table = pd.DataFrame({"region": ["north", "south"], "no": [1, None], "yes": [1, 2]})
+    (margin,) = read_totals(table, CLASSES).margins
+    assert margin.columns == ("region",)
+    assert margin.by_group == BY_REGION
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            pd.DataFrame({"region": ["north"], "yes": [1], "Total": [2]}),
+            "must not have the sum 'Total'; drop it",
+        ),
+        (
+            pd.DataFrame({"region": ["north"], "perhaps": [1]}),
+            "or a column for each class; found the columns 'region', 'perhaps'",
+        ),
+        (
+            [{"class": "no", "total": 1}, {"class": "yes", "total": 1, "region": "north"}],
+            "must have the same columns; found 'class', 'total' and 'class', 'total', 'region'",
+        ),
+        (
+            pd.Series([1], index=pd.MultiIndex.from_tuples([("north", "x")], names=["a", "b"])),
+            "no level of the index of totals holds classes",
+        ),
+    ],
+)
+def test_tables_of_another_shape(given, said):
+    with pytest.raises(InputError, match=said):
+        read_totals(given, CLASSES)
+
+
+def test_totals_within_totals():
+    with pytest.raises(InputTypeError, match="the total of 'north' is a mapping"):
+        read_totals({"north": {"yes": 1}}, CLASSES)

@@ -101,10 +101,10 @@ def _read_text(
 def _array(path: Path) -> NDArray[Any]:
     """Return the array of a file of numpy, which must not hold objects."""
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
-        with found:
+        with path.open("rb") as file:  # numpy leaves what it opens open where it fails
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found
             if len(found.files) != 1:
                 raise InputError(f"{path} must hold one array; it holds {all_of(found.files)}")
             return np.asarray(found[found.files[0]])
@@ -122,7 +122,8 @@ def _checked(
         if votes.size and np.issubdtype(votes.dtype, np.number):
             values = np.unique(votes)
             if values[0] == 0 and values[-1] <= 1:
-                votes = np.where(votes == 0, -1, votes)
+                votes = votes.astype(np.result_type(votes, np.int8))  # some types have no -1
+                votes[votes == 0] = -1
                 if say is not None:
                     say(ZEROS)
         return check_votes(votes)

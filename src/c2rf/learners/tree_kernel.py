@@ -14,19 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba  # noqa: F401  not to be had without: scikit-learn's trees are quicker than plain loops
 import numpy as np
-from numba import njit
 
+from c2rf._compiled import compiled
 from c2rf._typing import Floats, Ints
-
-
-def compiled(function: Any) -> Any:
-    """Compile a function that needs no interpreter, and keep the code on disk where that can be."""
-    try:
-        return njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder for it can be written to: it is compiled in every process
-        return njit(nogil=True)(function)
-
 
 NODE = np.dtype([("column", np.int32), ("threshold", np.float32), ("left", np.int32)])
 """Of a leaf: column 0, an infinite threshold, and its own place."""
@@ -52,7 +44,7 @@ def _uniform(state: Any) -> float:
 
 @compiled
 def _gain(
-    X: Any, Y: Any, weight: Any, rows: Any, column: int, threshold: float, least: int,
+    X: Any, Y: Any, weight: Any, rows: Any, column: int, threshold: Any, least: int,
     total: Any, mass: float, side: Any
 ) -> float:  # fmt: skip
     """Return what a split is worth: the squared sums of both sides, over their weights."""

@@ -6,6 +6,7 @@ prints goes to standard error. The process ends when its input does.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pickle
@@ -13,6 +14,7 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -54,14 +56,27 @@ class _Messages:
 
 
 def main() -> None:
-    """Solve one job after the other."""
-    messages = _Messages(_own_output())
+    """Solve the jobs of standard input, and end with it: nobody waits for an answer then."""
+    serve(sys.stdin.buffer, _own_output(), lambda: os._exit(0))
+
+
+def serve(asked: BinaryIO, answers: BinaryIO, at_end: Callable[[], None]) -> None:
+    """Solve one job after the other.
+
+    Parameters
+    ----------
+    asked, answers : binary streams
+        Where jobs come from, and where messages go.
+    at_end : callable
+        Called when there is nobody left who asks, perhaps in the middle of a job.
+    """
+    messages = _Messages(answers)
     messages.send("ready", None)
     jobs: queue.Queue[Any] = queue.Queue()
     stop = threading.Event()
-    threading.Thread(target=_listen, args=(jobs, stop), daemon=True).start()
-    while True:
-        backend, model, options = jobs.get()
+    threading.Thread(target=_listen, args=(asked, jobs, stop, at_end), daemon=True).start()
+    while (job := jobs.get()) is not None:
+        backend, model, options = job
         stop.clear()
         messages.begin()
         try:
@@ -96,14 +111,16 @@ def _own_output() -> BinaryIO:
     return own
 
 
-def _listen(jobs: queue.Queue[Any], stop: threading.Event) -> None:
+def _listen(
+    asked: BinaryIO, jobs: queue.Queue[Any], stop: threading.Event, at_end: Callable[[], None]
+) -> None:
     """Read jobs, and requests to stop, until the input ends."""
-    while True:
-        try:
-            job = pickle.load(sys.stdin.buffer)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            os._exit(0)  # nobody waits for the answer
-        if job is None:
-            stop.set()
-        else:
-            jobs.put(job)
+    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+        while True:
+            job = pickle.load(asked)
+            if job is None:
+                stop.set()
+            else:
+                jobs.put(job)
+    at_end()
+    jobs.put(None)
