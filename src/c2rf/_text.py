@@ -191,7 +191,7 @@ def option_name(name: str) -> str:
 
 @contextmanager
 def for_command_line() -> Iterator[None]:
-    """Let messages speak the language of the command line while the block runs."""
+    """Write messages in the words of the command line while the block runs."""
     token = _on_command_line.set(True)
     try:
         yield

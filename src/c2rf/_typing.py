@@ -1,4 +1,4 @@
-"""Types of arrays that many rooms speak of."""
+"""Types of arrays that many rooms use."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def majority_vote(votes: ArrayLike) -> NDArray[np.int8]:
 
     Parameters
     ----------
-    votes : array-like of shape (n_points, n_trees)
+    votes : array-like of shape (n_rows, n_trees)
         Votes of -1/+1.
 
     Returns
@@ -53,7 +53,7 @@ def top_lambda(
 
     Parameters
     ----------
-    scores : array-like of shape (n_points,)
+    scores : array-like of shape (n_rows,)
         Probabilities, sums of votes, or any other numbers that rank.
     n_positive : int or float
         The known number of positives (an integer), or their rate (a float in [0, 1]).

@@ -172,8 +172,8 @@ def biased_sample(
 ) -> tuple[Indices, Indices]:
     """Choose which rows are labeled, positive ones with more (or less) weight.
 
-    ``round(fraction * len(y))`` points are drawn one after the other without replacement, a
-    positive point with weight ``positive_weight``, a negative one with weight
+    ``round(fraction * len(y))`` rows are drawn one after the other without replacement, a
+    positive row with weight ``positive_weight``, a negative one with weight
     ``1 - positive_weight``. These are weights, not quotas: the share of positives also depends on
     how many there are.
 
@@ -317,7 +317,7 @@ def _entropy(random_state: RandomState) -> int:
 
 
 def _positives(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
-    """Say for every point whether it is positive."""
+    """Say for every row whether it is positive."""
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
         raise InputError(f"y must be 1-D and not empty; found shape {labels.shape}")

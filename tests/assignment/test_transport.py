@@ -213,7 +213,7 @@ class TestScores:
             assign([[0.0, bad]], Bounds.overall([0, 0], [1, 1], 1))
 
     def test_shape(self):
-        with pytest.raises(InputError, match="points by classes"):
+        with pytest.raises(InputError, match="rows by classes"):
             assign([0.0, 1.0], Bounds.overall([0, 0], [1, 1], 1))
 
     def test_zero_counts_as_less_than_anything_said(self):

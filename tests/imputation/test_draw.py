@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.imputation.chain import Cells, Part, exchange
-from c2rf.imputation.draw import draw_labels, redraw_pairs, speaking_parts
+from c2rf.imputation.draw import draw_labels, parts_that_bind, redraw_pairs
 from c2rf.imputation.poisson import choose, choose_in_groups, matching_shift
 from c2rf.totals.bounds import Bounds, MarginBounds
 from imputation.enumeration import fits, label_sets
@@ -181,7 +181,7 @@ class TestTotals:
             free[0], free[0] + n_rows, free, free + sizes[:, None], sizes, tuple(margins)
         )
         drawn = draw_labels(logs_of(seed, n_rows, n_classes), bounds, groups, rng)
-        for part in speaking_parts(bounds):
+        for part in parts_that_bind(bounds):
             counts = part_of(part.cells[groups], drawn.labels, n_classes).lower
             assert (counts >= part.lower[: len(counts)]).all()
             assert (counts <= part.upper[: len(counts)]).all()

@@ -1,7 +1,7 @@
 """The labels with the highest total score that meet bounds on the sizes of classes, exactly.
 
-This is a transportation problem: points are brought to classes. Its dual variables are offsets,
-one per class (and group): every point is where its score + offset is largest, but for ties.
+This is a transportation problem: rows are brought to classes. Its dual variables are offsets,
+one per class (and group): every row is where its score + offset is largest, but for ties.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ _SMALLEST_FLOOR = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """Labels of points, and what they are optimal by.
+    """Labels of rows, and the dual offsets that certify them.
 
     Parameters
     ----------
     labels : ndarray of int, shape (n_points,)
-        Class of each point, from 0.
+        Class of each row, from 0.
     offsets : ndarray of shape (n_groups, n_classes)
-        Every point is where score + offset of its group is largest, but for ties. Zero where the
-        bounds change nothing, -inf where there may be no points of the class.
+        Every row is where score + offset of its group is largest, but for ties. Zero where the
+        bounds change nothing, -inf where there may be no rows of the class.
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes in the groups.
     objective : float
@@ -103,17 +103,17 @@ def assign(
 
     Parameters
     ----------
-    scores : array-like of shape (n_points, n_classes)
+    scores : array-like of shape (n_rows, n_classes)
         Logarithms of probabilities, say. -inf counts as a score below all others by as much as
         these differ, and one more.
     bounds : Bounds
         Bounds that can be met (see :func:`find_conflict`).
     groups : array-like of int, shape (n_points,), or None
-        The group of each point, from 0; None if there is a single one.
+        The group of each row, from 0; None if there is a single one.
     random_state : int, RandomState or None
         Decides between equal scores, because the order of rows may know the classes.
-    weights : ndarray of shape (n_points,), optional
-        How much each point counts in the bounds, which are sums of weights then and met nearly.
+    weights : ndarray of shape (n_rows,), optional
+        How much each row counts in the bounds, which are sums of weights then and met nearly.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def assign(
 
 
 def _crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
-    """Label points by margins that cross; the sizes are counted again, in whole numbers."""
+    """Label rows by margins that cross; the sizes are counted again, in whole numbers."""
     found = label_crossing(crowd, bounds, seed)
     counts = sizes_of(found.labels, crowd.groups, bounds)
     if System.of(bounds).missed(counts).any():
@@ -168,7 +168,7 @@ def _crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
 
 
 def _weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
-    """Label points with weights."""
+    """Label rows with weights."""
     found = label_weighted(crowd, bounds, seed)
     counts = sizes_in_groups(crowd, found.labels, bounds.n_classes)
     objective = _total(crowd.scores, found.labels, crowd.weights)
@@ -184,7 +184,7 @@ def log_scores(probabilities: ArrayLike, floor: float | None = None) -> Floats:
 
     Parameters
     ----------
-    probabilities : array-like of shape (n_points, n_classes)
+    probabilities : array-like of shape (n_rows, n_classes)
         Numbers from 0 to 1.
     floor : float, optional
         By default that of :func:`zero_floor`.
@@ -202,7 +202,7 @@ def zero_floor(probabilities: ArrayLike) -> float:
     """Return what a probability of zero counts as: half of the least above zero, at most 0.001.
 
     So a zero says less in a forest, whose probabilities are multiples of 1 / n_trees, than in a
-    model of densities, and it is always below what was said of any other point and class.
+    model of densities, and it is always below what was said of any other row and class.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _finite(scores: Floats) -> Floats:
     """Return scores without infinite ones, or refuse them."""
     if scores.ndim != 2 or not scores.size:
         raise InputError(
-            f"scores must be a table of points by classes; found the shape {scores.shape}"
+            f"scores must be a table of rows by classes; found the shape {scores.shape}"
         )
     finite = np.isfinite(scores)
     if finite.all():

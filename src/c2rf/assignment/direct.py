@@ -1,4 +1,4 @@
-"""All points at once: labels, and the offsets they are optimal by."""
+"""All rows at once: labels, and the dual offsets that certify them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from c2rf.totals.bounds import Bounds
 
 
 def n_ties(n_classes: int) -> int:
-    """Return how many random numbers break the ties of a point."""
+    """Return how many random numbers break the ties of a row."""
     return 1 if n_classes == 2 else n_classes
 
 
@@ -30,12 +30,12 @@ def label(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite scores.
-    ties : ndarray of shape (n_points, n_ties(n_classes))
+    ties : ndarray of shape (n_rows, n_ties(n_classes))
         Random numbers from 0 to 1 that decide between equal scores.
     groups : ndarray of int, shape (n_points,)
-        The group of each point.
+        The group of each row.
     bounds : Bounds
         They can be met.
     jitter : float
@@ -51,7 +51,7 @@ def label(
 def _many(
     scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
 ) -> Codes:
-    """Label points of more than two classes: group by group unless overall bounds couple them."""
+    """Label rows of more than two classes: group by group unless overall bounds couple them."""
     if bounds.couple():
         merged, member = _merged(bounds)
         return augment(scores, member[groups], merged, tolerance, rng)
@@ -80,7 +80,7 @@ def _merged(bounds: Bounds) -> tuple[Bounds, Codes]:
 
 
 def clipped_to_sizes(bounds: Bounds) -> Bounds:
-    """Return the same bounds without more than there are points."""
+    """Return the same bounds without more than there are rows."""
     return replace(
         bounds,
         upper=np.minimum(bounds.upper, bounds.n_rows),
@@ -116,16 +116,16 @@ def networks(losses: Floats, bounds: Bounds, counts: Ints, tolerance: float) -> 
 
 
 def is_optimal(network: Residual) -> bool:
-    """Say whether no exchange of points would gain: the network has no negative cycle."""
+    """Say whether no exchange of rows would gain: the network has no negative cycle."""
     prices, _ = network.shortest(network.nodes.zeros())
     again, _ = network.shortest(prices)
     return not bool((again < prices - network.tolerance).any())
 
 
 def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
-    """Return the least that a point of each group and class would lose in each other class.
+    """Return the least that a row of each group and class would lose in each other class.
 
-    Of chunks of points these tables are merged by their minimum.
+    Of chunks of rows these tables are merged by their minimum.
     """
     n_classes = scores.shape[1]
     losses = np.full((n_groups, n_classes, n_classes), np.inf)

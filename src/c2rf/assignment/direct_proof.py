@@ -23,10 +23,10 @@ def direct_gap(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite scores.
     groups, labels : ndarray of int, shape (n_points,)
-        The group and the class of each point.
+        The group and the class of each row.
     bounds : Bounds
         Of classes in groups, and overall; no margins. The labels meet them.
     networks : list of Residual

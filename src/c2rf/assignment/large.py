@@ -1,9 +1,9 @@
-"""Very many points: almost all are far from any border, and only the others are assigned.
+"""Very many rows: almost all are far from any border, and only the others are assigned.
 
 The offsets of a sample say where the borders between the classes are, up to the error of a sample.
-Points farther away than that keep their class; the others are assigned exactly, within what the
-bounds leave them. That the whole is optimal is checked in the residual network of all points, and
-if it is not, more points count as near. Scores are read block by block: they may be on disk.
+Rows farther away than that keep their class; the others are assigned exactly, within what the
+bounds leave them. That the whole is optimal is checked in the residual network of all rows, and
+if it is not, more rows count as near. Scores are read block by block: they may be on disk.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from c2rf.assignment.paths import shrunk
 from c2rf.totals.bounds import Bounds, find_conflict
 
 LARGE = 1 << 18
-"""With more points than this, those far from all borders are set apart."""
+"""With more rows than this, those far from all borders are set apart."""
 
 _SAMPLE = 1 << 16
 _SAMPLE_PER_GROUP = 1 << 9
@@ -41,7 +41,7 @@ _WIDEN = 4.0
 
 @dataclass(frozen=True, eq=False)
 class _Borders:
-    """Offsets of each group, and up to which margin its points are near a border."""
+    """Offsets of each group, and up to which margin its rows are near a border."""
 
     offsets: Floats
     horizons: Floats
@@ -49,7 +49,7 @@ class _Borders:
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """Labels of the points far from the borders, their sizes and losses, and the other points."""
+    """Labels of the rows far from the borders, their sizes and losses, and the other rows."""
 
     labels: Codes
     counts: Ints
@@ -67,10 +67,10 @@ def label_large(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite scores; they may be mapped from disk.
     groups : ndarray of int, shape (n_points,)
-        The group of each point.
+        The group of each row.
     bounds : Bounds
         They can be met.
     jitter : float
@@ -81,7 +81,7 @@ def label_large(
     Returns
     -------
     labels : ndarray of int, shape (n_points,)
-        Class of each point, in the smallest type that holds it.
+        Class of each row, in the smallest type that holds it.
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes.
     losses : ndarray of shape (n_groups, n_classes, n_classes)
@@ -102,7 +102,7 @@ def label_large(
 
 
 def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
-    """Return bounds in proportion to a sample of the points, given their groups.
+    """Return bounds in proportion to a sample of the rows, given their groups.
 
     By chance the groups in the sample may be so large that overall bounds cannot be met, too:
     then they are left out.
@@ -112,7 +112,7 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
     bounds : Bounds
         Of the groups that are in the sample.
     codes : ndarray of int
-        The group of each point, counted among these.
+        The group of each row, counted among these.
     there : ndarray of int
         Which groups these are.
     """
@@ -175,7 +175,7 @@ def _blocks(n_points: int) -> Iterator[slice]:
 
 
 def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int) -> _Split:
-    """Label the points far from the borders, and gather the others."""
+    """Label the rows far from the borders, and gather the others."""
     n_points, n_classes = scores.shape
     n_groups = len(borders.offsets)
     labels: Codes = np.empty(n_points, dtype=np.min_scalar_type(n_classes - 1))
@@ -203,13 +203,13 @@ def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int) -> _Spli
 def _finish(
     split: _Split, bounds: Bounds, jitter: float, seed: int
 ) -> tuple[Codes, Ints, Floats] | None:
-    """Assign the points near the borders; None if they cannot make the whole optimal."""
+    """Assign the rows near the borders; None if they cannot make the whole optimal."""
     there, codes = np.unique(split.groups, return_inverse=True)
     left = _left(bounds, split.counts)
     if left is None:
         return None
     labels, counts, losses = split.labels, split.counts, split.losses
-    strict = losses - 8 * jitter  # a point that was set apart must not even be tied
+    strict = losses - 8 * jitter  # a row that was set apart must not even be tied
     if len(there):
         rest = _of_groups(left, there)
         if find_conflict(rest) is not None:
@@ -226,7 +226,7 @@ def _finish(
 
 
 def _left(bounds: Bounds, counts: Ints) -> Bounds | None:
-    """Return the bounds that are left for other points; None if some are exceeded already."""
+    """Return the bounds that are left for other rows; None if some are exceeded already."""
     total = counts.sum(axis=0)
     left = Bounds(
         np.maximum(bounds.lower - total, 0),

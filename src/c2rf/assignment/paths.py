@@ -1,9 +1,9 @@
 """More than two classes: shortest augmenting paths, begun from prices that are nearly right.
 
-Each point starts where score + price is largest, which is optimal but for the bounds; points too
+Each row starts where score + price is largest, which is optimal but for the bounds; rows too
 many in one cell are then led to cells with too few along shortest paths, which keeps the
 assignment optimal. With prices from a sample a quarter as large, swept a few times, there are few
-such points: almost all of the time is spent on sorting out who is near a border.
+such rows: almost all of the time is spent on sorting out who is near a border.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def augment(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite scores without ties.
     groups : ndarray of int, shape (n_points,)
-        The group of each point.
+        The group of each row.
     bounds : Bounds
         They can be met.
     tolerance : float
@@ -56,7 +56,7 @@ def augment(
 
 
 class _Assignment:
-    """Points in cells, and the flow of the cells that must become equal to their sizes."""
+    """Rows in cells, and the flow of the cells that must become equal to their sizes."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Assignment:
         return True
 
     def _push(self, path: list[int]) -> None:
-        """Move one unit along a path, or more where no point has to change its class."""
+        """Move one unit along a path, or more where no row has to change its class."""
         arcs = list(pairwise(path))
         n_cells = self.nodes.n_cells
         amount = int(min(self.excess[path[0]], -self.excess[path[-1]]))
@@ -144,8 +144,8 @@ class _Assignment:
 class _Borders:
     """For every ordered pair of cells of a group, who would lose least by crossing.
 
-    A heap per pair holds the points near the border only; beyond its horizon there are more. It
-    may also hold points that have left the cell: they are dropped when they come up.
+    A heap per pair holds the rows near the border only; beyond its horizon there are more. It
+    may also hold rows that have left the cell: they are dropped when they come up.
     """
 
     def __init__(self, scores: Floats, groups: Codes, labels: Codes, losses: Floats) -> None:
@@ -163,13 +163,13 @@ class _Borders:
                 self._fill(g, a, [b for b in range(n_classes) if b != a])
 
     def cross(self, g: int, a: int, b: int) -> None:
-        """Let the point that loses least cross from class a to class b."""
-        point = self.heaps[g, a, b][0][1]
-        self.labels[point] = b
-        own = self.scores[point].tolist()
+        """Let the row that loses least cross from class a to class b."""
+        row = self.heaps[g, a, b][0][1]
+        self.labels[row] = b
+        own = self.scores[row].tolist()
         for c, score in enumerate(own):
             if c != b:
-                heappush(self.heaps[g, b, c], (own[b] - score, point))
+                heappush(self.heaps[g, b, c], (own[b] - score, row))
         for c in range(len(own)):
             if c != a:
                 self._update_loss(g, a, c)
@@ -188,7 +188,7 @@ class _Borders:
             self.losses[g, a, b] = heap[0][0] if heap else np.inf
 
     def _fill(self, g: int, a: int, others: list[int]) -> None:
-        """Look through the whole cell for the points nearest to its borders."""
+        """Look through the whole cell for the rows nearest to its borders."""
         rows = self.rows[g]
         members = rows[self.labels[rows] == a]
         own = self.scores[members, a]

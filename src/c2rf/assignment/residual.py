@@ -1,13 +1,13 @@
 """What an assignment could still do: shortest paths in its residual network, and the offsets.
 
-Points stand in cells, a cell per group and class. Arcs lead
+Rows stand in cells, a cell per group and class. Arcs lead
 
-- from cell to cell of a group: a point changes its class, at the score it loses;
+- from cell to cell of a group: a row changes its class, at the score it loses;
 - between a cell and its class, and between a class and the end of all flow, for free, where the
   bounds leave room.
 
 Prices of the nodes that no arc undercuts (price at the head <= price at the tail + cost) are dual
-variables. Those of the cells are the offsets: every point stands where score + offset is largest.
+variables. Those of the cells are the offsets: every row stands where score + offset is largest.
 Only the smallest loss of each pair of cells enters, so the losses may come from anywhere, also
 from a stream of chunks whose minima are merged.
 """
@@ -55,7 +55,7 @@ class Residual:
     Parameters
     ----------
     losses : ndarray of shape (n_groups, n_classes, n_classes)
-        ``losses[g, a, b]`` is the least that a point of the cell (g, a) loses in (g, b), infinite
+        ``losses[g, a, b]`` is the least that a row of the cell (g, a) loses in (g, b), infinite
         where the cell is empty. Kept, not copied: who changes it changes the network.
     bounds : Bounds
         Of cells and classes.
@@ -119,14 +119,14 @@ class Residual:
 
     def prices(self) -> Floats:
         """Return prices of all nodes, the end's being zero."""
-        # Not to lose the fine differences between points that would be tied.
+        # Not to lose the fine differences between rows that would be tied.
         price, _ = self.shortest(self.nodes.zeros(), tolerance=0.0)
         return price - price[-1]
 
     def offsets(self) -> Floats:
         """Return the offsets of each group, in the middle of what they could be.
 
-        A class that cannot have any more points in the group gets an offset of -inf if it has
+        A class that cannot have any more rows in the group gets an offset of -inf if it has
         none. The others have mean zero.
         """
         nodes, offsets = self.nodes, []

@@ -1,6 +1,6 @@
-"""Two classes: the points with the largest gains are of the second class.
+"""Two classes: the rows with the largest gains are of the second class.
 
-Within every group some points must be of the second class and some may be; of those that may,
+Within every group some rows must be of the second class and some may be; of those that may,
 the overall bounds allow some number, and the best of all groups get it.
 """
 
@@ -13,17 +13,17 @@ from c2rf.totals.bounds import Bounds
 
 
 def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
-    """Return the class, 0 or 1, of each point, with the highest total gain of those in 1.
+    """Return the class, 0 or 1, of each row, with the highest total gain of those in 1.
 
     Parameters
     ----------
-    gains : ndarray of shape (n_points,)
-        What a point gains in class 1 over class 0.
+    gains : ndarray of shape (n_rows,)
+        What a row gains in class 1 over class 0.
     groups : ndarray of int, shape (n_points,)
-        The group of each point.
+        The group of each row.
     bounds : Bounds
         They can be met.
-    ties : ndarray of shape (n_points,)
+    ties : ndarray of shape (n_rows,)
         Random numbers: of equal gains the smallest number comes first.
 
     Examples

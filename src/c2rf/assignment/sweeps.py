@@ -1,9 +1,9 @@
 """Prices near the right ones, by setting one class after the other exactly right.
 
-With all other prices fixed, a point goes to a class if the class's price reaches the point's
-threshold: sorted thresholds say which price lets in as many points as the bounds want. Doing
+With all other prices fixed, a row goes to a class if the class's price reaches the row's
+threshold: sorted thresholds say which price lets in as many rows as the bounds want. Doing
 this in turn is coordinate descent on the dual problem. It may stop short of the optimum, but it is
-cheap for many points at a time, and what is left is little.
+cheap for many rows at a time, and what is left is little.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def swept(scores: Floats, groups: Codes, bounds: Bounds, prices: Floats, sweeps:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite scores.
     groups : ndarray of int, shape (n_points,)
-        The group of each point.
+        The group of each row.
     bounds : Bounds
         Of cells and classes.
     prices : ndarray of shape (n_nodes,)
@@ -53,7 +53,7 @@ def swept(scores: Floats, groups: Codes, bounds: Bounds, prices: Floats, sweeps:
 
 
 def _price(thresholds: Floats, low: int | Ints, high: int | Ints) -> float:
-    """Return the price nearest to zero that lets in a number of points within the bounds."""
+    """Return the price nearest to zero that lets in a number of rows within the bounds."""
     n_in = int((thresholds < 0).sum())
     wanted = int(np.clip(n_in, low, high))
     if wanted == n_in or not len(thresholds):

@@ -1,7 +1,7 @@
 """The data sets: read, cleaned, made two-class and rescaled as the paper does.
 
 Thirteen come from PMLB. ``made-twonorm-500``, ``made-ringnorm-500``, ``made-waveform-500`` (any
-number of points) come from the generators of :mod:`c2rf.datasets` and need no file.
+number of rows) come from the generators of :mod:`c2rf.datasets` and need no file.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def check_name(name: str) -> None:
     ...
     c2rf.exceptions.InputError: unknown data set 'iris'; known are phoneme, magic, adult, churn, \
 ring, twonorm, waveform_21, ann_thyroid, agaricus_lepiota, waveform_40, connect_4, coil2000, \
-clean2, and made-twonorm-N, made-ringnorm-N, made-waveform-N for N generated points
+clean2, and made-twonorm-N, made-ringnorm-N, made-waveform-N for N generated rows
     """
     if name not in NAMES and not _MADE.fullmatch(name):
         raise InputError(
             f"unknown data set {name!r}; known are {', '.join(NAMES)}, and made-twonorm-N, "
-            "made-ringnorm-N, made-waveform-N for N generated points"
+            "made-ringnorm-N, made-waveform-N for N generated rows"
         )
 
 
@@ -68,7 +68,7 @@ def load(name: str, folder: Path | None = None) -> DataSet:
     Parameters
     ----------
     name : str
-        One of :data:`NAMES`, or ``made-<generator>-<points>``.
+        One of :data:`NAMES`, or ``made-<generator>-<rows>``.
     folder : Path or None
         PMLB's cache: read if the data set is there, else downloaded to. None: downloaded.
 
@@ -160,7 +160,7 @@ def _check_against_paper(data: DataSet) -> None:
     expected = tuple(table.loc[data.name, ["n_points", "n_features"]])
     if data.X.shape != expected:
         raise UnavailableError(
-            f"data set {data.name} has N = {data.X.shape[0]} points and p = {data.X.shape[1]} "
+            f"data set {data.name} has N = {data.X.shape[0]} rows and p = {data.X.shape[1]} "
             f"features after cleaning; Table 1 of the paper says N = {expected[0]}, "
             f"p = {expected[1]}: get the version that PMLB has"
         )

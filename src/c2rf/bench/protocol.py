@@ -104,7 +104,7 @@ class TrialSample:
 
     Parameters
     ----------
-    X_labeled, X_unlabeled : ndarray of shape (n_points, n_features)
+    X_labeled, X_unlabeled : ndarray of shape (n_rows, n_features)
         The features.
     y_labeled : ndarray of ±1
         The known labels.

@@ -18,7 +18,7 @@ def _table(name: str) -> pd.DataFrame:
 
 
 def data_sets() -> pd.DataFrame:
-    """Return Table 1: name, number of points and features, whether rescaled; by ID.
+    """Return Table 1: name, number of rows and features, whether rescaled; by ID.
 
     Examples
     --------

@@ -16,8 +16,8 @@ from c2rf.report.page.pictures import LOOK, images
 
 _INK, _BAR = "#1c2430", "#0072B2"
 _AXES = {
-    "fraction": "labeled points, %",
-    "positive_weight": "weight of positive points when drawn",
+    "fraction": "labeled rows, %",
+    "positive_weight": "weight of positive rows when drawn",
     "total_error": "error of the total that is told, %",
 }
 _MARKS = "osD^vPX*<>"

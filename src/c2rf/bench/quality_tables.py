@@ -15,9 +15,9 @@ _DATA_SET = TableColumn("data set", text=True)
 
 
 ABOUT = (
-    "A method sees the labeled points, the features of the others and the total, never a true "
-    "label of a point that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
-    "correlation as the paper prints it, both in percent, on the unlabeled points; scores of a "
+    "A method sees the labeled rows, the features of the others and the total, never a true "
+    "label of a row that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
+    "correlation as the paper prints it, both in percent, on the unlabeled rows; scores of a "
     "data set are means over its samples, and samples are the same for all methods. "
     f'"{UNSOLVED}" stands where records are missing, so that no mean is of other data sets than '
     "its neighbours; a data set counts where more than half of its samples have a score."
@@ -131,7 +131,7 @@ def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -
     note = (
         "The mean, and in brackets how far it is from the usual setting's on the same samples, "
         f"which has {100 * usual.fraction:g} % labeled, weight {usual.positive_weight:g} for "
-        "positive points when these are drawn, and the true λ. Where λ is off, methods are told a "
+        "positive rows when these are drawn, and the true λ. Where λ is off, methods are told a "
         f"total that is wrong by so much; labels are scored with the truth. {listed}"
     )
     columns = [_METHOD, *(TableColumn(setting.title) for setting in settings)]

@@ -188,7 +188,7 @@ def _how_it_went(records: Sequence[Record]) -> Iterator[str]:
 def _drawn(protocol: Protocol) -> str:
     return (
         f"{100 * protocol.fraction:g} % labeled with weight {protocol.positive_weight:g} for "
-        f"positive points, {protocol.n_trees} trees of depth 2 on "
+        f"positive rows, {protocol.n_trees} trees of depth 2 on "
         f"{100 * protocol.max_samples:g} % of these"
     )
 

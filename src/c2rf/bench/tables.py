@@ -140,12 +140,12 @@ def quality_table(results: Results, number: int) -> Table:
             row += _quality_cells(results, data, order, metric)
     sampled = "biased" if name == "biased" else "simple random"
     note = (
-        "Medians over samples, in percent, on the unlabeled points. The paper's tables print "
+        "Medians over samples, in percent, on the unlabeled rows. The paper's tables print "
         "100 (1 + MCC) / 2 under the name of MCC in percentage; so do these columns, under its "
         f"own name: 50 means MCC = 0. {UNPROVEN} marks answers of which fewer than 3 of 5 are "
         f"proven to be optimal ({caps(results)}; the paper's was {published.TIME_LIMIT} s); the "
         "best weights found by then are judged. Ours are other samples and other trees than the "
-        "paper's, and with as few as 50 labeled points the samples of one data set differ by ten "
+        "paper's, and with as few as 50 labeled rows the samples of one data set differ by ten "
         "points and more. Weights with the same eta are many and label differently, so methods "
         "that agree on eta need not agree here."
     )

@@ -33,12 +33,12 @@ class Problem:
     Parameters
     ----------
     patterns : ndarray of int8, shape (n_patterns, n_columns)
-        Distinct rows of -1/+1.
+        The patterns of -1/+1.
     counts : ndarray of int64, shape (n_patterns,)
-        Number of points with each pattern.
+        Number of rows with each pattern.
     n_positive : int
-        The number of positive points wished for. Reduced problems may wish for less than
-        nothing or for more than all: the distance still counts.
+        The number of positive rows wished for. After a reduction it may be negative, or
+        larger than the number of rows: the distance still counts.
     lower, upper : ndarray of float, shape (n_columns,)
         Bounds of the weight of each column.
 
@@ -67,7 +67,7 @@ class Problem:
 
     @property
     def n_points(self) -> int:
-        """Number of points, m."""
+        """Number of rows, m."""
         return int(self.counts.sum())
 
     def least(self) -> Floats:
@@ -84,7 +84,7 @@ class Problem:
         return int(self.counts[scores(self.patterns, weights) > 0].sum())
 
     def eta(self, weights: Floats) -> int:
-        """Return how far the number of positive points is from the wished one."""
+        """Return how far the number of positive rows is from the wished one."""
         return abs(self.count(weights) - self.n_positive)
 
 
@@ -196,9 +196,9 @@ class Solution:
     offset : float
         Shift of the score, 0.0 without one.
     labels : ndarray of int8
-        Sign of the score of each point (of each pattern if a table was solved).
+        Sign of the score of each row (of each pattern if a table was solved).
     eta : int
-        Distance of the number of positive points from the wished number.
+        Distance of the number of positive rows from the wished number.
     bound : int
         Proven: no weights in the box come closer than this.
     status : {"optimal", "feasible"}

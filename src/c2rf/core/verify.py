@@ -37,7 +37,7 @@ def verify(
 
     Parameters
     ----------
-    votes : array-like of shape (n_points, n_trees) or PatternTable
+    votes : array-like of shape (n_rows, n_trees) or PatternTable
         What was solved.
     n_positive : int or float
         The wished number of positives, or their rate.

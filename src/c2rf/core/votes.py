@@ -1,8 +1,8 @@
-"""Votes of ±1, packed into bits, and the table of their distinct rows.
+"""Votes of ±1, packed into bits, and the table of their patterns.
 
-Everything after the votes depends on the distinct rows ("patterns") and how many points have
-each: at most min(m, 2^t) of them. Tables are built chunk by chunk and merged, so the votes of a
-large population never have to be in one place.
+Everything after the votes depends on the patterns, which are the distinct lines of votes, and on
+how many rows have each: there are at most min(m, 2^t) patterns. Tables are built chunk by chunk and
+merged, so the votes of a large population never have to be in one place.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
 
     Parameters
     ----------
-    votes : array-like of shape (n_points, n_trees)
-        A row per point, a column per tree.
+    votes : array-like of shape (n_rows, n_trees)
+        A line for each row to label, a column per tree.
     chunk_rows : int
         How many rows to look at at once, which needs memory.
 
@@ -54,8 +54,8 @@ def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
         raise InputError(f"votes must be a rectangular 2-D array; {error}") from error
     if array.ndim != 2:
         raise InputError(
-            f"votes must be 2-D, a row per point and a column per tree; found {array.ndim}-D "
-            f"of shape {array.shape}"
+            "votes must be 2-D, a line for each row to label and a column per tree; found "
+            f"{array.ndim}-D of shape {array.shape}"
         )
     if array.size == 0:
         raise InputError(
@@ -154,18 +154,18 @@ def unpack(words: NDArray[np.uint64], n_trees: int) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class PatternTable:
-    """Distinct rows of votes, how many points have each, and optionally who has which.
+    """Distinct lines of votes, how many rows have each, and optionally who has which.
 
     Parameters
     ----------
     words : ndarray of uint64, shape (n_patterns, n_words)
-        The distinct rows, packed, sorted.
+        The patterns, packed, sorted.
     counts : ndarray of int64, shape (n_patterns,)
-        Number of points with each pattern.
+        Number of rows with each pattern.
     n_trees : int
         Number of trees, i.e. of votes in a row.
     inverse : ndarray of int64 or None
-        For each point the index of its pattern, if it was asked for.
+        For each row the index of its pattern, if it was asked for.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class PatternTable:
 
     @classmethod
     def from_votes(cls, votes: ArrayLike, *, inverse: bool = False) -> PatternTable:
-        """Count the distinct rows of ``votes``."""
+        """Count the patterns of ``votes``."""
         checked = check_votes(votes)
         return cls.from_words(pack(checked), checked.shape[1], inverse=inverse)
 
@@ -192,7 +192,7 @@ class PatternTable:
     def from_words(
         cls, words: NDArray[np.uint64], n_trees: int, *, inverse: bool = False
     ) -> PatternTable:
-        """Count the distinct rows of votes that are packed already.
+        """Count the patterns of votes that are packed already.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class PatternTable:
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[ArrayLike], *, inverse: bool = False) -> PatternTable:
-        """Count the distinct rows of many chunks of votes, one in memory at a time.
+        """Count the patterns of many chunks of votes, one in memory at a time.
 
         Examples
         --------
@@ -221,7 +221,7 @@ class PatternTable:
 
     @classmethod
     def merged(cls, tables: Iterable[PatternTable]) -> PatternTable:
-        """Return the table of the points of all tables, in their order.
+        """Return the table of the rows of all tables, in their order.
 
         Tables are merged with neighbours of about their size, so that a row is moved only
         logarithmically often however many tables there are.
@@ -246,7 +246,7 @@ class PatternTable:
         return stack[0]
 
     def merge(self, other: PatternTable) -> PatternTable:
-        """Return the table of the points of both, those of ``self`` first.
+        """Return the table of the rows of both, those of ``self`` first.
 
         The inverse is kept where both tables have one.
         """
@@ -300,17 +300,17 @@ class PatternTable:
 
     @property
     def patterns(self) -> NDArray[np.int8]:
-        """The distinct rows as an array of -1/+1."""
+        """The patterns as an array of -1/+1."""
         return unpack(self.words, self.n_trees)
 
     @property
     def n_patterns(self) -> int:
-        """Number of distinct rows."""
+        """Number of patterns."""
         return len(self.words)
 
     @property
     def n_points(self) -> int:
-        """Number of points counted."""
+        """Number of rows counted."""
         return int(self.counts.sum())
 
 

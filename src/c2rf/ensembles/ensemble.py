@@ -67,11 +67,11 @@ class Ensemble:
     columns: list[NDArray[np.intp]] | None = None
 
     def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[np.int8]:
-        """Return the votes of all members, a row per point.
+        """Return the votes of all members on each row.
 
         Parameters
         ----------
-        X : ndarray or data frame of shape (n_points, n_features)
+        X : ndarray or data frame of shape (n_rows, n_features)
             Checked data, looked at a chunk of rows at a time.
         n_jobs : int or None
             Number of threads. The votes do not depend on it.
@@ -144,7 +144,7 @@ class Ensemble:
         return self._are_positive(np.asarray(member.predict(X)), k)
 
     def _node_votes(self, k: int) -> NDArray[np.bool_]:
-        """Return the vote of each node of a tree: as its predict, but per node, not per point."""
+        """Return the vote of each node of a tree: as its predict, but per node, not per row."""
         member = self.members[k]
         said = member.classes_.take(member.tree_.value[:, 0, :].argmax(axis=1))
         return self._are_positive(said, k)
@@ -179,16 +179,16 @@ def make_ensemble(
     ----------
     estimator : None, classifier, ensemble, FrozenEstimator, or list of fitted classifiers
         See :class:`c2rf.C2RFClassifier`.
-    X : ndarray or data frame of shape (n_points, n_features)
+    X : ndarray or data frame of shape (n_rows, n_features)
         Checked data.
-    y : ndarray of shape (n_points,)
+    y : ndarray of shape (n_rows,)
         Labels of exactly two classes.
     positive : {0, 1}
         Which of the two, in sorted order, a vote of +1 stands for.
     n_estimators : int
         Number of copies of a plain classifier.
     max_samples : float or int
-        The part (float) or number (int) of points each copy is fitted to.
+        The part (float) or number (int) of rows each copy is fitted to.
     feature_names : ndarray of str, or None
         Names of the columns of X; members fitted to other names are refused.
     n_jobs : int or None
@@ -248,7 +248,7 @@ def _taken_apart(fitted: Any, order: list[int]) -> Ensemble:
 
 
 def _fit_copy(template: Any, X: Any, y: NDArray[Any], n_drawn: int, seed: int) -> Any:
-    """Fit a copy to points drawn without replacement."""
+    """Fit a copy to rows drawn without replacement."""
     rng = np.random.RandomState(seed)
     drawn = rng.choice(len(y), n_drawn, replace=False)
     if len(np.unique(y[drawn])) == 1 and not isinstance(template, TREES):
@@ -269,7 +269,7 @@ def _n_drawn(max_samples: float, n_points: int) -> int:
     if isinstance(max_samples, numbers.Integral):
         if max_samples > n_points:
             raise InputError(
-                f"max_samples={max_samples} points are to be drawn without replacement, but y has "
+                f"max_samples={max_samples} rows are to be drawn without replacement, but y has "
                 f"{n_points}; give at most as many, or a float in (0, 1]"
             )
         return int(max_samples)

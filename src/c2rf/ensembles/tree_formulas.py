@@ -1,6 +1,6 @@
-"""Shallow trees as formulas over comparisons, asked of many points at once.
+"""Shallow trees as formulas over comparisons, asked of many rows at once.
 
-A tree walks every point down by itself. A shallow one is cheaper as a formula: compare whole
+A tree walks every row down by itself. A shallow one is cheaper as a formula: compare whole
 columns with its thresholds, and combine the answers by operations on arrays of bits. The answers
 are those of scikit-learn to the last bit, which rests on two facts:
 
@@ -112,13 +112,13 @@ def as_formula(
 
 
 def answer(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
-    """Evaluate formulas on all points.
+    """Evaluate formulas on all rows.
 
     Parameters
     ----------
     formulas : sequence of bool or Choice
         What :func:`as_formula` returns.
-    X : ndarray of shape (n_points, n_features)
+    X : ndarray of shape (n_rows, n_features)
         Numbers of any type; compared in single precision, as scikit-learn does.
 
     Returns

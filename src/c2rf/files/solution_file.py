@@ -1,7 +1,7 @@
 """A solution as a JSON file: everything needed to verify it later, on another machine.
 
 Floats are written in the shortest form that reads back as the same float. Labels are one
-character a point, ``+`` or ``-``, in the order of the votes.
+character a row, ``+`` or ``-``, in the order of the votes.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ ZEROS = "votes are 0 and 1; 0 is taken as -1"
 def read_votes(
     path: Path, rows_at_once: int = 1 << 16, *, say: Callable[[str], None] | None = None
 ) -> NDArray[np.int8]:
-    r"""Read a file of votes, -1 or +1 or else 0 or 1, a row per point and a column per tree.
+    r"""Read a file of votes, -1 or +1 or else 0 or 1, a line per row to label, a column per tree.
 
     The first line of a CSV file may be a header: names, or the numbers from 0 that pandas writes.
     Arrays of numpy (.npy, or .npz with one array) are read, too.

@@ -15,7 +15,7 @@ from c2rf.imputation.poisson import choose_in_groups
 SWEEPS = 6
 """How often a Markov chain goes through all pairs of classes."""
 EXCURSIONS = 10
-"""So many excursions per row and sweep, where totals leave the counts of groups open ..."""
+"""Excursions per row and sweep, where totals leave the counts of groups open ..."""
 MOST_EXCURSIONS = 50_000
 """... but no more than this: of many rows the start is all but a draw already."""
 
@@ -78,7 +78,7 @@ def draw_labels(
     if weights is not None:
         return Drawn(_noisy_labels(logs, bounds, groups, rng, weights), False)
     known = bounds.with_implied_bounds()
-    parts = speaking_parts(known)
+    parts = parts_that_bind(known)
     strata = _strata(parts)
     n_classes = logs.shape[1]
     if strata is not None and n_classes == 2:
@@ -126,8 +126,8 @@ def redraw_pairs(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Gene
         labels[rows] = np.where(ones, other, one)
 
 
-def speaking_parts(bounds: Bounds) -> list[Part]:
-    """Return the parts of totals that say anything: overall, of groups, of margins."""
+def parts_that_bind(bounds: Bounds) -> list[Part]:
+    """Return the parts of totals that exclude anything: overall, of groups, of margins."""
     sizes = bounds.group_sizes
     found = []
     for part in bounds.parts():

@@ -19,7 +19,7 @@ MOST_COMPARED = 20_000
 MOST_SHUFFLED, LEAST_SHUFFLED = 1000, 100
 """Rows whose columns are shuffled, at most and at least."""
 SHARE_OF_WORK = 0.5
-"""Shuffling may score so many times the rows that labeling has scored, and no more."""
+"""The most rows that shuffling may score, as a multiple of those that labeling has scored."""
 
 
 def population_sample(task: Task, seed: int) -> RowSample:

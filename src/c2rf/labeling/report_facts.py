@@ -43,7 +43,7 @@ def make_facts(
     task, classifier, scored, asked
         Those of a :class:`~c2rf.labeling.result.Classification`.
     most_shown : int
-        Of more rows than this, so many are drawn at random.
+        Of more rows than this, this number is drawn at random.
     """
     rows = rows_to_show(scored, most_shown, asked.seed)
     classes = np.array(task.classes, dtype=object)

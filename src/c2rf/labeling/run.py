@@ -102,8 +102,8 @@ def classify(
     scheduler : str, optional
         The address of a Dask scheduler; by default Dask uses threads.
     imputations : int, optional
-        Of the method known-totals: draw so many sets of labels, each of which meets all totals
-        (``result.imputations``), and give intervals in summary and report.
+        Of the method known-totals: draw this number of sets of labels, each of which meets all
+        totals (``result.imputations``), and give intervals in summary and report.
     sensitivity : float or "se", optional
         Of the method known-totals: label again with the totals of each class higher and lower by
         this share, such as 0.05, or by their standard errors. ``result.labels`` gets two more

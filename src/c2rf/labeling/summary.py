@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from c2rf.labeling.truth import Accuracy
 
 MOST_COLUMNS = 20
-"""So many columns, and so many changed totals, at most, are told about."""
+"""The most columns, and the most changed totals, that are named."""
 
 Line = tuple[str, str]
 """A name, and what there is to say about it."""

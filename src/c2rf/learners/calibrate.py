@@ -1,4 +1,4 @@
-"""Probabilities corrected to known totals: their mean over the unlabeled points is as known."""
+"""Probabilities corrected to known totals: their mean over the unlabeled rows is as known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_points, n_classes)
+    scores : ndarray of shape (n_rows, n_classes)
         Finite logarithms of probabilities.
     rates : ndarray of shape (n_classes,)
         They add up to one. A class of rate zero gets -inf.

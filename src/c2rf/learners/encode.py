@@ -47,8 +47,8 @@ class Encoder:
 
     Parameters
     ----------
-    X : ndarray of shape (n_points, n_features)
-        Points that show how the columns are distributed; NaN is allowed.
+    X : ndarray of shape (n_rows, n_features)
+        Rows that show how the columns are distributed; NaN is allowed.
 
     Examples
     --------

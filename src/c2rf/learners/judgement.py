@@ -36,7 +36,7 @@ ENOUGH_LABELS = 10
 def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tuple[Codes, Codes]]:
     """Yield rows to keep and rows to hold out; some of every class are always kept.
 
-    The only point of a class is never held out.
+    The only row of a class is never held out.
 
     Examples
     --------

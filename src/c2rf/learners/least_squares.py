@@ -2,7 +2,7 @@
 
 The least-squares fit to the indicator of a class needs two things: the second moments of the
 features over the population, which need no labels and are therefore known well, and the mean of
-the features within the class. The means of the labeled points of each class are poor estimates
+the features within the class. The means of the labeled rows of each class are poor estimates
 where these are few; but the means of all classes, weighted with their known rates, must add up to
 the mean over the population. Calibration, as survey statisticians call it, moves them to where
 they do, the less certain ones further.
@@ -72,7 +72,7 @@ class LinearSpace:
     """The features themselves, and a constant."""
 
     def features(self, X: Floats) -> Floats:
-        """Return the features of points."""
+        """Return the features of rows."""
         return np.column_stack([X, np.ones(len(X))])
 
 
@@ -82,7 +82,7 @@ class KernelSpace:
     Parameters
     ----------
     landmarks : ndarray of shape (n_landmarks, n_columns)
-        Points of the population.
+        Rows of the population.
     variance : float
         Total variance of the columns, which sets the width of the kernel.
     """
@@ -94,7 +94,7 @@ class KernelSpace:
         self._whiten = vectors[:, kept] / np.sqrt(values[kept])
 
     def features(self, X: Floats) -> Floats:
-        """Return the features of points."""
+        """Return the features of rows."""
         kernel = rbf_kernel(X, self._landmarks, gamma=self._gamma)
         return np.column_stack([kernel @ self._whiten, np.ones(len(X))])
 

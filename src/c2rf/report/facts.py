@@ -103,7 +103,7 @@ class RightFact:
 
 @dataclass(frozen=True, eq=False)
 class ImportanceFact:
-    """The share of labels that change if a column is shuffled, by column; among so many rows."""
+    """By column the share of labels that change if it is shuffled, and the rows that were tried."""
 
     changed: Mapping[str, float]
     n_rows: int

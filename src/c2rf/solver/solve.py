@@ -45,7 +45,7 @@ SOLVE_METHODS = {
     "p-c2rf": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=True), priorities=True),
     # Algorithm 1 without the branching rule
     "only-pp": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=False)),
-    # P1 as printed, a row per point, with the branching rule of Section 4
+    # P1 as printed, every row for itself, with the branching rule of Section 4
     "only-br": SolveMethod(
         spread, lambda *job: solve_big_m(*job, priorities=True), priorities=True
     ),
@@ -73,15 +73,15 @@ def solve(
     progress: bool | Callable[[Event], None] = False,
     certificate: bool = False,
 ) -> Solution:
-    """Find tree weights whose weighted vote makes ``n_positive`` points positive, or nearly so.
+    """Find tree weights whose weighted vote makes ``n_positive`` rows positive, or nearly so.
 
-    Minimises eta, the distance between the number of points with a positive weighted vote and
-    the wished number, over all weights in [lower, upper] that give every point a margin of at
+    Minimises eta, the distance between the number of rows with a positive weighted vote and
+    the wished number, over all weights in [lower, upper] that give every row a margin of at
     least one.
 
     Parameters
     ----------
-    votes : array-like of shape (n_points, n_trees), or PatternTable
+    votes : array-like of shape (n_rows, n_trees), or PatternTable
         Votes of -1/+1. For a table, labels are per pattern.
     n_positive : int or float
         The known number of positives (an integer), or their rate (a float in [0, 1]).
@@ -121,7 +121,7 @@ def solve(
     Raises
     ------
     InfeasibleError
-        If no weights in the box give every point a margin of one; the error has the proof.
+        If no weights in the box give every row a margin of one; the error has the proof.
     NoSolutionError
         If no weights were found, because of a limit or because rounding hides whether there
         are any.

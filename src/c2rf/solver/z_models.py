@@ -97,7 +97,7 @@ def relaxation(problem: Problem, rows: Rows, bounds: tuple[Floats, Floats]) -> M
     Parameters
     ----------
     problem : Problem
-        Its counts and wished number; its patterns speak through ``rows`` and ``bounds``.
+        Its counts and wished number; its patterns enter by ``rows`` and ``bounds``.
     rows : Rows
         Rows over z: pairs and cuts.
     bounds : pair of ndarray

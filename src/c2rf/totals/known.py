@@ -124,7 +124,7 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
 
 
 def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
-    """Return the columns that totals speak of, from all that ``unlabeled_groups`` holds.
+    """Return the columns that totals are grouped by, from all that ``unlabeled_groups`` holds.
 
     Parameters
     ----------

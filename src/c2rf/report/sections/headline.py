@@ -9,7 +9,7 @@ from c2rf.report.facts import UNRELIABLE, Facts
 from c2rf.report.parts import Grid, Text
 
 MOST_NAMED = 5
-"""So many classes, at most, are named in a sentence."""
+"""The most classes that a sentence names."""
 
 
 def lead(facts: Facts) -> str:
