@@ -102,7 +102,7 @@ def repair(run: Run, x: np.ndarray) -> Clause | None:
     """Offer true weights from a solver's answer; return a clause if its z is impossible."""
     q = run.problem.n_columns
     run.offer(x[:q])
-    if run.done:
+    if run.done or (run.over and run.best is not None):  # no time for the linear program
         return None
     answer = realise(run.problem, np.where(x[q:-1] > 0.5, 1, -1).astype(np.int8))
     if answer.weights is not None:
