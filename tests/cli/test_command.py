@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import runpy
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -21,6 +22,14 @@ def test_installed_under_its_name():
 def test_runs_the_command_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["c2rf", "--version"])
     assert c2rf_command.main() == 0
+    assert capsys.readouterr().out.startswith("c2rf ")
+
+
+def test_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["c2rf", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("c2rf", run_name="__main__")
+    assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("c2rf ")
 
 
