@@ -1,14 +1,11 @@
-"""Margins that cross, and weights, against a second solver and against enumeration."""
+"""Margins that cross, against a second solver, and fractional weights."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 
 from c2rf.assignment import assign, crossing
-from c2rf.assignment.handicaps import Crowd
-from c2rf.assignment.weighted import label_weighted
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.feasible import Figures, nearest_table
 from c2rf.totals.system import System
@@ -24,7 +21,7 @@ def is_possible(bounds):
     return not nearest_table(figures, whole=True).missed.any()
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize("first", range(0, 60, 20))
 def test_the_best_labels_as_a_second_solver_finds_them(first):
     claimed = 0
     cases = [crossing_case(seed) for seed in range(first, first + 20)]
@@ -76,39 +73,6 @@ def test_a_sample_of_the_rows_gives_the_start(monkeypatch):
     best = assign(scores, bounds, groups, 0).objective
     monkeypatch.setattr(crossing, "_SAMPLE", 1000)
     assert assign(scores, bounds, groups, 0).objective == pytest.approx(best, abs=1e-9)
-
-
-def _enumerated(weights, n_classes, groups, system):
-    """Return the least sum of deviations of all labels there are."""
-    least = np.inf
-    for labels in product(range(n_classes), repeat=len(weights)):
-        counts = np.zeros(system.matrix.shape[1])
-        np.add.at(counts, groups * n_classes + np.array(labels), weights)
-        least = min(least, np.abs(system.missed(counts)).sum())
-    return least
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_closest_is_claimed_only_where_nothing_is_closer(seed):
-    rng = np.random.default_rng(seed)
-    n, n_classes = int(rng.integers(3, 9)), int(rng.integers(2, 4))
-    whole = rng.random() < 0.8
-    weights = rng.integers(0, 9, n).astype(float) if whole else rng.gamma(2, 3, n)
-    weights[0] = 5.0
-    scores = np.log(rng.dirichlet(np.ones(n_classes), n))
-    total = rng.multinomial(int(weights.sum()), np.ones(n_classes) / n_classes).astype(float)
-    total[-1] = weights.sum() - total[:-1].sum()
-    size = np.array([weights.sum()])
-    bounds = Bounds(total, total, 0 * total[None], 0 * total[None] + size, size)
-    groups = np.zeros(n, dtype=np.intp)
-    found = label_weighted(Crowd(scores, groups, weights, 1), bounds, 0)
-    system = System.of(bounds.with_implied_bounds())
-    least = _enumerated(weights, n_classes, groups, system)
-    off = np.abs(found.missed).sum()
-    assert off >= least - 1e-9
-    assert found.closest or not whole
-    if found.closest:
-        assert off == pytest.approx(least, abs=1e-9)
 
 
 def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
