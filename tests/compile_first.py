@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.imputation.chain import Cells, Part, exchange
+from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.learners.trees import Growth, grow_forest
 
 
@@ -23,7 +23,7 @@ def compile_chain() -> None:
     """Exchange two labels."""
     labels = np.array([0, 1])
     total = np.array([[1, 1]])
-    cells = Cells.of([Part(np.zeros(1, dtype=int), total, total)], np.zeros(2, dtype=int))
+    cells = Cells.of([BindingPart(np.zeros(1, dtype=int), total, total)], np.zeros(2, dtype=int))
     exchange(labels, np.zeros((2, 2)), cells, 1, np.random.default_rng(0))
 
 

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
-from c2rf.imputation.chain import Part
+from c2rf.imputation.chain import BindingPart
 
 
-def label_sets(logs, parts: list[Part], groups):
+def label_sets(logs, parts: list[BindingPart], groups):
     """Return the label sets that meet all totals, and the probability of each."""
     n_rows, n_classes = logs.shape
     sets = np.array(list(product(range(n_classes), repeat=n_rows)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2rf.imputation.chain import Cells, Part, exchange
+from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.imputation.draw import draw_labels, parts_that_bind, redraw_pairs
 from c2rf.imputation.poisson import choose, choose_in_groups, matching_shift
 from c2rf.totals.bounds import Bounds, MarginBounds
@@ -28,7 +28,7 @@ def part_of(cells, labels, n_classes, slack=0):
     """Return bounds that some labels meet, with room on both sides."""
     counts = np.zeros((int(cells.max()) + 1, n_classes), dtype=np.int64)
     np.add.at(counts, (cells, labels), 1)
-    return Part(cells, np.maximum(counts - slack, 0), counts + slack)
+    return BindingPart(cells, np.maximum(counts - slack, 0), counts + slack)
 
 
 class TestTwoClasses:
@@ -42,7 +42,7 @@ class TestTwoClasses:
             np.random.default_rng(2),
         ).reshape(n, 7)  # fmt: skip
         logs = np.column_stack([np.zeros(7), odds])
-        total = Part(np.zeros(1, dtype=int), np.array([[7 - number, number]]),
+        total = BindingPart(np.zeros(1, dtype=int), np.array([[7 - number, number]]),
                      np.array([[7 - number, number]]))  # fmt: skip
         sets, chances = label_sets(logs, [total], np.zeros(7, dtype=int))
         assert fits(chosen.astype(int), sets, chances) > LEAST_P
@@ -98,7 +98,7 @@ class TestMoreClasses:
         for _ in range(8):
             redraw_pairs(start, np.tile(logs, (n, 1)), groups, rng)
         total = np.array([[2, 2, 1]])
-        part = Part(np.zeros(1, dtype=int), total, total)
+        part = BindingPart(np.zeros(1, dtype=int), total, total)
         sets, chances = label_sets(logs, [part], np.zeros(5, dtype=int))
         assert fits(start.reshape(n, 5), sets, chances) > LEAST_P
 
@@ -112,7 +112,7 @@ class TestMoreClasses:
         bounds = Bounds(overall, overall, totals, totals, sizes)
         drawn = draw_labels(np.tile(logs, (n, 1)), bounds, groups, np.random.default_rng(11))
         assert not drawn.is_exact
-        part = Part(np.zeros(1, dtype=int), totals[:1], totals[:1])
+        part = BindingPart(np.zeros(1, dtype=int), totals[:1], totals[:1])
         sets, chances = label_sets(logs, [part], np.zeros(5, dtype=int))
         assert fits(drawn.labels.reshape(n, 5), sets, chances) > LEAST_P
 

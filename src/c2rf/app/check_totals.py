@@ -12,14 +12,14 @@ from c2rf.totals.parse_text import parse_range
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TotalsVerdict:
     """Whether totals can be met, and what to say about them."""
 
     is_good: bool
     said: str
 
 
-def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) -> Verdict:
+def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) -> TotalsVerdict:
     """Check totals of classes as they were typed.
 
     Parameters
@@ -45,12 +45,12 @@ def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) 
         try:
             total = parse_range(text, f"the total of {name!r}")
         except C2RFError as error:
-            return Verdict(False, str(error))
+            return TotalsVerdict(False, str(error))
         exact = total.value if isinstance(total, Estimate) else total
         low, high = exact if isinstance(exact, tuple) else (exact, exact)
         ends[name] = _rows(low, n_rows), _rows(high, n_rows)
         if not 0 <= ends[name][0] <= ends[name][1] <= n_rows:
-            return Verdict(
+            return TotalsVerdict(
                 False, f"{short(name)!r}: at most {count(n_rows, 'row')} can have it; found {text}"
             )
     return _sums(ends, [name for name in classes if name not in ends], n_rows)
@@ -61,24 +61,26 @@ def _rows(total: float, n_rows: int) -> int:
     return total if isinstance(total, int) else round(total * n_rows)
 
 
-def _sums(ends: Mapping[str, tuple[int, int]], free: Sequence[str], n_rows: int) -> Verdict:
+def _sums(ends: Mapping[str, tuple[int, int]], free: Sequence[str], n_rows: int) -> TotalsVerdict:
     low, high = (sum(pair[k] for pair in ends.values()) for k in (0, 1))
     if not ends:
-        return Verdict(False, "Type the known total of at least one class: 1234, 12% or 1200..1300")
+        return TotalsVerdict(
+            False, "Type the known total of at least one class: 1234, 12% or 1200..1300"
+        )
     if low > n_rows:
-        return Verdict(False, f"the totals add up to {low:,}, but there are {n_rows:,} rows")
+        return TotalsVerdict(False, f"the totals add up to {low:,}, but there are {n_rows:,} rows")
     if not free and high < n_rows:
-        return Verdict(
+        return TotalsVerdict(
             False,
             f"the totals add up to {high:,}, but there are {n_rows:,} rows: every row needs a"
             " class",
         )
     if not free:
-        return Verdict(True, f"the totals add up to all {n_rows:,} rows")
+        return TotalsVerdict(True, f"the totals add up to all {n_rows:,} rows")
     if len(free) > 1:
         names = ", ".join(repr(short(name)) for name in free)
-        return Verdict(False, f"all classes but one need a total; missing: {names}")
-    return Verdict(
+        return TotalsVerdict(False, f"all classes but one need a total; missing: {names}")
+    return TotalsVerdict(
         True,
         f"{low:,} of {n_rows:,} rows have a class; {n_rows - low:,} are left for "
         f"{short(free[0])!r}",

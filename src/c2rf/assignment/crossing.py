@@ -40,7 +40,7 @@ _WIDEN = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class RelaxedLabels:
     """The optimal answer in fractions.
 
     Parameters
@@ -130,7 +130,7 @@ def rounded_up(gap: Fraction) -> float:
     return near if Fraction(near) >= gap else float(np.nextafter(near, np.inf))
 
 
-def _whole(near: NearRows, relaxed: Relaxed) -> Answer | None:
+def _whole(near: NearRows, relaxed: RelaxedLabels) -> Answer | None:
     """Return whole moves of the near rows that lose little, as far as the solver can tell."""
     system, counts = relaxed.system, relaxed.standing.counts
     moves = near.moves
@@ -142,7 +142,7 @@ def _whole(near: NearRows, relaxed: Relaxed) -> Answer | None:
     return whole_moves(priced, system, counts, typical * 1e-3)
 
 
-def relax(crowd: Crowd, bounds: Bounds, seed: int) -> Relaxed:
+def relax(crowd: Crowd, bounds: Bounds, seed: int) -> RelaxedLabels:
     """Return the optimal answer in fractions, checked for all rows."""
     known = bounds.with_implied_bounds()
     system, closed = open_totals(System.of(known), known)
@@ -169,7 +169,7 @@ def relax(crowd: Crowd, bounds: Bounds, seed: int) -> Relaxed:
             break
         near |= elsewhere | (again.leads <= horizon)
         offsets, handicaps, standing = better, handicaps + answer.prices, again
-    return Relaxed(
+    return RelaxedLabels(
         better, handicaps + answer.prices, again, own, answer.amounts, system, standing.labels
     )
 

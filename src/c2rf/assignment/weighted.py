@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from c2rf._typing import Codes, Floats
 from c2rf.assignment.closest import none_is_closer
-from c2rf.assignment.crossing import Relaxed, relax
+from c2rf.assignment.crossing import RelaxedLabels, relax
 from c2rf.assignment.exchanges import exchanged
 from c2rf.assignment.handicaps import Crowd
 from c2rf.assignment.standing import sizes_in_groups, stand
@@ -102,7 +102,7 @@ def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
     )  # fmt: skip
 
 
-def _priced(relaxed: Relaxed, counts: Floats) -> float:
+def _priced(relaxed: RelaxedLabels, counts: Floats) -> float:
     """Return by how much the prices of the sizes exceed the least within the totals."""
     system, prices = relaxed.system, relaxed.handicaps
     least = np.where(prices > 0, system.lower, system.upper)
@@ -121,7 +121,7 @@ def _counts(crowd: Crowd, labels: Codes) -> Floats:
     return sizes_in_groups(crowd, labels, crowd.scores.shape[1])
 
 
-def _losses(crowd: Crowd, relaxed: Relaxed, labels: Codes) -> Floats:
+def _losses(crowd: Crowd, relaxed: RelaxedLabels, labels: Codes) -> Floats:
     """Return by how much rows are behind their best class, those that are."""
     rows = np.flatnonzero(labels != relaxed.standing.labels)
     shifted = np.asarray(crowd.scores[rows]) + relaxed.offsets[crowd.groups[rows]]
@@ -132,7 +132,7 @@ def _losses(crowd: Crowd, relaxed: Relaxed, labels: Codes) -> Floats:
     return losses
 
 
-def _cut(relaxed: Relaxed) -> Codes:
+def _cut(relaxed: RelaxedLabels) -> Codes:
     """Put every row where most of it is in the answer in fractions."""
     labels, moves, near = relaxed.before.copy(), relaxed.near.moves, relaxed.near.rows
     share = relaxed.amounts / np.maximum(moves.mass[moves.row], 1e-300)
@@ -161,7 +161,7 @@ def _least_deviation(crowd: Crowd, system: System) -> float:
     return float(np.where(above <= system.upper, 0.0, off).sum())
 
 
-def _smallest_deviation(crowd: Crowd, relaxed: Relaxed) -> Codes | None:
+def _smallest_deviation(crowd: Crowd, relaxed: RelaxedLabels) -> Codes | None:
     """Return the likeliest labels of those with the smallest deviation that the solver finds."""
     system, weights = relaxed.system, crowd.weight_of(slice(None))
     shifted = np.asarray(crowd.scores) + relaxed.offsets[crowd.groups]

@@ -125,7 +125,7 @@ class TrialSample:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnSample:
     """A sample, the truth about it, its number of distinct rows of votes, its trees' seconds."""
 
     sample: TrialSample
@@ -151,7 +151,7 @@ def sample_seed(seed: int, protocol: str, data: str, sample: int) -> int:
     return zlib.crc32(f"{seed}/{protocol}/{data}/{sample}".encode())
 
 
-def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
+def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
     """Draw a sample of a data set and grow its trees.
 
     Parameters
@@ -165,7 +165,7 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
 
     Returns
     -------
-    Drawn
+    DrawnSample
 
     Examples
     --------
@@ -184,7 +184,7 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> Drawn:
     seconds = time.perf_counter() - start
     told = protocol.told(int((truth > 0).sum()), len(truth))
     sample = TrialSample(X, y, rest, votes, told, seed)
-    return Drawn(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
+    return DrawnSample(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
 
 
 def _votes(X: Floats, y: Labels, rest: Floats, protocol: Protocol, seed: int) -> Labels:

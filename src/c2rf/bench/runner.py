@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, matthews_corrcoef
 from c2rf.bench.claims import score_claims
 from c2rf.bench.data import DataSet, UnavailableError, load
 from c2rf.bench.methods import BENCH_METHODS, Solver
-from c2rf.bench.protocol import PROTOCOLS, Drawn, Protocol, draw, sample_seed
+from c2rf.bench.protocol import PROTOCOLS, DrawnSample, Protocol, draw, sample_seed
 from c2rf.bench.record_file import RecordFile
 from c2rf.bench.records import Key, Record
 from c2rf.bench.work import TrialOutcome, Work
@@ -115,7 +115,7 @@ class Trial:
     """One record to make: its key, its sample, its data set."""
 
     key: Key
-    drawn: Drawn
+    drawn: DrawnSample
     data: DataSet
 
 

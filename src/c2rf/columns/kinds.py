@@ -38,7 +38,7 @@ class Column:
 
 
 @dataclass(eq=False)
-class Cells:
+class SeenCells:
     """What was seen of the cells of a column.
 
     ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has.
@@ -74,10 +74,10 @@ class Cells:
         """Look at some more cells that are numbers by their type, which is quicker."""
         self._count(numbers, int(numbers.notna().sum()))
 
-    def merge(self, other: Cells) -> Cells:
+    def merge(self, other: SeenCells) -> SeenCells:
         """Return what was seen of the cells of both, these first."""
         first = self if self.odd else other
-        return Cells(
+        return SeenCells(
             self.missing + other.missing,
             self.given + other.given,
             self.odd + other.odd,
@@ -108,7 +108,7 @@ class Look:
 
     def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
         self.name, self.is_text = str(labeled.name), is_text
-        self._labeled = Cells()
+        self._labeled = SeenCells()
         numbers, texts = as_numbers(labeled), as_text(labeled)
         self._labeled.add(numbers, texts, "data row {row} of the labeled file")
         self._levels = set(texts.dropna())
@@ -121,9 +121,9 @@ class Look:
 
     def at(
         self, part: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
-    ) -> Cells:
+    ) -> SeenCells:
         """Return what is seen of some unlabeled cells."""
-        numbers, cells = as_numbers(part), Cells()
+        numbers, cells = as_numbers(part), SeenCells()
         if self.takes_numbers and are_numbers(part.dtype):
             cells.add_numbers(numbers)
             return cells
@@ -132,7 +132,7 @@ class Look:
         cells.unseen = int((texts.notna() & ~texts.isin(self._levels)).sum())
         return cells
 
-    def column(self, unlabeled: Cells) -> Column:
+    def column(self, unlabeled: SeenCells) -> Column:
         """Say what the column is, given what was seen of the unlabeled, or refuse it."""
         missing = (self._labeled.missing, unlabeled.missing)
         if self.takes_numbers and not unlabeled.odd:
@@ -144,7 +144,7 @@ class Look:
         kind: Kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
         return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
 
-    def _refuse_odd_numbers(self, unlabeled: Cells) -> None:
+    def _refuse_odd_numbers(self, unlabeled: SeenCells) -> None:
         """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
         both = (self._labeled, unlabeled)
         if len(both[0].few | both[1].few) <= FEW_LEVELS:

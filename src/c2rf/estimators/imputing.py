@@ -32,7 +32,7 @@ from c2rf.estimators.learning import Learning, weight_option
 from c2rf.estimators.meeting import Meeting, MetTotals
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.accuracy import ExpectedAccuracy, expected_accuracy
-from c2rf.imputation.draw import Drawn, draw_labels
+from c2rf.imputation.draw import DrawnLabels, draw_labels
 from c2rf.imputation.uncertain import drawn_totals
 from c2rf.learners.bootstrap import Relearned, Relearner, make_relearner
 from c2rf.learners.interface import uses_population
@@ -91,7 +91,7 @@ class Imputer:
     full: Floats
     totals: Totals | None = None
 
-    def draw(self, n_imputations: int) -> Iterator[Drawn]:
+    def draw(self, n_imputations: int) -> Iterator[DrawnLabels]:
         """Yield imputations; the first ones are the same, however many are asked for."""
         relearner = self._relearner()
         other: Floats | None = None
@@ -138,7 +138,7 @@ class Imputer:
 
     def _drawn(
         self, one: Floats, other: Floats, sharpness: float, rng: np.random.Generator
-    ) -> Drawn:
+    ) -> DrawnLabels:
         logs = SHARPER * sharpness * (self.full + SPREAD / np.sqrt(2) * (one - other))
         meeting = self.meeting
         bounds = self._drawn_bounds(rng)

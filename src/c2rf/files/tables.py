@@ -24,7 +24,7 @@ from c2rf.files.text import read_text
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ReadTable:
     """A table in memory, and how it was read.
 
     Parameters
@@ -100,7 +100,7 @@ FORMATS = (
 TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".tab")
 
 
-def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> Table:
+def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
     r"""Read a table with named columns and at least one row, and say how it was understood.
 
     Parameters
@@ -123,12 +123,12 @@ def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> Table:
     kind = find_format(path)
     if kind is None:
         frame, layout = read_text(path, how)
-        return Table(frame, str(layout.dialect), layout.dialect)
+        return ReadTable(frame, str(layout.dialect), layout.dialect)
     frame, said = kind.read(path, how)
     check_names(path, [str(name) for name in frame])
     if not len(frame):
         raise InputError(f"{path} has columns but no rows")
-    return Table(frame, said)
+    return ReadTable(frame, said)
 
 
 def read_table(path: Path | str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
@@ -171,11 +171,6 @@ def _workbook(path: Path) -> Format | None:
     if any(name.startswith("xl/workbook") for name in names):
         return excel
     return open_document if "content.xml" in names else None
-
-
-def holds_parquet(path: Path) -> bool:
-    """Whether a file that is there is a Parquet file, by its content or its name."""
-    return find_format(path) is PARQUET
 
 
 def is_parquet(path: Path) -> bool:

@@ -26,7 +26,7 @@ _MOST_STEPS = 100
 _PENALTY = 1.0  # of one more unit by which a total is broken, beyond a single row's
 
 
-class Part(NamedTuple):
+class BindingPart(NamedTuple):
     """A part of the totals: the cell of each group, and the bounds of each cell by class."""
 
     cells: Codes
@@ -74,7 +74,7 @@ class Cells(NamedTuple):
     group_size: Ints
 
     @classmethod
-    def of(cls, parts: Sequence[Part], groups: Codes) -> Cells:
+    def of(cls, parts: Sequence[BindingPart], groups: Codes) -> Cells:
         """Return the numbered cells of parts, given the group of each row."""
         n_cells = np.array([len(part.lower) for part in parts])
         starts = np.cumsum(n_cells) - n_cells

@@ -9,7 +9,7 @@ import numpy as np
 
 from c2rf._typing import Codes, Floats, Ints
 from c2rf.assignment import Bounds, assign
-from c2rf.imputation.chain import Cells, Part, exchange
+from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.imputation.poisson import choose_in_groups
 
 SWEEPS = 6
@@ -22,7 +22,7 @@ MOST_EXCURSIONS = 50_000
 _MOST_SEEDS = np.iinfo(np.int32).max
 
 
-class Drawn(NamedTuple):
+class DrawnLabels(NamedTuple):
     """Labels, from 0, and whether their distribution is exact or that of a Markov chain."""
 
     labels: Codes
@@ -35,7 +35,7 @@ def draw_labels(
     groups: Codes,
     rng: np.random.Generator,
     weights: Floats | None = None,
-) -> Drawn:
+) -> DrawnLabels:
     """Draw a label for every row by its probabilities, given that all totals hold.
 
     Parameters
@@ -54,7 +54,7 @@ def draw_labels(
 
     Returns
     -------
-    Drawn
+    DrawnLabels
 
     Notes
     -----
@@ -76,7 +76,7 @@ def draw_labels(
     (array([1, 1, 2]), False)
     """
     if weights is not None:
-        return Drawn(_noisy_labels(logs, bounds, groups, rng, weights), False)
+        return DrawnLabels(_noisy_labels(logs, bounds, groups, rng, weights), False)
     known = bounds.with_implied_bounds()
     parts = parts_that_bind(known)
     strata = _strata(parts)
@@ -84,19 +84,19 @@ def draw_labels(
     if strata is not None and n_classes == 2:
         cells, numbers = strata
         ones = choose_in_groups(logs[:, 1] - logs[:, 0], cells[groups], numbers[:, 1], rng)
-        return Drawn(ones.astype(np.intp), True)
+        return DrawnLabels(ones.astype(np.intp), True)
     if not parts:
-        return Drawn((logs + rng.gumbel(size=logs.shape)).argmax(axis=1), True)
+        return DrawnLabels((logs + rng.gumbel(size=logs.shape)).argmax(axis=1), True)
     labels = _noisy_labels(logs, bounds, groups, rng)
     if strata is not None:
         for _ in range(SWEEPS):
             redraw_pairs(labels, logs, strata[0][groups], rng)
-        return Drawn(labels, False)
+        return DrawnLabels(labels, False)
     network = Cells.of(parts, groups)
     for _ in range(SWEEPS):
         redraw_pairs(labels, logs, groups, rng)
         exchange(labels, logs, network, min(EXCURSIONS * len(logs), MOST_EXCURSIONS), rng)
-    return Drawn(labels, False)
+    return DrawnLabels(labels, False)
 
 
 def _noisy_labels(
@@ -126,18 +126,18 @@ def redraw_pairs(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Gene
         labels[rows] = np.where(ones, other, one)
 
 
-def parts_that_bind(bounds: Bounds) -> list[Part]:
+def parts_that_bind(bounds: Bounds) -> list[BindingPart]:
     """Return the parts of totals that exclude anything: overall, of groups, of margins."""
     sizes = bounds.group_sizes
     found = []
     for part in bounds.parts():
         most = np.bincount(part.cells, sizes, len(part.lower)).astype(np.int64)[:, None]
         if ((part.lower > 0) | (part.upper < most)).any():
-            found.append(Part(part.cells, part.lower, np.minimum(part.upper, most)))
+            found.append(BindingPart(part.cells, part.lower, np.minimum(part.upper, most)))
     return found
 
 
-def _strata(parts: list[Part]) -> tuple[Codes, Ints] | None:
+def _strata(parts: list[BindingPart]) -> tuple[Codes, Ints] | None:
     """Return cells in which the number of every class is known and that settle all totals.
 
     None if there are none: then numbers in groups are open, and totals tie them to each other.

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._frames import as_pandas
-from c2rf.columns.kinds import Cells, Column, Look
+from c2rf.columns.kinds import Column, Look, SeenCells
 from c2rf.files.cells import as_text
 from c2rf.population import Chunk, Population
 from c2rf.totals import Groups
@@ -84,7 +84,7 @@ def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
 class _Seen(NamedTuple):
     """What was seen of some neighbouring chunks."""
 
-    cells: list[Cells]
+    cells: list[SeenCells]
     groups: Groups | None
     ids: NDArray[np.uint64]
 
