@@ -94,3 +94,16 @@ def test_a_dry_run_shows_the_tables_and_needs_no_output(tmp_path, capsys, monkey
     assert "labeled.csv: 40 rows, 8 columns; read as: commas, decimal point, UTF-8" in said
     for word in ("row 3", "values", "empty", "number", "Bonn"):
         assert word in said
+
+
+def test_a_result_shows_itself():
+    people = make_people(60)
+    rows = people.unlabeled.rename(columns={"a": "<b>a"})
+    labeled = people.labeled.rename(columns={"a": "<b>a"})
+    result = c2rf.classify(
+        labeled, rows, target="sick", totals={"yes": 20}, id="id", learner="logistic"
+    )
+    assert repr(result) == "<c2rf classification of 48 rows: no: 28, yes: 20>"
+    shown = result._repr_html_()
+    assert shown.startswith("<table><tr><th")
+    assert "<b>" not in shown
