@@ -13,34 +13,44 @@ from typing import Any
 
 import pytest
 
+from c2rf.app.example import write_example
 from c2rf.app.server import FOLDER, command, free_port
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory) -> Iterator[str]:
-    """The address of a page that offers a folder, with a link that leads out of it."""
+def offered(tmp_path_factory) -> Path:
+    """A folder that the page offers, with links that lead out of it."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.csv").write_text("a,b\n1,2\n")
     folder = tmp_path_factory.mktemp("offered")
-    (tmp_path_factory.mktemp("outside") / "secret.csv").write_text("a,b\n1,2\n")
-    (folder / "people.csv").write_text("a,b\n1,2\n")
-    port = free_port(0)
-    log = (folder / "log.txt").open("w")
-    server = subprocess.Popen(
-        command(port, browser=False, max_upload="1MB"),
-        env=os.environ | {FOLDER: str(folder)},
-        stdout=log,
-        stderr=log,
-    )
-    place = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(f"{place}/_stcore/health", timeout=5).close()
-            break
-        except OSError:
-            time.sleep(0.2)
-    yield place
-    server.terminate()
-    server.wait(timeout=60)
-    log.close()
+    write_example(folder / "inner")
+    (folder / "link.csv").symlink_to(outside / "secret.csv")
+    (folder / "other").symlink_to(outside)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory, offered) -> Iterator[str]:
+    """The address of a page; when it ends, nothing of its visitors is left."""
+    port, folder = free_port(0), tmp_path_factory.mktemp("visitors")
+    with (tmp_path_factory.mktemp("log") / "log.txt").open("w") as log:
+        server = subprocess.Popen(
+            command(port, browser=False, max_upload="1MB"),
+            env=os.environ | {FOLDER: str(offered), "TMPDIR": str(folder)},
+            stdout=log,
+            stderr=log,
+        )
+        place = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{place}/_stcore/health", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield place
+        server.terminate()
+        server.wait(timeout=60)
+    assert not list(folder.glob("c2rf-*"))
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +67,11 @@ def browser(tmp_path_factory) -> Iterator[Any]:
     for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                    "--window-size=1100,1400", f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(option)
+    downloads = tmp_path_factory.mktemp("downloads")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     service = selenium.ChromeService(executable_path=driver)
     window = selenium.Chrome(options=options, service=service)
+    window.downloads = downloads
     yield window
     window.quit()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -14,7 +15,9 @@ from c2rf.exceptions import InputError
 if TYPE_CHECKING:
     from c2rf.core.problem import Solution
 
-_on_command_line: ContextVar[bool] = ContextVar("on_command_line", default=False)
+# How options are called: None as in Python, else as on the command line but for some.
+_words: ContextVar[Mapping[str, str] | None] = ContextVar("words", default=None)
+_OPTION = re.compile(r"--[a-z-]+")
 
 
 def percent(share: float) -> str:
@@ -190,17 +193,23 @@ def option_name(name: str) -> str:
 
 
 @contextmanager
-def for_command_line() -> Iterator[None]:
-    """Write messages in the words of the command line while the block runs."""
-    token = _on_command_line.set(True)
+def for_command_line(words: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Write messages in the words of the command line while the block runs.
+
+    Parameters
+    ----------
+    words : mapping of str to str, optional
+        What options are called where there is no command line, as on a page.
+    """
+    token = _words.set(words or {})
     try:
         yield
     finally:
-        _on_command_line.reset(token)
+        _words.reset(token)
 
 
 def for_user(python: str, command: str) -> str:
-    """Return the words that the user knows: Python's, or those of the command line.
+    """Return the words that the user knows: Python's, or those of the command line or a page.
 
     Examples
     --------
@@ -209,5 +218,12 @@ def for_user(python: str, command: str) -> str:
     >>> with for_command_line():
     ...     for_user('totals_policy="scale"', "--totals-policy scale")
     '--totals-policy scale'
+    >>> with for_command_line({"--sep": "the choice below"}):
+    ...     for_user("sep", "--sep ';'")
+    'the choice below'
     """
-    return command if _on_command_line.get() else python
+    words = _words.get()
+    if words is None:
+        return python
+    option = _OPTION.search(command)
+    return words.get(option[0], command) if option else command

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from c2rf.app.example import write_example
+from c2rf.files.tables import read_table
 
 pytest_plugins = ["page_server"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -40,7 +42,8 @@ class Visitor:
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.support.ui import WebDriverWait
 
-        path = f"//button[normalize-space()={words!r}] | //label[normalize-space()={words!r}]"
+        is_it = f"normalize-space()={words!r}"
+        path = f"//button[{is_it}] | //label[{is_it}] | //summary[contains(., {words!r})]"
 
         def click(browser) -> bool:
             try:
@@ -51,11 +54,19 @@ class Visitor:
 
         WebDriverWait(self.browser, PATIENCE, 0.3).until(click)
 
+    def field(self, label: str):
+        """Return the field with a label, once it is there."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        path = f'//input[contains(@aria-label, "{label}")]'
+        return WebDriverWait(self.browser, PATIENCE, 0.2).until(
+            lambda browser: browser.find_element("xpath", path), f"there is no field {label!r}"
+        )
+
     def types(self, label: str, text: str) -> None:
         from selenium.webdriver.common.keys import Keys
 
-        self.sees(label)
-        field = self.browser.find_element("xpath", f'//input[@aria-label="{label}"]')
+        field = self.field(label)
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(Keys.DELETE)
         field.send_keys(text, Keys.ENTER)
@@ -63,14 +74,37 @@ class Visitor:
     def chooses(self, label: str, option: str) -> None:
         from selenium.webdriver.common.keys import Keys
 
-        self.sees(label)
-        field = self.browser.find_element("xpath", f'//input[contains(@aria-label, "{label}")]')
-        field.send_keys(option, Keys.ENTER)
+        self.field(label).send_keys(option, Keys.ENTER)
 
-    def drops(self, place: int, path: Path) -> None:
+    def drops(self, place: int, *paths: Path) -> None:
         self.sees("Rows whose class is known")
-        self.browser.find_elements("css selector", "input[type=file]")[place].send_keys(str(path))
-        self.sees(path.name)
+        field = self.browser.find_elements("css selector", "input[type=file]")[place]
+        field.send_keys("\n".join(map(str, paths)))
+        self.sees(*(path.name for path in paths))
+
+    def gets(self, name: str, file: str) -> Path:
+        """Click a button to download, and return the file once it is there."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        self.clicks(name)
+        path = self.browser.downloads / file
+        WebDriverWait(self.browser, PATIENCE, 0.2).until(lambda _: path.exists(), f"no {file}")
+        return path
+
+    def presses(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def tabs_to(self, is_there) -> None:
+        """Press the tabulator until the focus is where it should be."""
+        from selenium.webdriver.common.keys import Keys
+
+        for _ in range(80):
+            if is_there(self.browser.switch_to.active_element):
+                return
+            self.presses(Keys.TAB)
+        pytest.fail("it cannot be reached by the keyboard")
 
     def scrolls_to(self, words: str) -> None:
         header = self.browser.find_element("xpath", f"//h2[contains(., {words!r})]")
@@ -85,19 +119,27 @@ def test_the_whole_way_with_the_example(browser, address):
     visitor = Visitor(browser, address)
     visitor.clicks("The example")
     visitor.sees("read as: commas, decimal point, UTF-8", "are left for 'no'")
+    visitor.clicks("More: weights, totals that do not add up, imputations")
+    visitor.types("Imputations, for intervals (0 for none; 20 is usual)", "5")
     visitor.clicks("Label the rows")
-    visitor.sees("5. Result", "label yes", "c2rf classify", "import c2rf")
+    visitor.sees("5. Result", "label yes", "--imputations 5", "import c2rf")
     visitor.scrolls_to("2. What was understood")
     visitor.keeps_a_picture("understood")
     visitor.scrolls_to("5. Result")
     visitor.keeps_a_picture("result")
     assert browser.find_elements("css selector", "iframe")
-    for name in ("Labels", "Report", "Model"):
-        assert name in visitor.text
+    labels = read_table(visitor.gets("Labels", "labels.csv"))
+    drawn = read_table(visitor.gets("Imputations", "imputations.csv"))
+    known = int(visitor.field("Total of yes").get_attribute("value"))
+    assert (labels["label"] == "yes").sum() == known
+    assert [(drawn[name] == "yes").sum() for name in list(drawn)[1:]] == [known] * 5
+    assert "class=" in visitor.gets("Report", "report.html").read_text()
+    assert visitor.gets("Model", "model.skops").stat().st_size > 0
     browser.set_window_size(420, 900)  # a telephone
     visitor.sees("5. Result")
     wide = browser.execute_script("return document.documentElement.scrollWidth")
     assert wide <= browser.execute_script("return window.innerWidth")
+    visitor.scrolls_to("3. Known totals")
     visitor.keeps_a_picture("narrow")
 
 
@@ -111,66 +153,110 @@ def test_a_wrong_total_is_told_while_it_is_typed(browser, address):
     visitor.sees("are left for 'no'", "4. Run")
 
 
-def test_a_wrong_file_and_hostile_names(browser, address, files):
-    picture = files / "picture.csv"
+def test_a_wrong_file_and_one_that_is_too_large(browser, address, files):
+    picture, large = files / "picture.csv", files / "large.csv"
     picture.write_bytes(b"\x89PNG\r\n" + bytes(range(256)))
+    large.write_text("a,b\n" + "1,2\n" * 400_000)
     visitor = Visitor(browser, address)
     visitor.drops(0, picture)
-    visitor.sees("is not text: it holds zero bytes")
+    visitor.sees("picture.csv is not text: it holds zero bytes")
+    assert "/tmp" not in visitor.text
+    visitor.drops(1, large)
+    visitor.sees("File must be 1.0MB or smaller")
+
+
+def test_hostile_names_and_cells_all_the_way(browser, address, files):
     evil = "<script>document.title='got you'</script>"
-    rows = "\n".join(f"{k % 7},<img src=x onerror=alert(1)>,{'ab'[k % 2]}" for k in range(60))
-    hostile = files / "hostile.csv"
+    cell = "<img src=x onerror=alert(1)>"
+    rows = "\n".join(f"{k % 7},{cell[k % 2 :]},{(evil, 'b')[k % 2]}" for k in range(60))
+    hostile = files / f"{cell[:6]}.csv"
     hostile.write_text(f"{evil},cell,kind\n{rows}\n1,x,\n2,y,\n")
     visitor = Visitor(browser, address)
     visitor.drops(0, hostile)
     visitor.sees("62 rows, 3 columns")
     visitor.chooses("Column with the class", "kind")
     visitor.sees("2 rows to label")
+    visitor.types("Total of b", "1")
+    visitor.clicks("Label the rows")
+    visitor.sees("5. Result")
+    browser.switch_to.frame(browser.find_element("css selector", "iframe"))
+    assert "got you" in browser.page_source  # as text
+    assert not browser.find_elements("css selector", "img[src=x], script")
+    browser.switch_to.default_content()
     assert browser.title != "got you"
     assert not browser.find_elements("css selector", "img[src=x]")
 
 
-def test_german_files_three_classes_and_a_stopped_run(browser, address, files):
-    labeled, unlabeled, _ = write_example(files)
-    for path in (labeled, unlabeled):
+def german_files(files: Path) -> tuple[Path, Path]:
+    """Write the example with three classes as a German program would."""
+    paths = write_example(files)[:2]
+    for path in paths:
         lines = path.read_text().splitlines()
         text = "\n".join(line.replace(",", ";").replace(".", ",") for line in lines)
-        path.write_bytes(text.replace(";yes", ";vollzeit", 9).encode("cp1252"))
+        path.write_bytes(text.replace(";yes", ";völlzeit", 9).encode("cp1252"))
+    return paths
+
+
+def test_german_files_three_classes_and_groups(browser, address, files):
+    labeled, unlabeled = german_files(files)
+    regions, persons = files / "regionen.csv", files / "alle.csv"
+    regions.write_text("region;yes;völlzeit;Summe\nnorth;80;20;100\nSumme;80;20;100\n")
+    persons.write_text("class,total\nvöllzeit,50..60\nyes,40%\n")
     visitor = Visitor(browser, address)
     visitor.drops(0, labeled)
     visitor.drops(1, unlabeled)
-    visitor.sees("read as: semicolons, decimal comma")
-    visitor.sees("Total of vollzeit")
+    visitor.sees("read as: semicolons, decimal comma, Windows-1252", "Total of völlzeit")
     visitor.types("Total of yes", "100")
     visitor.sees("all classes but one need a total")
-    visitor.types("Total of vollzeit", "20")
-    visitor.sees("are left for 'no'")
+    visitor.types("Total of yes", "")
+    visitor.drops(2, regions, persons)
+    visitor.sees("by region", "checked and left out", "the totals fit together")
     visitor.clicks("Label the rows")
+    visitor.sees("5. Result", "label völlzeit", "--totals-file regionen.csv --totals-file alle.csv")
+    labels = read_table(visitor.gets("Labels", "labels (1).csv"))
+    north = labels[labels["region"] == "north"]["label"]
+    assert ((north == "yes").sum(), (north == "völlzeit").sum()) == (80, 20)
+    assert 50 <= (labels["label"] == "völlzeit").sum() <= 60
+
+
+def test_a_stopped_run(browser, address):
+    visitor = Visitor(browser, address)
+    visitor.clicks("The example")
+    visitor.clicks("More: weights, totals that do not add up, imputations")
+    visitor.types("Imputations, for intervals (0 for none; 20 is usual)", "1000")
+    visitor.clicks("Label the rows")
+    visitor.sees("s so far")
     visitor.clicks("Stop")
     visitor.sees("stopped; nothing was written")
+    assert "5. Result" not in visitor.text
 
 
 def test_by_keyboard_alone(browser, address):
-    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
     visitor = Visitor(browser, address)
-    for _ in range(30):
-        focused = browser.switch_to.active_element
-        if focused.get_attribute("type") == "radio":
-            break
-        ActionChains(browser).send_keys(Keys.TAB).perform()
-    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    visitor.tabs_to(lambda focused: focused.get_attribute("type") == "radio")
+    visitor.presses(Keys.ARROW_RIGHT)
     visitor.sees("2. What was understood", "4. Run")
-    for _ in range(80):
-        focused = browser.switch_to.active_element
-        if focused.tag_name == "button" and focused.text == "Label the rows":
-            break
-        ActionChains(browser).send_keys(Keys.TAB).perform()
-    else:
-        pytest.fail("the button cannot be reached by the keyboard")
-    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    visitor.tabs_to(lambda focused: focused.get_attribute("aria-label") == "Total of no")
+    visitor.presses("9999", Keys.ENTER)
+    visitor.sees("at most 510 rows")
+    visitor.presses(*[Keys.BACKSPACE] * 4, Keys.ENTER)
+    visitor.sees("are left for 'no'")
+    visitor.tabs_to(lambda focused: focused.text == "Label the rows")
+    visitor.presses(Keys.ENTER)
     visitor.sees("5. Result")
+
+
+def test_the_folder_is_offered_and_never_left(browser, address):
+    visitor = Visitor(browser, address)
+    visitor.clicks("Choose from the folder")
+    visitor.chooses("Rows whose class is known", "inner/example-labeled.csv")
+    visitor.sees("example-labeled.csv: 90 rows")
+    visitor.field("Rows to label").click()
+    visitor.sees("inner/example-unlabeled.csv")
+    assert "secret" not in visitor.text
+    assert "link" not in visitor.text
 
 
 def test_visitors_do_not_see_each_others_data(browser, address, files):
@@ -184,3 +270,11 @@ def test_visitors_do_not_see_each_others_data(browser, address, files):
     assert "mine.csv" not in other.text
     browser.close()
     browser.switch_to.window(browser.window_handles[0])
+
+
+def test_other_computers_are_not_answered(address):
+    here = socket.gethostbyname(socket.gethostname())
+    if here.startswith("127."):
+        pytest.skip("this computer has no address but its own")
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((here, int(address.rpartition(":")[2])), timeout=5)

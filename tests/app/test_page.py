@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
+import gc
+import time
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,11 +14,12 @@ from c2rf.app.check_totals import check_totals
 from c2rf.app.choices import Choices
 from c2rf.app.example import write_example
 from c2rf.app.folder import file_in, tables_in
-from c2rf.app.job import Job
+from c2rf.app.job import Job, Pace
 from c2rf.app.server import command, megabytes
+from c2rf.app.totals_step import _plan
+from c2rf.app.visit import Visit
 from c2rf.cli import main
 from c2rf.exceptions import InputError
-from c2rf.files.dialect import ReadAs
 from c2rf.files.tables import read_table
 from c2rf.progress import report_progress
 
@@ -54,22 +55,32 @@ def test_totals_while_they_are_typed(typed, good, said):
     assert (verdict.is_good, said in verdict.said) == (good, True)
 
 
-def test_the_command_and_the_lines_do_the_same(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_totals_files_are_checked_together(tmp_path):
     labeled, unlabeled, totals = write_example(tmp_path)
-    choices = Choices(labeled, unlabeled, "employed", "person", totals, how=ReadAs(decimal="."))
-    words = shlex.split(choices.command())[1:]
-    assert main([*words, "--learner", "logistic", "--quiet"]) == 0
-    by_command = read_table(Path("labels.csv"))
-    lines = choices.python().replace("totals=", "learner='logistic', totals=")
-    Path("labels.csv").unlink()
-    Path("report.html").unlink()
-    exec(lines, {})
-    assert read_table(Path("labels.csv")).equals(by_command)
-    result = c2rf.classify(
-        labeled, unlabeled, totals=choices.known(), learner="logistic", **choices.arguments()
-    )
-    assert result.labels["label"].tolist() == by_command["label"].tolist()
+    north = tmp_path / "totals.csv"
+    north.write_text("region;yes\nnorth;99\n")
+    choices = Choices(
+        labeled=labeled, unlabeled=unlabeled, target="employed", totals=totals,
+        totals_files=[north],
+    )  # fmt: skip
+    remarks, tables = _plan(choices)
+    assert "read as a wide table: by region" in remarks[0]
+    assert [title for title, _ in tables] == ["all rows", "by region"]
+    overall, groups = (table.set_index("group") for _, table in tables)
+    assert overall.loc["all", "yes"] == totals["yes"]
+    assert groups.loc["north", "yes"] == "99"
+    assert int(groups.loc["north", "no"]) == int(groups.loc["north", "rows"]) - 99
+    north.write_text("region;yes\nnorth;9999\n")
+    with pytest.raises(InputError, match="9999"):
+        _plan(choices)
+
+
+def test_messages_name_what_is_on_the_page(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a;b\n1.234;x\n")
+    job = Job(lambda: read_table(path))
+    job.wait(60)
+    assert "say which with “Decimal mark” in step 2" in str(job.error)
 
 
 def test_a_folder_is_never_left(tmp_path):
@@ -102,11 +113,43 @@ def test_a_job_stops_at_its_next_step():
     assert "there is no such file" in str(failing.error)
 
 
+def test_a_visit_ends_with_its_files_and_its_run(tmp_path):
+    visit = Visit()
+    path = visit.keep("labeled", "..\\..\\evil/people.csv", b"a,b\n")
+    assert path == visit.folder / "labeled" / "people.csv"
+    assert visit.keep("labeled", "..", b"").parent == path.parent
+
+    def work() -> None:
+        while True:
+            report_progress("working")
+            time.sleep(0.01)
+
+    visit.start(work)
+    job, folder = visit.job, visit.folder
+    del visit
+    gc.collect()
+    job.wait(60)
+    assert job.error == "stopped; nothing was written"
+    assert not folder.exists()
+
+
+def test_time_left_of_a_step_that_counts():
+    pace = Pace()
+    pace.hear("ranking rows: 1,000 of 10,000, about 3 s left", 1.0)
+    assert pace.seconds_left(1.0) is None
+    pace.hear("ranking rows: 4,000 of 10,000, about 3 s left", 4.0)
+    assert (pace.share, pace.seconds_left(5.0)) == (0.4, 5.0)
+    assert pace.seconds_left(99.0) == 0.0
+    pace.hear("scoring the labels", 12.0)
+    assert (pace.share, pace.seconds_left(12.0)) == (None, None)
+
+
 def test_the_server_is_for_this_computer_alone():
     words = command(1234, browser=False, max_upload="2GB")
     assert "--server.address=127.0.0.1" in words
     assert "--browser.gatherUsageStats=false" in words
     assert "--server.maxUploadSize=2048" in words
+    assert "--server.showEmailPrompt=false" in words  # which would wait for an answer
     with pytest.raises(InputError, match="a size like 500MB"):
         megabytes("lots")
 

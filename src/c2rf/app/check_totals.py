@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from c2rf._text import count, short
+import numpy as np
+import pandas as pd
+
+from c2rf._text import count, short, span
 from c2rf.exceptions import C2RFError
 from c2rf.totals.estimate import Estimate
 from c2rf.totals.parse_text import parse_range
+
+MOST_GROUPS = 200
+"""Groups that are shown."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,9 @@ class TotalsVerdict:
     said: str
 
 
-def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) -> TotalsVerdict:
+def check_totals(
+    typed: Mapping[str, str], classes: Sequence[str], n_rows: int, decimal: str | None = None
+) -> TotalsVerdict:
     """Check totals of classes as they were typed.
 
     Parameters
@@ -30,6 +39,8 @@ def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) 
         All classes.
     n_rows : int
         How many rows there are to label.
+    decimal : str, optional
+        The decimal mark of the files.
 
     Examples
     --------
@@ -37,13 +48,15 @@ def check_totals(typed: Mapping[str, str], classes: Sequence[str], n_rows: int) 
     "30 of 100 rows have a class; 70 are left for 'no'"
     >>> check_totals({"yes": "130"}, ["no", "yes"], 100).said
     "'yes': at most 100 rows can have it; found 130"
+    >>> check_totals({"yes": "1.300"}, ["no", "yes"], 2000, ",").said
+    "1,300 of 2,000 rows have a class; 700 are left for 'no'"
     """
     ends: dict[str, tuple[int, int]] = {}
     for name, text in typed.items():
         if not text.strip():
             continue
         try:
-            total = parse_range(text, f"the total of {name!r}")
+            total = parse_range(text, f"the total of {name!r}", decimal)
         except C2RFError as error:
             return TotalsVerdict(False, str(error))
         exact = total.value if isinstance(total, Estimate) else total
@@ -85,3 +98,38 @@ def _sums(ends: Mapping[str, tuple[int, int]], free: Sequence[str], n_rows: int)
         f"{low:,} of {n_rows:,} rows have a class; {n_rows - low:,} are left for "
         f"{short(free[0])!r}",
     )
+
+
+def known_tables(task: Any) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield what is known and follows from it: for all rows, then for each margin.
+
+    Parameters
+    ----------
+    task : Task
+        A classification that was prepared, so that its totals do not contradict each other.
+    """
+    bounds = task.bounds
+    everything = np.array([bounds.n_rows])
+    yield "all rows", _table(task, ["all"], everything, bounds.lower[None], bounds.upper[None])
+    if bounds.margins:
+        for margin in bounds.margins:
+            if margin.columns:
+                sizes = margin.counted(bounds.group_sizes[:, None])[:, 0]
+                yield _by(margin), _table(task, margin.names, sizes, margin.lower, margin.upper)
+    elif task.groups.columns:
+        lower, upper = bounds.group_lower, bounds.group_upper
+        yield _by(task.groups), _table(task, task.groups.names, bounds.group_sizes, lower, upper)
+
+
+def _by(margin: Any) -> str:
+    return "by " + ", ".join(short(str(name)) for name in margin.columns)
+
+
+def _table(task: Any, names: Sequence[Any], sizes: Any, lower: Any, upper: Any) -> pd.DataFrame:
+    """Return a row per group: its rows, and what is known of each class in it."""
+    shown = [", ".join(name) if isinstance(name, tuple) else str(name) for name in names]
+    table = {"group": [short(name) for name in shown], "rows": [f"{n:,.0f}" for n in sizes]}
+    for k, name in enumerate(task.classes):
+        ends = zip(lower[:, k], upper[:, k], sizes, strict=True)
+        table[short(name)] = [span(round(lo), round(hi), round(n)) for lo, hi, n in ends]
+    return pd.DataFrame(table).head(MOST_GROUPS)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from pathlib import Path
 
 from c2rf.exceptions import InputError
@@ -52,22 +49,3 @@ def _is_inside(path: Path, folder: Path) -> bool:
 def _is_table(path: Path) -> bool:
     ending = plain_name(path).suffix.lower()
     return ending in TEXT_ENDINGS or format_by_name(path) is not None
-
-
-class VisitorsFolder:
-    """A folder for the files of one visitor, removed when nobody holds it any more.
-
-    Examples
-    --------
-    >>> folder = VisitorsFolder()
-    >>> path = folder.path
-    >>> path.is_dir()
-    True
-    >>> del folder
-    >>> path.is_dir()
-    False
-    """
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="c2rf-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

@@ -50,6 +50,7 @@ def command(port: int, browser: bool, max_upload: str) -> list[str]:
         "server.headless": str(not browser).lower(),
         "server.maxUploadSize": str(megabytes(max_upload)),
         "server.fileWatcherType": "none",
+        "server.showEmailPrompt": "false",
         "browser.gatherUsageStats": "false",
         "browser.serverAddress": "127.0.0.1",
         "client.toolbarMode": "minimal",

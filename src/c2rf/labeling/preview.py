@@ -34,15 +34,22 @@ class ColumnPreview:
 class TablePreview:
     """A table as it was understood.
 
-    ``looked_at`` counts the rows behind the figures; ``n_rows`` is None if nobody counted all.
+    ``looked_at`` counts the rows behind the figures; ``n_rows`` is None if nobody counted all. Of
+    wide tables ``columns`` are the first, ``names`` are all.
     """
 
     name: str
     read_as: str
     columns: Sequence[ColumnPreview]
-    n_columns: int
+    names: Sequence[str]
     looked_at: int
     n_rows: int | None
+    decimal: str | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.names)
 
     @property
     def title(self) -> str:
@@ -50,7 +57,7 @@ class TablePreview:
 
         Examples
         --------
-        >>> TablePreview("a.csv", "commas, UTF-8", (), 3, 9, 9).title
+        >>> TablePreview("a.csv", "commas, UTF-8", (), ["x", "y", "z"], 9, 9).title
         'a.csv: 9 rows, 3 columns; read as: commas, UTF-8'
         """
         rows = count(self.looked_at, "row")
@@ -99,9 +106,10 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
         name,
         rows.read_as,
         list(_columns(table)),
-        len(names),
+        names,
         len(table),
         rows.n_rows,
+        None if rows.dialect is None else rows.dialect.decimal,
     )
 
 

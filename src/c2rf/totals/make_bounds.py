@@ -70,7 +70,7 @@ def make_bounds(
     Traceback (most recent call last):
     ...
     c2rf.exceptions.InputError: totals add up to 11 ('a': 5, 'b': 4, 'c': 2), but there are 10 \
-rows; correct them, or set totals_policy="scale" to have them rescaled
+rows; correct them, or use totals_policy="scale" to have them rescaled
     """
     names, sizes = list(group_names), np.asarray(group_sizes, dtype=np.int64)
     labels = np.asarray(classes).tolist()

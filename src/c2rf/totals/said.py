@@ -100,8 +100,8 @@ def _rates() -> str:
 
 def scale_hint() -> str:
     """Say what to do about totals that contradict each other."""
-    scale = for_user('set totals_policy="scale"', "use --totals-policy scale")
-    return f"correct them, or {scale} to have them rescaled"
+    scale = for_user('totals_policy="scale"', "--totals-policy scale")
+    return f"correct them, or use {scale} to have them rescaled"
 
 
 def written(total: Any) -> str:
