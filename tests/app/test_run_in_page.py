@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 
 import c2rf
 from c2rf.app import page
-from c2rf.app.job import Job
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 PATIENCE = 500
@@ -31,12 +30,12 @@ def headers(app: AppTest) -> list[str]:
 
 def test_labels_report_model_and_how_to_do_it_again(example):
     app = press(example, "Label the rows")
-    app.session_state.job.wait(PATIENCE)
+    app.session_state.visit.job.wait(PATIENCE)
     app.run()
     assert not app.exception
     assert headers(app)[-1] == "5. Result"
-    assert "label yes" in app.text[0].value
-    command, lines = (block.value for block in app.code)
+    summary, command, lines = (block.value for block in app.code)
+    assert "label yes" in summary
     assert command.startswith("c2rf classify ")
     assert "import c2rf" in lines
     offered = [each.proto.label for each in app.get("download_button")]
@@ -44,9 +43,9 @@ def test_labels_report_model_and_how_to_do_it_again(example):
 
 
 def test_what_goes_wrong_is_said(example):
-    job = Job(lambda: c2rf.classify("absent.csv", target="x", totals={"a": 1}))
-    job.wait(PATIENCE)
-    example.session_state.job = job
+    visit = example.session_state.visit
+    visit.start(lambda: c2rf.classify("absent.csv", target="x", totals={"a": 1}))
+    visit.job.wait(PATIENCE)
     app = example.run()
     assert not app.exception
     assert "there is no such file" in app.error[0].value
