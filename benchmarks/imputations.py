@@ -1,78 +1,85 @@
-"""How often intervals from imputations cover the truth: ``python -m benchmarks.imputations``.
+"""What imputations and the report's sections cost: ``python -m benchmarks.imputations``.
 
-Shares of the positive class in quarters of six columns, on the samples of the bench.
+Both are told as multiples of the time of one labeling in the same run, in processor time.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from contextlib import contextmanager
+from time import process_time
 
 import numpy as np
 import pandas as pd
 
 import c2rf
-from c2rf.bench.data import NAMES, load
-from c2rf.bench.protocol import PROTOCOLS, sample_seed
-from c2rf.datasets import biased_sample
+from c2rf.datasets import biased_sample, make_twonorm
+from c2rf.labeling.comparing import balance, importance, population_sample
+from c2rf.labeling.report_facts import make_facts
+from c2rf.report.sections.assumed import assumed
+from c2rf.report.sections.missed import missed
+from c2rf.report.sections.rest_on import rest_on
+from c2rf.report.sections.right import right
+
+N_IMPUTATIONS = 20
 
 
-def quarters(X):
-    """Return which rows are in each quarter of the six columns with most values."""
-    levels = np.array([len(np.unique(column)) for column in X.T])
-    parts = []
-    for k in np.argsort(-levels, kind="stable")[:6]:
-        edges = np.unique(np.quantile(X[:, k], [0.25, 0.5, 0.75]))
-        places = np.searchsorted(edges, X[:, k])
-        parts += [places == value for value in np.unique(places)]
-    return np.array(parts, dtype=float)
+@contextmanager
+def timed(seconds: dict[str, float], step: str):
+    """Add the processor time of a step."""
+    start = process_time()
+    yield
+    seconds[step] = seconds.get(step, 0.0) + process_time() - start
 
 
-def measure(name, number, folder, n_imputations):
-    """Return coverage, width, interval score and errors of one sample."""
-    data, protocol = load(name, folder), PROTOCOLS["biased"]
-    seed = sample_seed(0, "biased", name, number)
-    own, rest = biased_sample(
-        data.y, protocol.fraction, protocol.positive_weight, random_state=seed
-    )
-    truth = data.y[rest] > 0
-    classifier = c2rf.KnownTotalsClassifier(random_state=seed % 2**31)
-    classifier.fit(
-        data.X[own], data.y[own] > 0, X_unlabeled=data.X[rest], totals={True: int(truth.sum())}
-    )
-    parts = quarters(data.X[rest])
-    sizes = parts.sum(axis=1)
-    true = parts @ truth / sizes
-    pooled = c2rf.pool(classifier.impute(n_imputations) @ parts.T / sizes)
-    low, high = np.clip(pooled.low, 0, 1), np.clip(pooled.high, 0, 1)
-    missed = np.maximum(low - true, 0) + np.maximum(true - high, 0)
-    right = classifier.expected_accuracy(n_imputations).overall
-    accuracy = np.mean(classifier.transduction_ == truth)
-    return {
-        "data": name,
-        "sample": number,
-        "coverage": np.mean(missed < 1e-12),
-        "half width": np.mean(high - low) / 2,
-        "interval score": np.mean(high - low + 2 / 0.05 * missed),
-        "error": np.abs(pooled.estimate - true).mean(),
-        "error, single labels": np.abs(parts @ classifier.transduction_ / sizes - true).mean(),
-        "accuracy covered": right.low <= accuracy <= right.high,
-    }
+def people(n_rows: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """Return a labeled table, a table to label, and the total of the second."""
+    X, y = make_twonorm(n_rows + n_rows // 99, random_state=seed)
+    labeled, rest = biased_sample(y, 0.01, positive_weight=0.85, random_state=seed)
+    table = pd.DataFrame(X).add_prefix("x").assign(sick=y)
+    return table.loc[labeled], table.loc[rest].drop(columns="sick"), int(y[rest].sum())
 
 
-def main():
+def measure(n_rows: int, seed: int) -> dict[str, float]:
+    """Return the processor time of a labeling, of imputations and of the report's sections."""
+    labeled, rows, total = people(n_rows, seed)
+    seconds: dict[str, float] = {}
+    with timed(seconds, "labeling"):
+        result = c2rf.classify(labeled, rows, target="sick", totals={1: total}, n_jobs=1)
+    task, scored = result.task, result.scored
+    with timed(seconds, "sections"):
+        _ = result.classifier.expected_confusion_
+    facts = make_facts(task, result.classifier, scored, result.asked)
+    with timed(seconds, "sections"):
+        drawn = population_sample(task, 0)
+        counts = np.bincount(scored.codes).astype(float)
+        balance(task, np.asarray(drawn.data), counts)
+        for section in (assumed, missed, right):
+            list(section(facts))
+    with timed(seconds, "importance"):
+        if importance(task, result.classifier, scored, drawn, 0) is not None:
+            list(rest_on(facts))
+    with timed(seconds, "imputations"):
+        result.classifier.impute(N_IMPUTATIONS)
+    with timed(seconds, "accuracy"):
+        result.classifier.expected_accuracy(N_IMPUTATIONS)
+    return seconds
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", nargs="*", default=list(NAMES))
-    parser.add_argument("--samples", nargs="*", type=int, default=[0, 1, 2, 3, 4])
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--imputations", type=int, default=20)
+    parser.add_argument("--rows", nargs="*", type=int, default=[5000, 50_000])
+    parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
-    rows = [
-        measure(name, number, given.folder, given.imputations)
-        for name in given.data
-        for number in given.samples
-    ]
-    print(pd.DataFrame(rows).round(4).to_string(index=False))
+    measure(1000, 0)  # compiles and imports
+    print(f"multiples of one labeling; {N_IMPUTATIONS} imputations; medians of {given.repeat} runs")
+    for n_rows in given.rows:
+        runs = pd.DataFrame([measure(n_rows, seed) for seed in range(given.repeat)])
+        ratios = runs.div(runs["labeling"], axis="index").median()
+        print(f"{n_rows:>9,} rows  labeling {runs['labeling'].median():.2f} s", end="")
+        for step in ("imputations", "accuracy", "sections", "importance"):
+            print(f"  {step} {ratios[step]:.2f}", end="")
+        print(flush=True)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,16 @@ class TestImpute:
         classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
         classifier.fit(X[rows], y[rows], X_unlabeled=Xu, totals={1: int(truth.sum())})
         assert (classifier.impute(3).sum(axis=1) == truth.sum()).all()
+        overall = classifier.expected_accuracy(3).overall
+        assert 0 <= overall.low <= overall.high <= 1
+
+    def test_a_class_with_one_labeled_row_and_the_blend(self):
+        X, y, Xu, truth = people(n=200)
+        rows = np.append(np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:1])
+        blend = c2rf.BlendClassifier(families=["trees", "logistic"], n_estimators=5)
+        classifier = KnownTotalsClassifier(blend, random_state=0)
+        classifier.fit(X[rows], y[rows], X_unlabeled=Xu, totals={1: int(truth.sum())})
+        assert (classifier.impute(2).sum(axis=1) == truth.sum()).all()
 
     @pytest.mark.parametrize("total", [0, 340])
     def test_nobody_and_everybody(self, total):
@@ -96,14 +106,47 @@ class TestImpute:
         classifier, _ = fitted(estimator=frozen)
         assert (classifier.impute(2).sum(axis=1) == truth.sum()).all()
 
-    def test_chunks_give_the_same_as_memory(self):
+    def test_chunks_and_dask_give_the_same_as_memory(self):
+        da = pytest.importorskip("dask.array")
         X, y, Xu, truth = people()
         found = []
-        for rows in (Xu, [Xu[:100], Xu[100:]]):
+        for rows in (Xu, [Xu[:100], Xu[100:]], da.from_array(Xu, chunks=(90, 2))):
             classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
             classifier.fit(X, y, X_unlabeled=rows, totals={1: int(truth.sum())})
-            found.append(classifier.impute(2))
-        assert (found[0] == found[1]).all()
+            expected = classifier.expected_accuracy(3).overall
+            found.append((classifier.impute(2).tolist(), expected.low, expected.high))
+        assert found[0] == found[1] == found[2]
+
+    def test_weights_to_the_remainder_that_labels_leave(self):
+        X, y, Xu, truth = people()
+        weight = np.random.default_rng(1).integers(1, 4, len(Xu)).astype(float)
+        total = int(weight @ truth)
+        classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        classifier.fit(X, y, X_unlabeled=Xu, totals={1: total}, unlabeled_weight=weight)
+        off = classifier.totals_met_["off"].abs().max()
+        for labels in classifier.impute(4):
+            assert abs(weight @ labels - total) <= off + 1e-9
+        assert not classifier.imputation_is_exact_
+
+    def test_uncertain_margins_are_drawn_jointly(self):
+        # Each margin is drawn with errors of its own, and all add up to whole people again.
+        _, _, _, truth = people()
+        cells = pd.DataFrame({"g": np.arange(len(truth)) % 2, "h": np.arange(len(truth)) // 9 % 2})
+        tables = []
+        for name in ("g", "h"):
+            table = cells.assign(**{"class": truth}).value_counts([name, "class"])
+            table = table.reset_index(name="total")
+            tables.append(table.assign(total=[Estimate(int(n), se=6) for n in table["total"]]))
+        classifier, _ = fitted(totals=tables, groups=cells)
+        imputed = classifier.impute(6)
+        in_cell = imputed[:, cells["g"] == 0].sum(axis=1)
+        assert len(set(in_cell.tolist())) > 3
+        assert np.abs(in_cell - truth[cells["g"] == 0].sum()).max() < 30
+
+    def test_a_single_one(self):
+        classifier, truth = fitted()
+        assert classifier.impute(1).shape == (1, len(truth))
+        assert (classifier.impute(1) == classifier.impute(3)[:1]).all()
 
     @pytest.mark.parametrize("number", [0, -1, 10**6])
     def test_numbers_that_make_no_sense(self, number):
@@ -175,3 +218,4 @@ def test_imputations_in_a_table():
     assert list(table) == ["id", "imputation_1", "imputation_2", "imputation_3"]
     assert (table.iloc[:, 1:].sum() == truth.sum()).all()
     assert "of the labels" in result.summary()
+    assert "all meet the totals; drawn exactly" in result.summary()

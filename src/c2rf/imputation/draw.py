@@ -16,8 +16,9 @@ SWEEPS = 6
 """How often a Markov chain goes through all pairs of classes."""
 EXCURSIONS = 10
 """Excursions per row and sweep, where totals leave the counts of groups open ..."""
-MOST_EXCURSIONS = 50_000
-"""... but no more than this: of many rows the start is all but a draw already."""
+MOST_EXCURSIONS = 300
+"""... but no more than this: the start is all but a draw where rows are many. With 100 rows in 20
+groups it can hardly be told from a chain of a million excursions."""
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 

@@ -61,7 +61,16 @@ def _right(task: Task, classifier: Any) -> list[Line]:
     if bad:
         few = f"fewer than {percent(UNRELIABLE)} of these labels are expected to be right"
         lines.append(("unreliable", f"{listed_names(bad)}: {few}"))
-    return lines
+    return [*lines, *_imputations(classifier)]
+
+
+def _imputations(classifier: Any) -> list[Line]:
+    """Say how imputations were drawn, if they were."""
+    is_exact = getattr(classifier, "imputation_is_exact_", None)
+    if is_exact is None:
+        return []
+    how = "drawn exactly" if is_exact else "approximate, drawn by a Markov chain"
+    return [("imputations", f"all meet the totals; {how}")]
 
 
 def _how_met(task: Task, classifier: Any) -> list[Line]:
