@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from c2rf.core.problem import Problem, make_problem
+from c2rf.core.votes import PatternTable
+from c2rf.solver.search import Searcher
 from c2rf.solver.search.odd_lattice import OddLattice, odd_lattice_point
 
 ends = st.integers(-12, 12).map(lambda k: k / 4)
@@ -60,3 +63,30 @@ def test_boxes_without_a_point():
 @pytest.mark.parametrize("offset", [(1e30, 1e30), (-1e30, -1e30), (1e17, 2e17)])
 def test_offsets_beyond_whole_numbers_have_no_lattice(offset):
     assert OddLattice.of(make_problem([[1, -1], [-1, 1]], 1, offset=offset)) is None
+
+
+@given(boxes(), st.integers(1, 50))
+def test_all_points_are_those_of_enumeration(problem, at_once):
+    lattice = OddLattice.of(problem)
+    if lattice is None:
+        return
+    ends = zip(lattice.lower.tolist(), lattice.upper.tolist(), strict=True)
+    expected = {point for point in product(*(range(a, b + 1) for a, b in ends)) if sum(point) % 2}
+    found = [tuple(point) for part in lattice.all_points(at_once) for point in part.tolist()]
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+def test_small_lattices_are_looked_at_as_a_whole():
+    """One point of all has the wished count, among counts that tell nothing of the way."""
+    rng = np.random.default_rng(5)
+    votes = np.unique(rng.choice([-1, 1], (40, 6)), axis=0)
+    table = PatternTable.from_votes(votes)
+    counts = rng.integers(1, 2**50, table.n_patterns)
+    problem = make_problem(PatternTable(table.words, counts, 6), 0, 1, 4)
+    points = np.concatenate(list(OddLattice.of(problem).all_points(1000)))
+    totals = (points @ problem.patterns.T > 0) @ problem.counts
+    wished = int(totals[rng.integers(len(totals))])
+    searcher = Searcher(replace(problem, n_positive=wished), 0)
+    assert searcher.run(3 * 10**9)
+    assert searcher.eta == 0

@@ -6,6 +6,8 @@ and their sum is odd, every score is odd, and every margin is at least one.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,6 +100,29 @@ class OddLattice:
         downward = points[:, widest] > self.lower[widest]
         points[:, widest] += even * np.where(downward, -1, 1)
         return points
+
+    @property
+    def size(self) -> int:
+        """Number of whole points in the box, about half of which have an odd sum."""
+        return math.prod((self.upper - self.lower + 1).tolist())
+
+    def all_points(self, at_once: int) -> Iterator[Ints]:
+        """Yield all points, some at a time.
+
+        Examples
+        --------
+        >>> small = OddLattice(1.0, np.array([1, 1]), np.array([2, 3]))
+        >>> [points.tolist() for points in small.all_points(4)]
+        [[[2, 1], [1, 2]], [[2, 3]]]
+        """
+        for start in range(0, self.size, at_once):
+            rest = np.arange(start, min(start + at_once, self.size))
+            columns = []
+            for low, high in zip(self.lower.tolist(), self.upper.tolist(), strict=True):
+                rest, digit = np.divmod(rest, high - low + 1)
+                columns.append(low + digit)
+            points = np.column_stack(columns)
+            yield points[points.sum(axis=1) % 2 == 1]
 
     def weights(self, point: Ints) -> Floats:
         """Return the weights that a lattice point stands for."""

@@ -21,6 +21,10 @@ _LINE_SHARE = 0.1
 _CORNER_SHARE = 1.0
 # The first corner comes late: the walkers alone soon solve easy problems.
 _FIRST_CORNER = 5
+# Lattices with at most this number of points times votes are looked at as a whole, after the
+# first epoch.
+_SMALL = 2 * 10**9
+_POINTS_AT_ONCE = 1 << 12
 
 
 class Searcher(BestWeights):
@@ -112,9 +116,9 @@ class Searcher(BestWeights):
         if lattice is None or (lattice.lower == lattice.upper).all():
             yield from self._search_lines()
         else:
-            yield from self._search_lattice(Tempering(problem, lattice, self._rng))
+            yield from self._search_lattice(lattice, Tempering(problem, lattice, self._rng))
 
-    def _search_lattice(self, tempering: Tempering) -> Iterator[int]:
+    def _search_lattice(self, lattice: OddLattice, tempering: Tempering) -> Iterator[int]:
         """Walk on the odd lattice, from ever new starts; polish the best along real lines."""
         for _ in tempering.survey():
             yield self._note(tempering)
@@ -134,7 +138,21 @@ class Searcher(BestWeights):
             share = _LINE_SHARE * length * tempering.work_per_step
             for _ in range(int(share / walk.work_per_step)):
                 yield self._step(walk, COLDEST)
+            if length == _FIRST_EPOCH and lattice.size * self.problem.patterns.size <= _SMALL:
+                yield from self._sweep(lattice)
             length *= _GROWTH
+
+    def _sweep(self, lattice: OddLattice) -> Iterator[int]:
+        """Look at all points of a lattice."""
+        problem = self.problem
+        votes = problem.patterns.T.astype(np.float32)  # scores are small whole numbers
+        counts = problem.counts.astype(np.float64)
+        for points in lattice.all_points(_POINTS_AT_ONCE):
+            positive = (points.astype(np.float32) @ votes > 0).astype(np.float64) @ counts
+            distance = np.abs(positive - problem.n_positive)
+            if self.eta is None or distance.min(initial=np.inf) < self.eta:
+                self._keep(lattice.weights(points[distance.argmin()]))
+            yield len(points) * (problem.patterns.size // 4 + 2 * problem.n_patterns)
 
     def _search_lines(self) -> Iterator[int]:
         """Walk along real lines, from ever new starts: offered, or anywhere in the box."""
