@@ -206,7 +206,7 @@ def test_forged_certificates():
         best = c2rf.solve(rows, wished, *box, certificate=True)
         stated = statement_of(rows, wished, *box)
         assert best.status == "optimal"
-        for _ in range(250):
+        for _ in range(120):
             certificate = copy.deepcopy(best.certificate)
             for _ in range(rng.integers(1, 3)):
                 forge(rng, certificate, stated)
@@ -216,7 +216,7 @@ def test_forged_certificates():
                 assert certificate["bound"] <= best.eta
             accepted += taken
             forged += certificate != best.certificate
-    assert forged > 900
+    assert forged > 430
     assert 0 < accepted < forged / 2
 
 
