@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from c2rf._compiled import compiled
+from c2rf._compiled import compiled, summing
 
 
 def twice(number: int) -> int:
@@ -19,6 +19,7 @@ def test_what_is_compiled_does_the_same():
     done = compiled(twice)
     assert done is not twice
     assert done(21) == 42
+    assert summing(twice)(21) == 42
 
 
 def test_without_numba_functions_stay_as_they_are(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from c2rf.learners.student import from_targets, teach, to_targets
+from c2rf.learners.student import ask_student, from_targets, to_targets
 
 
 def test_targets_and_back():
@@ -18,16 +18,12 @@ def test_targets_and_back():
 def test_noise_is_not_learned_by_heart():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3)).astype(np.float32)
-    noise = rng.normal(size=600)
-    _, said = teach(X, np.column_stack([-noise, noise]), seed=0)
-    assert abs(np.corrcoef(said[:, 1], noise)[0, 1]) < 0.15
+    noise = rng.normal(size=(600, 1))
+    said = ask_student(X, noise, seed=0)
+    assert abs(np.corrcoef(said.ravel(), noise.ravel())[0, 1]) < 0.15
 
 
 def test_what_can_be_learned_is():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2401, 3)).astype(np.float32)
-    clear = X[:, 0].astype(float)
-    student, said = teach(X, np.column_stack([-clear, clear]), seed=0)
-    assert np.corrcoef(said[:, 1], clear)[0, 1] > 0.95
-    fresh = rng.normal(size=(50, 3)).astype(np.float32)
-    assert np.corrcoef(student.logits(fresh)[:, 1], fresh[:, 0])[0, 1] > 0.95
+    X = np.random.default_rng(0).normal(size=(2401, 3)).astype(np.float32)
+    said = ask_student(X, X[:, :1].astype(float), seed=0)
+    assert np.corrcoef(said.ravel(), X[:, 0])[0, 1] > 0.95

@@ -5,8 +5,10 @@ How it learns, given labeled rows, rows of the population and the known rates of
 1. :class:`~c2rf.learners.views.Scenery` encodes all rows, once.
 2. :func:`~c2rf.learners.judgement.judge` holds out labeled rows and weighs the members.
 3. The members are fitted to all labeled rows. Their scores become places in the population, the
-   weighted mean of the places becomes log-probabilities (:class:`Teacher`).
-4. A student (:mod:`~c2rf.learners.student`) learns these of many rows, and both are added up.
+   weighted mean of the log-odds of the places becomes log-probabilities (:class:`Teacher`), as
+   sharp as :mod:`~c2rf.learners.sharpness` finds right.
+4. A student (:mod:`~c2rf.learners.student`) learns these of many rows, and both are added up. For
+   rows beyond those learned from there is a quick model (:mod:`~c2rf.learners.quick_model`).
 
 Refits are cheap: :meth:`Teacher.refit` does the last two steps again for other weights of the
 labeled rows (a bootstrap, say), with the same scenery and the same trust in members.
@@ -49,14 +51,16 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     looks at unlabeled rows and at the known rates of the classes, if it is given any, to encode
     columns, to learn, and above all to judge its members by the accuracy they would have when
     they label the population at its known rates. What the members say of the population together
-    is then learned by a forest, the student, which is quick to ask about any number of rows.
+    is then learned by a forest, the student, and both are added up; a quick model of it labels any
+    number of other rows.
 
     Parameters
     ----------
     families : sequence of str, or None, default=None
-        The kinds of members: "trees", "full-trees" (extra trees that try some or all columns at a
-        split), "logistic" (regression), "svc" (support vectors), "linear" and "kernel" (least
-        squares that use the population). None means all.
+        The kinds of members: "trees", "full-trees", "turned-trees" (extra trees that try some or
+        all columns at a split, or all columns and principal components), "logistic" (regression),
+        "svc", "wide-svc", "narrow-svc" (support vectors by kernels of three widths), "linear" and
+        "kernel" (least squares that use the population). None means all.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -75,7 +79,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     weights_ : list of (str, float)
         Every member's family and its weight.
     sharpness_ : float
-        How fast probabilities change with the blended places, learned from held-out rows.
+        How fast probabilities change with the blended places, learned from held-out rows and from
+        how far the members differ on the population.
     learned_rows_ : ndarray of int
         The rows of the population that were learned from. Only with a population.
     learned_proba_ : ndarray of shape (n_learned, n_classes)

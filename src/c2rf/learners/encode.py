@@ -14,25 +14,27 @@ MOST_LEVELS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class Numbers:
     """A column of numbers, to be given mean 0 and variance 1."""
 
     mean: float
     deviation: float
 
     def encode(self, column: Floats) -> Floats:
+        """Return one column."""
         encoded = (column - self.mean) / self.deviation
         return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
+class FewLevels:
     """A column of few values: an indicator each, all with mean 0 and together of variance 1."""
 
     values: Floats
     means: Floats
 
     def encode(self, column: Floats) -> Floats:
+        """Return a column per value."""
         deviation = np.sqrt((self.means * (1 - self.means)).sum())
         encoded = ((column[:, None] == self.values) - self.means) / deviation
         encoded[np.isnan(column)] = 0.0
@@ -66,11 +68,11 @@ class Encoder:
         return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
 
 
-def _kind(column: NDArray[np.float64]) -> _Numbers | _Levels | None:
+def _kind(column: NDArray[np.float64]) -> Numbers | FewLevels | None:
     known = column[~np.isnan(column)]
     values, counts = np.unique(known, return_counts=True)
     if len(values) < 2:
         return None
     if len(values) <= MOST_LEVELS:
-        return _Levels(values, counts / len(known))
-    return _Numbers(float(known.mean()), float(known.std()))
+        return FewLevels(values, counts / len(known))
+    return Numbers(float(known.mean()), float(known.std()))

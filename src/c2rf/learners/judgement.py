@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logit
 
 from c2rf._typing import Codes, Floats
 from c2rf.learners.members import Lesson, Member
@@ -24,6 +25,9 @@ N_FOLDS = 5
 N_REPEATS = 2
 N_CROWD = 1000
 """Rows of the population, at most, among which held-out rows find their places."""
+
+LEAST_PLACE = 1e-3
+"""Places closer to an end of the population than this are as good as each other."""
 
 TEMPERATURE = 0.5
 """A member that is less accurate than another by this many standard errors has 1/e of its
@@ -82,6 +86,18 @@ def quantiles(scores: Floats, reference: Floats) -> Floats:
         values, first, counts = np.unique(column, return_index=True, return_counts=True)
         placed[:, k] = np.interp(scores[:, k], values, (first + counts / 2) / len(column))
     return placed
+
+
+def log_odds(placed: Floats, rates: Floats) -> Floats:
+    """Return log-odds of places, zero at the cut that leaves the known rate above it.
+
+    Examples
+    --------
+    >>> log_odds(np.array([[0.5, 0.9]]), np.array([0.5, 0.1])).round(3).tolist()
+    [[0.0, 0.0]]
+    """
+    inside = np.clip(placed, LEAST_PLACE, 1 - LEAST_PLACE)
+    return logit(inside) - logit(np.clip(1 - rates, LEAST_PLACE, 1 - LEAST_PLACE))
 
 
 def row_weights(codes: Codes, rates: Floats, weight: Floats | None = None) -> Floats:
@@ -150,15 +166,15 @@ class Verdict:
         The weights, which add up to one.
     accuracies : ndarray of shape (n_members,), or None
         The estimated accuracies; None where no labeled row can be held out.
-    places : ndarray of shape (n_judged, n_classes)
-        Blended places of the labeled rows that were held out.
+    odds : ndarray of shape (n_judged, n_classes)
+        Blended log-odds of the places of the labeled rows that were held out.
     judged : ndarray of int
         Numbers of these rows.
     """
 
     share: Floats
     accuracies: Floats | None
-    places: Floats
+    odds: Floats
     judged: Codes
 
 
@@ -202,7 +218,8 @@ def judge(
     error = standard_error(accuracies.max(), row_weights(codes, lesson.rates, weight))
     share = share * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
     share /= share.sum()
-    return Verdict(share, accuracies, np.tensordot(share, table.mean(axis=1), axes=1), judged)
+    odds = np.tensordot(share, log_odds(table, lesson.rates).mean(axis=1), axes=1)
+    return Verdict(share, accuracies, odds, judged)
 
 
 def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,13 @@ from c2rf.learners.least_squares import LeastSquares, Moments
 from c2rf.learners.trees import Growth, grow_forest
 from c2rf.learners.views import Scenery, View
 
-FAMILIES = ("trees", "full-trees", "logistic", "svc", "linear", "kernel")
-"""Extra trees on some or all columns per split, logistic regression, support vectors, and least
-squares that know the population, on the columns or in a Gaussian kernel's space."""
+FAMILIES = (
+    "trees", "full-trees", "turned-trees", "logistic", "svc", "wide-svc", "narrow-svc", "linear",
+    "kernel",
+)  # fmt: skip
+"""Extra trees that try some or all columns at a split, or all columns and principal components;
+logistic regression; support vectors, by kernels of three widths; and least squares that know the
+population, on the columns or in a Gaussian kernel's space."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,23 +78,17 @@ class Scores:
         What was fitted.
     method : str
         What it is asked by.
-    sees : str
-        What it looks at, an attribute of a :class:`View`.
-    columns : ndarray of int, or None
-        Which columns of that; None for all.
+    look : callable
+        What it sees of a :class:`View`.
     """
 
     model: Any
     method: str
-    sees: str
-    columns: Codes | None = None
+    look: Callable[[View], Any]
 
     def __call__(self, view: View) -> Floats:
         """Return the scores of rows."""
-        seen = getattr(view, self.sees)
-        said = getattr(self.model, self.method)(
-            seen if self.columns is None else seen[:, self.columns]
-        )
+        said = getattr(self.model, self.method)(self.look(view))
         return np.column_stack([-said, said]) if said.ndim == 1 else said
 
 
@@ -116,16 +115,19 @@ def checked_families(families: Sequence[str] | None) -> tuple[str, ...]:
 
 def make_members(families: Sequence[str], scenery: Scenery, n_estimators: int) -> list[Member]:
     """Return the unfitted members of some families."""
-    n_columns = scenery.labeled.raw.shape[1]
+    n_raw, n_wide = scenery.labeled.raw.shape[1], scenery.labeled.wide.shape[1]
     made: dict[str, list[Callable[[Lesson], Scores]]] = {
-        "trees": [Trees(Growth(n_estimators, max(1, int(np.sqrt(n_columns)))))],
-        "full-trees": [Trees(Growth(n_estimators, n_columns))],
+        "trees": [Trees(Growth(n_estimators, max(1, int(np.sqrt(n_raw)))))],
+        "full-trees": [Trees(Growth(n_estimators, n_raw))],
+        "turned-trees": [Trees(Growth(n_estimators, n_wide), "wide")],
         "logistic": [Logistic(c) for c in (0.1, 1.0)],
-        "svc": [SupportVectors(c) for c in (1.0, 3.0)],
+        "svc": [SupportVectors(1.0)],
+        "wide-svc": [SupportVectors(3.0, 0.3)],
+        "narrow-svc": [SupportVectors(3.0, 3.0)],
     }
     if "linear" in families:
         moments = scenery.linear_moments
-        made["linear"] = [KnownMoments("linear", moments, ridge) for ridge in (0.01, 0.1, 1.0)]
+        made["linear"] = [KnownMoments("linear", moments, ridge) for ridge in (0.1, 1.0)]
     if "kernel" in families:
         moments = scenery.kernel_moments
         made["kernel"] = [KnownMoments("kernel", moments, ridge) for ridge in (0.001, 0.01, 0.1)]
@@ -137,6 +139,7 @@ class Trees:
     """A forest of extra trees."""
 
     growth: Growth
+    sees: str = "raw"
 
     def __call__(self, lesson: Lesson) -> Scores:
         """Grow the trees."""
@@ -144,8 +147,10 @@ class Trees:
         growth = Growth(max(1, n_trees // 4) if lesson.light else n_trees, self.growth.n_tried)
         indicators = np.eye(len(lesson.rates))[lesson.codes]
         seed = lesson.seed + self.growth.n_tried  # not the same trees as those of another member
-        forest = grow_forest(lesson.view.raw, indicators, growth, seed, lesson.weight)
-        return Scores(forest, "means", "raw")
+        forest = grow_forest(
+            getattr(lesson.view, self.sees), indicators, growth, seed, lesson.weight
+        )
+        return Scores(forest, "means", attrgetter(self.sees))
 
 
 @dataclass(frozen=True)
@@ -158,21 +163,35 @@ class Logistic:
         """Fit the regression."""
         model = LogisticRegression(C=self.c, max_iter=1000)
         model.fit(lesson.view.encoded, lesson.codes, sample_weight=lesson.weight)
-        return Scores(model, "predict_proba", "encoded")
+        return Scores(model, "predict_proba", attrgetter("encoded"))
 
 
 @dataclass(frozen=True)
 class SupportVectors:
-    """Support vectors in a Gaussian kernel's space."""
+    """Support vectors in a Gaussian kernel's space; the power of similarities sets its width."""
 
     c: float
+    power: float = 1.0
 
     def __call__(self, lesson: Lesson) -> Scores:
         """Find the support vectors."""
-        kept = lesson.kept
+        look = Similarities(lesson.kept, self.power)
         model = SVC(C=self.c, kernel="precomputed")
-        model.fit(lesson.view.similar[:, kept], lesson.codes, sample_weight=lesson.weight)
-        return Scores(model, "decision_function", "similar", kept)
+        model.fit(look(lesson.view), lesson.codes, sample_weight=lesson.weight)
+        return Scores(model, "decision_function", look)
+
+
+@dataclass(frozen=True, eq=False)
+class Similarities:
+    """Looks at the similarities to some labeled rows."""
+
+    kept: Codes
+    power: float
+
+    def __call__(self, view: View) -> Floats:
+        """Return the similarities, to a power."""
+        near = view.similar[:, self.kept]
+        return near if self.power == 1.0 else near**self.power
 
 
 @dataclass(frozen=True)
@@ -188,4 +207,4 @@ class KnownMoments:
         own = getattr(lesson.view, self.features)
         model = LeastSquares(self.moments, self.ridge)
         model.fit(own, lesson.codes, lesson.rates, lesson.weight)
-        return Scores(model, "scores", self.features)
+        return Scores(model, "scores", attrgetter(self.features))

@@ -1,9 +1,8 @@
 """A student learns the log-probabilities that a teacher gives rows of the population.
 
-The teacher has seen few labels and many rows. The student has seen what the teacher makes of many
-rows, so it can smooth what the teacher gets wrong by chance, and it is quick: it labels everybody
-that the teacher never looked at. No row is scored by trees that were grown on it: trees are grown
-on halves of the rows, and asked about the other half.
+The teacher has seen few labels and many rows. The student, a forest, has seen what the teacher
+makes of many rows, so it can smooth what the teacher gets wrong by chance. No row is scored by
+trees that were grown on it: trees are grown on halves of the rows, and asked about the other half.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from c2rf._typing import Floats, Singles
-from c2rf.learners.trees import Forest, Growth, grow_forest
+from c2rf.learners.trees import Growth, grow_forest
 
 N_SPLITS = 6
 """Times that the rows are split in halves."""
@@ -21,30 +20,8 @@ LEAST_ROWS = 5
 PART_TRIED = 0.3
 """Least rows of a leaf, and the part of the columns that is tried at a node."""
 
-QUICK_TREES = 40
-"""Trees that are asked about rows beyond those learned from."""
-
 LARGEST = 6.0
 """Differences of log-probabilities beyond this teach no more than this."""
-
-
-class Student:
-    """A forest that says what the teacher would say.
-
-    Parameters
-    ----------
-    forest : Forest
-        Its targets are log-probabilities less their mean, of two classes their difference.
-    n_classes : int
-        Number of classes.
-    """
-
-    def __init__(self, forest: Forest, n_classes: int) -> None:
-        self.forest, self.n_classes = forest, n_classes
-
-    def logits(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return log-probabilities of any rows, up to a constant per row."""
-        return from_targets(self.forest.means(X, n_jobs), self.n_classes)
 
 
 def to_targets(logits: Floats) -> Floats:
@@ -67,16 +44,14 @@ def from_targets(targets: Floats, n_classes: int) -> Floats:
     return np.column_stack([-targets / 2, targets / 2]) if n_classes == 2 else targets
 
 
-def teach(
-    X: Singles, logits: Floats, seed: int, n_jobs: int | None = None
-) -> tuple[Student, Floats]:
+def ask_student(X: Singles, targets: Floats, seed: int, n_jobs: int | None = None) -> Floats:
     """Teach a student, and ask it about the rows it was taught.
 
     Parameters
     ----------
     X : ndarray of float32, shape (n_rows, n_columns)
         Rows of the population, without missing cells.
-    logits : ndarray of shape (n_rows, n_classes)
+    targets : ndarray of shape (n_rows, n_targets)
         What the teacher says of them.
     seed : int
         For splits and trees.
@@ -85,26 +60,20 @@ def teach(
 
     Returns
     -------
-    student : Student
-        For any rows.
-    said : ndarray of shape (n_rows, n_classes)
-        What it says of each row by the trees that have not seen it.
+    ndarray of shape (n_rows, n_targets)
+        What the student says of each row by the trees that have not seen it.
     """
-    n_rows, n_columns = X.shape
-    targets = to_targets(logits)
-    halves = _halves(n_rows, seed)
+    halves = _halves(len(X), seed)
     size = max(len(half) for half, _ in halves)
     # All bags are of one size: of an odd number of rows one is missing in half of them.
     bags = np.stack([np.resize(half, size) for half, _ in halves for _ in range(TREES_PER_HALF)])
-    growth = Growth(len(bags), max(1, round(PART_TRIED * n_columns)), LEAST_ROWS)
+    growth = Growth(len(bags), max(1, round(PART_TRIED * X.shape[1])), LEAST_ROWS)
     forest = grow_forest(X, targets, growth, seed, bags=bags.astype(np.int32), n_jobs=n_jobs)
     said = np.zeros_like(targets)
     for k, (_, others) in enumerate(halves):
         trees = slice(k * TREES_PER_HALF, (k + 1) * TREES_PER_HALF)
         said[others] += forest.some(trees).means(X[others], n_jobs) / N_SPLITS
-    n_classes = logits.shape[1]
-    quick = forest.some(slice(0, QUICK_TREES))
-    return Student(quick, n_classes), from_targets(said, n_classes)
+    return said
 
 
 def _halves(n_rows: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

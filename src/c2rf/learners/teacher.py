@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logit
+from scipy.special import log_softmax
 
 from c2rf._typing import Codes, Floats
-from c2rf.learners.judgement import judge, quantiles, row_weights
+from c2rf.learners.judgement import judge, log_odds, quantiles
 from c2rf.learners.members import Lesson, Scores, make_members
-from c2rf.learners.student import Student, from_targets, teach, to_targets
+from c2rf.learners.quick_model import make_quick_model
+from c2rf.learners.sharpness import disagreement, likeliest_sharpness
+from c2rf.learners.student import ask_student, from_targets, to_targets
 from c2rf.learners.threads import in_threads
-from c2rf.learners.views import Filler, Scenery, View
+from c2rf.learners.views import Scenery, View
 
 STUDENT_SHARE = 0.5
 """The weight of the student beside the teacher, for rows that both have looked at."""
 
 _LEAST_WEIGHT = 1e-3
-_LEAST_PLACE = 1e-4
-_USUAL_SHARPNESS, _SHARPNESS_RANGE = 2.0, (0.1, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +41,12 @@ class Taught:
     model: Any
 
 
-@dataclass(frozen=True, eq=False)
-class QuickModel:
-    """A student, and how it wants missing cells filled."""
+class Asked(NamedTuple):
+    """Fitted members, and of each the scores of the population in order and its places."""
 
-    filler: Filler
-    student: Student
-
-    def logits(self, X: Floats, n_jobs: int | None = None) -> Floats:
-        """Return log-probabilities of any rows, up to a constant per row."""
-        filled = self.filler.fill(X)
-        return self.student.logits(np.ascontiguousarray(filled, dtype=np.float32), n_jobs)
+    scores: list[Scores]
+    references: list[Floats]
+    placed: list[Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +111,13 @@ class Teacher:
         share = self.verdict.share
         self.used = np.flatnonzero(share >= _LEAST_WEIGHT)
         self.share = share[self.used] / share[self.used].sum()
-        self.sharpness = _USUAL_SHARPNESS
-        if len(self.verdict.judged):
-            judged = self.verdict.judged
-            self.sharpness = _best_sharpness(
-                self.verdict.places, codes[judged], rates, weight[judged]
-            )
+        self._first = self._ask_members(self.lesson, n_jobs)
+        self.disagreement = disagreement(self._first.placed, self.share, rates)
+        self.sharpness = self.sharpness_of(np.ones(len(codes)))
 
     def fit(self, n_jobs: int | None = None) -> Taught:
         """Fit the members to all labeled rows, and teach a student."""
-        return self._fit(self.lesson, n_jobs)
+        return self._teach(self.lesson, self._first, n_jobs)
 
     def refit(self, weight: Floats, seed: int, n_jobs: int | None = None) -> Taught:
         """Fit the members, and a student, to other weights of the labeled rows.
@@ -149,63 +140,50 @@ class Teacher:
         drawn = replace(
             lesson.take(kept), weight=lesson.weight[kept] * weight[kept], seed=seed, light=True
         )
-        return self._fit(drawn, n_jobs)
+        return self._teach(drawn, self._ask_members(drawn, n_jobs), n_jobs)
 
     def sharpness_of(self, weight: Floats) -> float:
         """Return the sharpness that other weights of the labeled rows ask for."""
         judged = self.verdict.judged
         codes, own = self.lesson.codes[judged], self.lesson.weight[judged] * weight[judged]
         kept = own > 0
-        if len(np.unique(codes[kept])) < 2:
-            return self.sharpness
-        return _best_sharpness(self.verdict.places[kept], codes[kept], self.lesson.rates, own[kept])
-
-    def _fit(self, lesson: Lesson, n_jobs: int | None) -> Taught:
-        members = [self.members[i] for i in self.used]
-        population = self.scenery.population
-        found = in_threads(
-            _fit_and_ask, [(member, lesson, population) for member in members], n_jobs
+        return likeliest_sharpness(
+            self.verdict.odds[kept], codes[kept], self.lesson.rates, own[kept], self.disagreement
         )
+
+    def _ask_members(self, lesson: Lesson, n_jobs: int | None) -> Asked:
+        """Fit the members that are trusted, and ask them about the population."""
+        population = self.scenery.population
+        calls = [(self.members[i], lesson, population) for i in self.used]
+        found = in_threads(_fit_and_ask, calls, n_jobs)
         references = [np.sort(said, axis=0) for _, said in found]
         placed = [quantiles(said, r) for (_, said), r in zip(found, references, strict=True)]
-        logits = blended_logits(placed, self.share, lesson.rates, self.sharpness)
+        return Asked([scores for scores, _ in found], references, placed)
+
+    def _teach(self, lesson: Lesson, asked: Asked, n_jobs: int | None) -> Taught:
+        """Teach a student and a quick model what the members say."""
+        population = self.scenery.population
+        logits = blended_logits(asked.placed, self.share, lesson.rates, self.sharpness)
         if not self.has_population:
-            scores = [scores for scores, _ in found]
             return Taught(logits, Blended(
-                self.scenery, scores, references, self.share, lesson.rates, self.sharpness
+                self.scenery, asked.scores, asked.references, self.share, lesson.rates,
+                self.sharpness,
             ))  # fmt: skip
-        student, said = teach(population.raw, logits, lesson.seed, n_jobs)
-        own = from_targets(to_targets(logits), logits.shape[1])
-        both = (1 - STUDENT_SHARE) * own + STUDENT_SHARE * said
-        return Taught(both, QuickModel(self.scenery.filler, student))
+        taught = to_targets(logits)
+        said = ask_student(population.wide, taught, lesson.seed, n_jobs)
+        both = (1 - STUDENT_SHARE) * taught + STUDENT_SHARE * said
+        quick = make_quick_model(self.scenery, taught, len(lesson.rates), lesson.seed, n_jobs)
+        return Taught(from_targets(both, len(lesson.rates)), quick)
 
 
 def blended_logits(
     placed: Sequence[Floats], share: Floats, rates: Floats, sharpness: float
 ) -> Floats:
     """Return the log-probabilities that follow from the places that members give rows."""
-    mean = sum(w * places for w, places in zip(share, placed, strict=True))
-    return log_softmax(sharpness * log_odds(mean, rates), axis=1)
-
-
-def log_odds(placed: Floats, rates: Floats) -> Floats:
-    """Return log-odds of places, zero at the cut that leaves the known rate above it."""
-    inside = np.clip(placed, _LEAST_PLACE, 1 - _LEAST_PLACE)
-    return logit(inside) - logit(np.clip(1 - rates, _LEAST_PLACE, 1 - _LEAST_PLACE))
+    odds = sum(w * log_odds(places, rates) for w, places in zip(share, placed, strict=True))
+    return log_softmax(sharpness * odds, axis=1)
 
 
 def _fit_and_ask(member: Any, lesson: Lesson, population: View) -> tuple[Scores, Floats]:
     scores = member.fit(lesson)
     return scores, scores(population)
-
-
-def _best_sharpness(placed: Floats, codes: Codes, rates: Floats, weight: Floats) -> float:
-    """Return the sharpness with the highest likelihood of held-out rows."""
-    odds, weights = log_odds(placed, rates), row_weights(codes, rates, weight)
-
-    def loss(log_sharpness: float) -> float:
-        chances = log_softmax(np.exp(log_sharpness) * odds, axis=1)
-        return -float(weights @ chances[np.arange(len(codes)), codes])
-
-    best = minimize_scalar(loss, bounds=np.log(_SHARPNESS_RANGE), method="bounded")
-    return float(np.exp(best.x))

@@ -17,7 +17,7 @@ from typing import Any
 import numba  # noqa: F401  not to be had without: scikit-learn's trees are quicker than plain loops
 import numpy as np
 
-from c2rf._compiled import compiled
+from c2rf._compiled import compiled, summing
 from c2rf._typing import Floats, Ints
 
 NODE = np.dtype([("column", np.int32), ("threshold", np.float32), ("left", np.int32)])
@@ -43,32 +43,57 @@ def _uniform(state: Any) -> float:
 
 
 @compiled
+def _gather(X: Any, rows: Any, column: int, seen: Any) -> Any:
+    """Copy the values of a column into neighbouring places; return the least and greatest."""
+    low = high = X[rows[0], column]
+    for i in range(len(rows)):
+        value = X[rows[i], column]
+        seen[i] = value
+        low, high = min(low, value), max(high, value)
+    return low, high
+
+
+@summing
+def _sum_left(seen: Any, amounts: Any, threshold: Any) -> float:
+    """Return the sum of the amounts of the rows that go left."""
+    total = 0.0
+    for i in range(len(seen)):
+        total += amounts[i] if seen[i] <= threshold else 0.0
+    return total
+
+
+@compiled
+def _count_left(seen: Any, threshold: Any) -> int:
+    n_left = 0
+    for i in range(len(seen)):
+        n_left += seen[i] <= threshold
+    return n_left
+
+
+@compiled
 def _gain(
-    X: Any, Y: Any, weight: Any, rows: Any, column: int, threshold: Any, least: int,
-    total: Any, mass: float, side: Any
+    seen: Any, amounts: Any, weight: Any, even: bool, threshold: Any, least: int, total: Any,
+    mass: float
 ) -> float:  # fmt: skip
     """Return what a split is worth: the squared sums of both sides, over their weights."""
-    n_left, left_mass = 0, 0.0
-    side[:] = 0.0
-    for row in rows:
-        if X[row, column] <= threshold:
-            n_left += 1
-            left_mass += weight[row]
-            for k in range(len(total)):
-                side[k] += weight[row] * Y[row, k]
-    if n_left < least or len(rows) - n_left < least or left_mass <= 0 or left_mass >= mass:
+    n_left = _count_left(seen, threshold)
+    if n_left < least or len(seen) - n_left < least:
+        return _NO_GAIN
+    left_mass = float(n_left) if even else _sum_left(seen, weight, threshold)
+    if left_mass <= 0 or left_mass >= mass:
         return _NO_GAIN
     worth = 0.0
     for k in range(len(total)):
-        rest = total[k] - side[k]
-        worth += side[k] * side[k] / left_mass + rest * rest / (mass - left_mass)
+        side = _sum_left(seen, amounts[k, : len(seen)], threshold)
+        rest = total[k] - side
+        worth += side * side / left_mass + rest * rest / (mass - left_mass)
     return worth
 
 
 @compiled
 def _best_split(
-    X: Any, Y: Any, weight: Any, rows: Any, columns: Any, n_tried: int, least: int,
-    total: Any, mass: float, side: Any, state: Any
+    X: Any, rows: Any, seen: Any, amounts: Any, weight: Any, even: bool, columns: Any,
+    n_tried: int, least: int, total: Any, mass: float, state: Any
 ) -> Any:  # fmt: skip
     """Return the best of some random splits; the column is -1 where there is none."""
     best, best_column, best_threshold = _NO_GAIN, -1, np.float32(0.0)
@@ -78,24 +103,21 @@ def _best_split(
         n_left -= 1
         column = columns[place]
         columns[place], columns[n_left] = columns[n_left], column
-        low = high = X[rows[0], column]
-        for row in rows:
-            value = X[row, column]
-            low, high = min(low, value), max(high, value)
+        low, high = _gather(X, rows, column, seen)
         if not low < high:
             continue
         tried += 1
         threshold = np.float32(low + _uniform(state) * (high - low))
         if threshold >= high:  # rounded up
             threshold = low
-        worth = _gain(X, Y, weight, rows, column, threshold, least, total, mass, side)
+        worth = _gain(seen, amounts, weight, even, threshold, least, total, mass)
         if worth > best:
             best, best_column, best_threshold = worth, column, threshold
     return best_column, best_threshold
 
 
 @compiled
-def _parted(X: Any, rows: Any, column: int, threshold: float) -> int:
+def _parted(X: Any, rows: Any, column: int, threshold: Any) -> int:
     """Move the rows of the left side to the front, and return how many they are."""
     front, back = 0, len(rows) - 1
     while front <= back:
@@ -108,32 +130,45 @@ def _parted(X: Any, rows: Any, column: int, threshold: float) -> int:
 
 
 @compiled
+def _collect(Y: Any, weight: Any, rows: Any, amounts: Any, masses: Any, total: Any) -> Any:
+    """Copy weighted targets and weights of a node's rows; return its weight, and if all agree."""
+    mass, pure = 0.0, True
+    for i in range(len(rows)):
+        masses[i] = weight[rows[i]]
+        mass += masses[i]
+    for k in range(len(total)):
+        total[k], first = 0.0, Y[rows[0], k]
+        for i in range(len(rows)):
+            value = Y[rows[i], k]
+            amounts[k, i] = masses[i] * value
+            total[k] += amounts[k, i]
+            pure = pure and value == first
+    return mass, pure
+
+
+@compiled
 def _grow_tree(
-    X: Any, Y: Any, weight: Any, rows: Any, n_tried: int, least: int, state: Any,
-    nodes: Any, values: Any, stack: Any
+    X: Any, Y: Any, weight: Any, even: bool, rows: Any, n_tried: int, least: int, deepest: int,
+    state: Any, nodes: Any, values: Any, stack: Any, seen: Any, amounts: Any, masses: Any
 ) -> tuple[int, int]:  # fmt: skip
     """Grow one tree into scratch arrays; return the number of its nodes and its depth."""
     n_targets = Y.shape[1]
-    total, side = np.empty(n_targets), np.empty(n_targets)
+    total = np.empty(n_targets)
     columns = np.arange(X.shape[1])
     stack[0] = 0, len(rows), 0, 0  # first row, end, node, depth
     n_stacked, n_nodes, depth = 1, 1, 0
     while n_stacked:
         n_stacked -= 1
         start, end, node, level = stack[n_stacked]
-        own = rows[start:end]
+        own, size = rows[start:end], end - start
         depth = max(depth, level)
-        total[:], mass, pure = 0.0, 0.0, True
-        for row in own:
-            mass += weight[row]
-            for k in range(n_targets):
-                total[k] += weight[row] * Y[row, k]
-                pure = pure and Y[row, k] == Y[own[0], k]
+        mass, pure = _collect(Y, weight, own, amounts, masses, total)
         column = -1
-        if not pure and len(own) >= 2 * least:
+        if not pure and size >= 2 * least and level < deepest:
             column, threshold = _best_split(
-                X, Y, weight, own, columns, n_tried, least, total, mass, side, state
-            )
+                X, own, seen[:size], amounts, masses[:size], even, columns, n_tried, least, total,
+                mass, state
+            )  # fmt: skip
         for k in range(n_targets):
             values[node, k] = total[k] / mass if mass > 0 else 0.0
         if column < 0:
@@ -154,7 +189,7 @@ def _grow_tree(
 
 @compiled
 def grow(
-    X: Any, Y: Any, weight: Any, bags: Any, n_tried: int, least: int, seeds: Any
+    X: Any, Y: Any, weight: Any, bags: Any, n_tried: int, least: int, deepest: int, seeds: Any
 ) -> tuple[Any, Any, Ints]:  # fmt: skip
     """Grow a forest, one tree for each bag of rows.
 
@@ -168,8 +203,8 @@ def grow(
         How much each row counts.
     bags : ndarray of int32, shape (n_trees, n_drawn)
         The rows of each tree.
-    n_tried, least : int
-        Columns that are tried at a node, and the least rows of a leaf.
+    n_tried, least, deepest : int
+        Columns that are tried at a node, the least rows of a leaf, and its greatest depth.
     seeds : ndarray of uint64, shape (n_trees,)
         One per tree, so that it does not matter who grows it.
 
@@ -191,10 +226,16 @@ def grow(
     all_nodes = np.empty(4 * most, dtype=NODE)
     all_values = np.empty((4 * most, n_targets), dtype=np.float32)
     used, state = 0, np.empty(1, dtype=np.uint64)
+    seen, masses = np.empty(n_drawn, dtype=np.float32), np.empty(n_drawn)
+    amounts = np.empty((n_targets, n_drawn))
+    even = bool((weight == 1.0).all())
     for tree in range(n_trees):
         state[0] = seeds[tree]
         rows = bags[tree].copy()
-        n_nodes, depth = _grow_tree(X, Y, weight, rows, n_tried, least, state, nodes, values, stack)
+        n_nodes, depth = _grow_tree(
+            X, Y, weight, even, rows, n_tried, least, deepest, state, nodes, values, stack, seen,
+            amounts, masses
+        )  # fmt: skip
         shape[tree, 0], shape[tree, 1] = n_nodes, depth
         if used + n_nodes > len(all_nodes):
             more = 2 * len(all_nodes) + n_nodes

@@ -40,11 +40,14 @@ class Growth:
         Columns that are tried at a node.
     least : int
         Least number of rows in a leaf.
+    deepest : int
+        Greatest depth of a leaf.
     """
 
     n_trees: int
     n_tried: int
     least: int = 1
+    deepest: int = 1000
 
 
 @cache
@@ -176,7 +179,7 @@ def grow_forest(
         return PlainForest(in_threads(_grow_plain, plain, n_jobs))
     parts = np.array_split(np.arange(n_trees), min(n_trees, 8))
     calls = [
-        (X, targets, weight, bags[part], growth.n_tried, growth.least, seeds[part])
+        (X, targets, weight, bags[part], growth.n_tried, growth.least, growth.deepest, seeds[part])
         for part in parts
     ]
     grown = in_threads(found.grow, calls, n_jobs)
@@ -185,7 +188,10 @@ def grow_forest(
 
 def _grow_plain(X: Any, targets: Floats, weight: Floats, growth: Growth, seed: int) -> Any:
     tree = ExtraTreeRegressor(
-        max_features=growth.n_tried, min_samples_leaf=growth.least, random_state=seed
+        max_features=growth.n_tried,
+        min_samples_leaf=growth.least,
+        max_depth=growth.deepest,
+        random_state=seed,
     )
     return tree.fit(X, targets, sample_weight=weight)
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from c2rf._typing import Codes, Floats, Singles
@@ -19,6 +20,7 @@ from c2rf.learners.least_squares import KernelSpace, LinearSpace, Moments
 
 _LANDMARKS = 200, 200  # of the labeled rows, of the population
 _LEAST_VARIANCE = 1e-12
+_MOST_COMPONENTS = 40
 
 
 class Filler:
@@ -55,6 +57,34 @@ class Filler:
         return np.hstack([filled, missing[:, self.gaps].astype(X.dtype)])
 
 
+class Components:
+    """The principal components of columns: a few directions in which the population varies most.
+
+    Trees that split along them find what no single column shows.
+
+    Parameters
+    ----------
+    encoded : ndarray of shape (n_rows, n_columns)
+        Rows of the population.
+
+    Examples
+    --------
+    >>> line = np.array([[3.0, 4.0], [-3.0, -4.0], [6.0, 8.0], [-6.0, -8.0]])
+    >>> np.abs(Components(line).of(line)).round().tolist()
+    [[5.0, 0.0], [5.0, 0.0], [10.0, 0.0], [10.0, 0.0]]
+    """
+
+    def __init__(self, encoded: Floats) -> None:
+        self._mean = encoded.mean(axis=0)
+        centred = encoded - self._mean
+        _, vectors = eigh(centred.T @ centred)
+        self._axes = vectors[:, ::-1][:, :_MOST_COMPONENTS]
+
+    def of(self, encoded: Floats) -> Singles:
+        """Return the components of rows."""
+        return ((encoded - self._mean) @ self._axes).astype(np.float32)
+
+
 @dataclass(eq=False)
 class View:
     """Some rows, as members see them.
@@ -63,6 +93,8 @@ class View:
     ----------
     raw : ndarray of float32
         The columns, for trees.
+    wide : ndarray of float32
+        The same and their principal components over the population, for other trees.
     encoded : ndarray
         Standardized columns and indicators of few values, for the others.
     similar : ndarray of shape (n_rows, n_labeled)
@@ -72,6 +104,7 @@ class View:
     """
 
     raw: Singles
+    wide: Singles
     encoded: Floats
     similar: Floats
     linear: Floats
@@ -80,8 +113,8 @@ class View:
     def take(self, rows: Any) -> View:
         """Return some of the rows."""
         return View(
-            self.raw[rows], self.encoded[rows], self.similar[rows], self.linear[rows],
-            self.kernel[rows],
+            self.raw[rows], self.wide[rows], self.encoded[rows], self.similar[rows],
+            self.linear[rows], self.kernel[rows],
         )  # fmt: skip
 
 
@@ -98,14 +131,15 @@ class Scenery:
         both = np.vstack([X, population])
         self.filler = Filler(both)
         filled = self.filler.fill(both)
-        self._encoder = Encoder(filled)
-        encoded = self._encoder.encode(filled)
+        self.encoder = Encoder(filled)
+        encoded = self.encoder.encode(filled)
         self._labeled = encoded[: len(X)]
         there = encoded[len(X) :]
         variance = float(there.var(axis=0).sum())
         self._gamma = 1.0 / max(variance, _LEAST_VARIANCE)
         n_own, n_others = _LANDMARKS
         marks = np.vstack([_spread(self._labeled, n_own), there[:n_others]])
+        self._components = Components(there)
         self._kernel_space = KernelSpace(marks, variance)
         self.labeled = self._view(filled[: len(X)], self._labeled)
         self.population = self._view(filled[len(X) :], there)
@@ -123,12 +157,14 @@ class Scenery:
     def view(self, X: Floats) -> View:
         """Return any rows as members see them."""
         filled = self.filler.fill(X)
-        return self._view(filled, self._encoder.encode(filled))
+        return self._view(filled, self.encoder.encode(filled))
 
     def _view(self, filled: Floats, encoded: Floats) -> View:
         squared = cdist(encoded, self._labeled, "sqeuclidean")
+        raw = np.ascontiguousarray(filled, dtype=np.float32)
         return View(
-            np.ascontiguousarray(filled, dtype=np.float32),
+            raw,
+            np.hstack([raw, self._components.of(encoded)]),
             encoded,
             np.exp(-self._gamma * squared),
             LinearSpace().features(encoded),
