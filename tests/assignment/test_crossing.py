@@ -92,3 +92,30 @@ def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
     )
     found = assign(scores, bounds, groups, 0, weights)
     assert np.abs(System.of(bounds).missed(found.counts)).max() < 1e-3 * weights.mean()
+
+
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_most_cells_without_any_row_of_a_class(share):
+    """Where only one class is open, rows are infinitely far from any border."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    first, second = rng.integers(4, size=(2, n))
+    groups = first * 4 + second
+    scores = np.log(rng.dirichlet(np.ones(2), size=n))
+    truth = (first == 0) & (second == 0) & (rng.random(n) < share)
+    counts = np.zeros((16, 2), dtype=np.int64)
+    np.add.at(counts, (groups, truth.astype(int)), 1)
+    _, _, example = crossing_case(0)
+    margins = []
+    for cells in (np.arange(16) // 4, np.arange(16) % 4):
+        margin = replace(example.margins[0], names=list(range(4)), cells=cells)
+        total = margin.counted(counts)
+        margins.append(replace(margin, lower=total, upper=total))
+    sizes, free = counts.sum(axis=1), 0 * counts
+    everything = np.zeros(2, dtype=np.int64), np.full(2, n)
+    bounds = Bounds(*everything, free, free + sizes[:, None], sizes, tuple(margins))
+    found = assign(scores, bounds, groups, 0)
+    assert not System.of(bounds).missed(found.counts).any()
+    assert found.gap <= 1e-9
+    weighted = assign(scores, bounds, groups, 0, np.full(n, 1.0))
+    assert weighted.missed == 0

@@ -149,7 +149,8 @@ def relax(crowd: Crowd, bounds: Bounds, seed: int) -> RelaxedLabels:
     offsets, horizon, handicaps = _first_offsets(crowd, system, closed, seed)
     standing = stand(crowd, offsets)
     near = standing.leads <= horizon
-    spread, total = _spread(crowd.taken(np.flatnonzero(near))), float(known.group_sizes.sum())
+    some = crowd.taken(np.arange(0, len(near), max(1, len(near) // _SAMPLE)))
+    spread, total = _spread(some), float(known.group_sizes.sum())
     penalty = 4 * spread
     while True:
         rows = np.flatnonzero(near)
@@ -222,7 +223,10 @@ def _cooled_down(
 ) -> tuple[Floats, float]:
     """Cool down to where few rows are near a border; return handicaps, and the temperature."""
     leads, n_rows = stand(crowd, offsets_by(system, handicaps, closed)).leads, len(crowd.scores)
-    last = max(float(np.quantile(leads, min(1.0, n_near / n_rows))) / 4, 1e-6 * temperature)
+    leads = leads[np.isfinite(leads)]  # where only one class is open, rows have no border
+    if not len(leads):
+        return handicaps, temperature
+    last = max(float(np.quantile(leads, min(1.0, n_near / len(leads)))) / 4, 1e-6 * temperature)
     last = min(last, temperature)
     rest = []
     while temperature > last:
