@@ -105,9 +105,12 @@ def best_moves(program: WholeMoves, known: Floats) -> tuple[Floats, Fraction]:
     closed = [least]
     while left and work < MOST_WORK:
         bound, _, node = heapq.heappop(left)
+        if bound >= least - CLOSE:
+            closed.append(bound)
+            continue
         work += len(known)
         try:
-            amounts, bound = _relaxed(program, node, bound)
+            amounts, bound = _relaxed(program, node, bound, float(least - bound))
         except NoAnswerError:  # the solver gave up: what is proven of the node stays
             closed.append(bound)
             continue
@@ -126,15 +129,17 @@ def best_moves(program: WholeMoves, known: Floats) -> tuple[Floats, Fraction]:
     return best, max(least - min(bounds), Fraction(0))
 
 
-def _relaxed(program: WholeMoves, node: _Limits, known: Fraction) -> tuple[Floats, Fraction]:
-    """Return amounts in fractions, and the bound that their prices prove."""
-    moves, typical = program.moves, program.moves.loss[program.moves.loss > 0]
-    scale = float(np.median(typical)) if len(typical) else 1.0
-    scaled = Moves(moves.row, moves.source, moves.target, moves.loss / scale, moves.mass)
-    penalty = _PENALTY * float(scaled.loss.max(initial=1.0))
-    limits = node.low, node.high
-    answer = fractional_moves(scaled, program.system, program.counts, penalty, limits)
-    bound = proven_bound(program, node, program.prices + scale * answer.prices)
+def _relaxed(
+    program: WholeMoves, node: _Limits, known: Fraction, gap: float
+) -> tuple[Floats, Fraction]:
+    """Return amounts in fractions, and the bound that their prices prove.
+
+    Prices need be right to a part of the gap.
+    """
+    moves, limits = program.moves, (node.low, node.high)
+    penalty = _PENALTY * float(moves.loss.max(initial=0.0))
+    answer = fractional_moves(moves, program.system, program.counts, penalty, limits, gap / 16)
+    bound = proven_bound(program, node, program.prices + answer.prices)
     return answer.amounts, max(known, bound)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from c2rf._typing import Codes, Floats
 from c2rf.assignment.crossing_proof import Priced, proven
 from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
-from c2rf.assignment.moves import Answer, fractional_moves, whole_moves
+from c2rf.assignment.moves import Answer, fractional_moves, typical_loss, whole_moves
 from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
@@ -138,8 +138,7 @@ def _whole(near: NearRows, relaxed: RelaxedLabels) -> Answer | None:
     ranges = np.where(system.lower < system.upper, relaxed.handicaps, 0.0)
     costs = moves.loss + moves.effect(system).T @ ranges
     priced = type(moves)(moves.row, moves.source, moves.target, costs, moves.mass)
-    typical = float(np.median(moves.loss[moves.loss > 0])) if (moves.loss > 0).any() else 1.0
-    return whole_moves(priced, system, counts, typical * 1e-3)
+    return whole_moves(priced, system, counts, typical_loss(moves) * 1e-3)
 
 
 def relax(crowd: Crowd, bounds: Bounds, seed: int) -> RelaxedLabels:

@@ -82,11 +82,13 @@ def fractional_moves(
     counts: Floats,
     penalty: float,
     limits: tuple[Floats, Floats] | None = None,
+    scale: float | None = None,
 ) -> Answer:
     """Return the cheapest moves, in fractions, and the prices of the totals.
 
     Adding the prices to the handicaps of the totals makes them right for these rows. With
-    ``limits`` there is no less and no more of each move.
+    ``limits`` there is no less and no more of each move. Losses are divided by a ``scale`` for the
+    solver, whose tolerances are absolute.
     """
     found = system.matrix @ counts.ravel()
     if not len(moves.row) or not len(found):
@@ -98,7 +100,8 @@ def fractional_moves(
     slack = eye_array(n_totals, format="csr")
     table = hstack([effect, slack, -slack], format="csr")
     same = low == high
-    costs = np.concatenate([moves.loss, np.full(2 * n_totals, penalty)])
+    scale = scale or typical_loss(moves)
+    costs = np.concatenate([moves.loss, np.full(2 * n_totals, penalty)]) / scale
     of_rows = hstack([_row_matrix(moves), csr_array((len(moves.mass), 2 * n_totals))], format="csr")
     upper_rows = [table[~same], -table[~same]]
     above = np.concatenate([high[~same], -low[~same], moves.mass])
@@ -124,7 +127,13 @@ def fractional_moves(
     amounts = result.x[:n_moves]
     missed = float(result.x[n_moves:].sum())
     loss = float(moves.loss @ amounts)
-    return Answer(amounts, prices, missed, loss, loss)
+    return Answer(amounts, scale * prices, missed, loss, loss)
+
+
+def typical_loss(moves: Moves) -> float:
+    """Return the median of the losses that are not zero."""
+    some = moves.loss[moves.loss > 0]
+    return float(np.median(some)) if len(some) else 1.0
 
 
 def _box(moves: Moves, n_totals: int, limits: tuple[Floats, Floats] | None) -> Floats:
