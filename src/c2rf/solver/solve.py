@@ -192,10 +192,11 @@ def _best(run: Run) -> Floats:
     if run.best is None:
         instant = odd_lattice_point(run.problem)
         if instant is None or not run.offer(instant):
-            raise NoSolutionError(
-                f"no weights with all margins were found within {run.elapsed():.1f} seconds; "
-                "allow more time, or a box that holds two consecutive integers"
-            )
+            found = f"no weights with all margins were found within {run.elapsed():.1f} seconds"
+            if not run.over:
+                found += ", and rounding hides whether there are any"
+            advice = "allow more time, or" if run.over else "try"
+            raise NoSolutionError(f"{found}; {advice} a box that holds two consecutive integers")
     assert run.best is not None
     return run.best
 
