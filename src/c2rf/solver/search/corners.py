@@ -47,7 +47,7 @@ class Corners:
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self._problem, self._rng = problem, rng
-        self.program_work = 10**6 + 1000 * problem.patterns.size
+        self.program_work = 2 * 10**6 + 1000 * problem.patterns.size
         self.work = 0
 
     def look(self, weights: Floats, eta: int) -> Iterator[Floats]:
