@@ -97,7 +97,10 @@ def read_totals(given: Any, classes: Sequence[Any] = ()) -> Totals:
                 row = overall
             if label in row:
                 where = f" of group {', '.join(map(repr, place))}" if place else ""
-                raise InputError(f"totals: the class {label!r}{where} has more than one total")
+                raise InputError(
+                    f"totals: the class {label!r}{where} has more than one total, {row[label]} and "
+                    f"{total}; keep one of them"
+                )
             row[label] = total
     return Totals(overall, tuple(Margin(columns, table) for columns, table in margins.items()))
 

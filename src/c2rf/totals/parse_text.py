@@ -182,14 +182,25 @@ def collect(
 
 
 def _grouped(files: Sequence[Path], group: Sequence[str]) -> list[list[str]]:
-    """Return the grouping columns of each file: all of one file, else one for each."""
+    """Return the grouping columns of each file: all of one file, else one option for each.
+
+    Examples
+    --------
+    >>> _grouped([Path("a.csv"), Path("b.csv")], ["region", "age,sex"])
+    [['region'], ['age', 'sex']]
+    """
     if group and not files:
         raise InputError("--group needs --totals-file, a table with the totals of the groups")
     if len(files) == 1:
-        return [list(group)]
+        return [[name for names in group for name in _split(names)]]
     if group and len(group) != len(files):
         raise InputError(
             f"found {len(group)} --group for {len(files)} --totals-file; give one --group for each "
-            "file, in the same order"
+            "file, in the same order, of several columns as age,sex"
         )
-    return [[name] for name in group] or [[] for _ in files]
+    return [_split(names) for names in group] or [[] for _ in files]
+
+
+def _split(names: str) -> list[str]:
+    """Return the columns of an option, which are separated by commas."""
+    return next(csv.reader([names], skipinitialspace=True), [])

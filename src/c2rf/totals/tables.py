@@ -81,8 +81,14 @@ class TotalsFile:
             self._long_row(number, {n: cells[n][number] for n in cells}, groups, of_class, decimals)
             for number in range(len(cells[of_class]))
         ]
-        self._check_once(rows, groups, [name for name in cells if name not in (*wanted, "se")])
-        return rows, None
+        ignored = [name for name in cells if name not in (*wanted, "se")]
+        self._check_once(rows, groups, ignored)
+        if not ignored:
+            return rows, None
+        return rows, (
+            f"The columns {listed(ignored)} of {self.path.name} were ignored: the unlabeled rows "
+            "do not have them."
+        )
 
     def _long_row(
         self,
