@@ -156,10 +156,10 @@ def test_labels_scores_report_and_model(places, expected, request, tmp_path, nam
     assert_equal(figures(found), figures(whole))
     found.save_model(tmp_path / "model.skops")
     model, task = StoredModel.read(tmp_path / "model.skops"), whole.task
-    again = predict_rows(model, places[case.n_classes]["memory"], id="id").scored
+    again = predict_rows(model, places[case.n_classes]["memory"], id="id").added
     direct = score_rows(whole.classifier, task.X_unlabeled, task.groups, task.positive)
-    for one, other in zip(again, direct, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for column, other in zip(again, direct, strict=True):
+        np.testing.assert_array_equal(column.values, other)
 
 
 @pytest.mark.parametrize("name", ["blend", "weighted trees", "groups"])

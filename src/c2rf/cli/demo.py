@@ -120,13 +120,13 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
 
 def _labels(data: Data, classifier: Any) -> pd.DataFrame:
     """Return the unlabeled rows with the labels by the weighted trees."""
-    from c2rf.labeling.parts import LabelParts
+    from c2rf.labeling.parts import LabelParts, label_columns
     from c2rf.labeling.scoring import score_unlabeled
     from c2rf.population import Memory
 
     rows, names = Memory(data.X_unlabeled), [str(name) for name in data.X_unlabeled]
-    scored = score_unlabeled(classifier, POSITIVE)
-    return LabelParts(rows, names, classifier.classes_, scored).frame()
+    added = label_columns(classifier.classes_, score_unlabeled(classifier, POSITIVE))
+    return LabelParts(rows, names, added).frame()
 
 
 def _tell(

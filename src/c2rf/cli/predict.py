@@ -53,10 +53,7 @@ def predict(
     with screen.waiting("labeling", quiet), at_scheduler(scheduler, engine):
         found = predict_rows(stored, file, id=id, engine=engine, how=how)
         found.save(out, force=force)
-    lines = [
-        (f"label {short(str(name))}", f"{n:,}")
-        for name, n in zip(found.classes, found.counts, strict=True)
-    ]
+    lines = [(f"label {short(str(name))}", f"{n:,}") for name, n in found.counts]
     rows = ("rows", count(len(found), "row"))
     read_as = [("read as", found.rows.read_as)] if found.rows.read_as else []
     screen.say([*read_as, rows, *lines, ("output", str(out))], quiet=quiet)

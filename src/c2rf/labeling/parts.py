@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,57 +24,75 @@ from c2rf.files.dialect import Dialect
 from c2rf.files.tables import check_pyarrow
 from c2rf.files.writing import TableWriter
 from c2rf.labeling.scoring import Scored
-from c2rf.population import Chunk, Population
+from c2rf.population import Chunk, Memory, Population
 
-ADDED = ("label", "score", "confidence")
+LABEL = "label"
+ADDED = (LABEL, "score", "confidence")
 """Columns that an output has on top of those that name the rows."""
+
+
+class AddedColumn(NamedTuple):
+    """A column that an output has on top of those that name the rows.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    values : ndarray
+        An entry per row, in the order of the population.
+    table : ndarray, optional
+        What the entries stand for, if they are numbers of it.
+    """
+
+    name: str
+    values: Any
+    table: Any = None
+
+    def cells(self, values: Any) -> Any:
+        """Return what some of the values stand for."""
+        return np.asarray(values) if self.table is None else self.table[np.asarray(values)]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelParts:
-    """Rows with label, score and confidence; iterating reads them part by part, again and again.
+    """Rows with added columns; iterating reads them part by part, again and again.
 
     Parameters
     ----------
     rows : Population
         The rows.
     shown : list of str
-        The columns that name a row.
-    classes : ndarray
-        The classes that codes stand for.
-    scored : Scored
-        Code, score and confidence of each row.
-    sensitivity : Sensitivity, optional
-        Which labels hang on which totals, for two more columns.
+        The columns that name a row; without, the first added one does.
+    added : list of AddedColumn
+        What is added.
 
     Examples
     --------
     >>> from c2rf.population import Memory
     >>> rows = Memory(pd.DataFrame({"id": ["a", "b"]}))
-    >>> scored = Scored(np.array([1, 0]), np.array([2.0, -1.0]), np.array([0.9, 0.7]))
-    >>> LabelParts(rows, ["id"], np.array(["no", "yes"]), scored).frame()["label"].tolist()
+    >>> label = AddedColumn("label", np.array([1, 0]), np.array(["no", "yes"]))
+    >>> LabelParts(rows, ["id"], [label]).frame()["label"].tolist()
     ['yes', 'no']
     """
 
     rows: Population
     shown: list[str]
-    classes: Any
-    scored: Scored
-    sensitivity: Sensitivity | None = None
+    added: list[AddedColumn]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
-        for chunk in self.rows.chunks(self.shown):
+        for chunk in self.rows.chunks(self._read):
             part = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            columns = (values[part] for values in self._columns())
-            yield _labeled(self.classes, self._kinds(), chunk, *columns)
+            yield self._table(chunk, *(column.values[part] for column in self.added))
 
     def __len__(self) -> int:
-        return len(self.scored.codes)
+        return len(self.added[0].values)
 
     @property
-    def counts(self) -> list[int]:
-        """How many rows got each label."""
-        return np.bincount(self.scored.codes, minlength=len(self.classes)).tolist()
+    def counts(self) -> list[tuple[Any, int]]:
+        """The classes, and how many rows got each as their label."""
+        label = next(column for column in self.added if column.name == LABEL)
+        found = np.bincount(label.values, minlength=len(label.table)).tolist()
+        return list(zip(label.table, found, strict=True))
 
     def frame(self) -> pd.DataFrame:
         """Return all rows at once."""
@@ -98,31 +117,58 @@ class LabelParts:
         if is_folder(path):
             check_pyarrow(path)
             with atomic_folder(path, force=force) as folder:
-                work = partial(_write_part, folder, self.classes, self._kinds())
-                self.rows.reduce(work, _first, self.shown, beside=self._columns())
+                beside = [column.values for column in self.added]
+                work = partial(_write_part, folder, self._without_values())
+                self.rows.reduce(work, _first, self._read, beside=beside)
             return 0
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
             for part in self:
                 writer.write(part)
         return writer.n_formulas
 
-    def _columns(self) -> list[Any]:
-        """Return what there is a number of for each row."""
-        return [*self.scored, *([] if self.sensitivity is None else [self.sensitivity.codes])]
+    @property
+    def _read(self) -> list[str]:
+        return self.shown or (self.rows.names or [])[:1]
 
-    def _kinds(self) -> Any:
-        return None if self.sensitivity is None else self.sensitivity.kinds
+    def _table(self, chunk: Chunk, *values: Any) -> pd.DataFrame:
+        """Return the rows of a chunk with the added columns, given their values there."""
+        made = {
+            column.name: column.cells(own) for column, own in zip(self.added, values, strict=True)
+        }
+        table = as_pandas(chunk.data)[self.shown].reset_index(drop=True)
+        return pd.concat([table, pd.DataFrame(made)], axis="columns")
+
+    def _without_values(self) -> LabelParts:
+        """Return what a worker needs, who gets the values of its own rows."""
+        light = [column._replace(values=()) for column in self.added]
+        return replace(self, rows=Memory(np.empty((0, 0))), added=light)
 
     def _dialect(self) -> Dialect | None:
         """Return how the input is written; with classes that it cannot say, as UTF-8."""
         dialect = self.rows.dialect
         if dialect is None:
             return None
+        texts = [map(str, column.table) for column in self.added if column.table is not None]
         try:
-            "".join(map(str, self.classes)).encode(dialect.encoding)
+            "".join(chain.from_iterable(texts)).encode(dialect.encoding)
         except UnicodeEncodeError:
             return replace(dialect, encoding="utf-8-sig")
         return dialect
+
+
+def label_columns(
+    classes: Any, scored: Scored, sensitivity: Sensitivity | None = None
+) -> list[AddedColumn]:
+    """Return label, score and confidence of rows, and on which totals the labels hang."""
+    added = [
+        AddedColumn(LABEL, scored.codes, classes),
+        AddedColumn("score", scored.scores),
+        AddedColumn("confidence", scored.confidence),
+    ]
+    if sensitivity is not None:
+        codes, kinds = sensitivity.codes, sensitivity.kinds
+        added += [AddedColumn("firm", codes, kinds == ""), AddedColumn("hangs_on", codes, kinds)]
+    return added
 
 
 def shown_columns(names: list[str], id: str | None) -> list[str]:
@@ -146,24 +192,10 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
-def _labeled(
-    classes: Any, kinds: Any, chunk: Chunk, codes: Any, scores: Any, confidence: Any, *hangs: Any
-) -> pd.DataFrame:
-    """Add label, score and confidence to the rows of a chunk, and on which totals they hang."""
-    columns = (classes[np.asarray(codes)], np.asarray(scores), np.asarray(confidence))
-    table = as_pandas(chunk.data).reset_index(drop=True)
-    table = table.assign(**dict(zip(ADDED, columns, strict=True)))
-    for each in hangs:
-        on = kinds[np.asarray(each)]
-        table = table.assign(firm=on == "", hangs_on=on)
-    return table
-
-
-def _write_part(folder: Path, classes: Any, kinds: Any, chunk: Chunk, *columns: Any) -> None:
+def _write_part(folder: Path, parts: LabelParts, chunk: Chunk, *values: Any) -> None:
     """Write the rows of a chunk to a file whose name keeps the order."""
     path = folder / f"part-{chunk.start:012d}.parquet"
-    table = _labeled(classes, kinds, chunk, *columns)
-    table.to_parquet(path, index=False, engine="pyarrow")
+    parts._table(chunk, *values).to_parquet(path, index=False, engine="pyarrow")
 
 
 def _first(results: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ from c2rf._text import for_user
 from c2rf.columns.choose import check_column
 from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.labeling.model_file import StoredModel
-from c2rf.labeling.parts import LabelParts, shown_columns
+from c2rf.labeling.parts import LabelParts, label_columns, shown_columns
 from c2rf.labeling.scoring import score_rows
 from c2rf.labeling.survey import survey
 from c2rf.labeling.tables import column_names
@@ -55,4 +55,5 @@ def predict_rows(
     found = survey(rows, [], model.groups)
     X = encoded(rows, model.encoder)
     scored = score_rows(model.classifier, X, found.groups, model.positive)
-    return LabelParts(rows, shown, np.array(model.classifier.classes_, dtype=object), scored)
+    classes = np.array(model.classifier.classes_, dtype=object)
+    return LabelParts(rows, shown, label_columns(classes, scored))

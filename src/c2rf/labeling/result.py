@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 from c2rf.estimators.sensitivity import Sensitivity
-from c2rf.labeling.imputations import USUAL, ImputationParts, imputation_parts
+from c2rf.labeling.imputations import USUAL, imputation_parts
 from c2rf.labeling.model_file import StoredModel
 from c2rf.labeling.outputs import Outputs
-from c2rf.labeling.parts import LabelParts
+from c2rf.labeling.parts import LabelParts, label_columns
 from c2rf.labeling.report_facts import make_facts
 from c2rf.labeling.scoring import Scored
 from c2rf.labeling.sensitivity import sensitivity_fact, sensitivity_line
@@ -58,7 +58,8 @@ class Classification:
     def parts(self) -> LabelParts:
         """The rows with label, score and confidence, to be read a part at a time."""
         task = self.task
-        return LabelParts(task.rows, task.shown, task.values, self.scored, self.sensitivity)
+        added = label_columns(task.values, self.scored, self.sensitivity)
+        return LabelParts(task.rows, task.shown, added)
 
     @property
     def labels(self) -> pd.DataFrame | LabelParts:
@@ -83,14 +84,15 @@ class Classification:
         return self.imputation_parts.frame()
 
     @property
-    def imputation_parts(self) -> ImputationParts:
+    def imputation_parts(self) -> LabelParts:
         """The imputations, to be read a part at a time."""
         return imputation_parts(self.task, self.classifier, self.asked.imputations or USUAL)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many rows got each label."""
-        return dict(zip(self.task.classes, self.parts.counts, strict=True))
+        found = (n for _, n in self.parts.counts)
+        return dict(zip(self.task.classes, found, strict=True))
 
     @property
     def changes(self) -> pd.DataFrame:
@@ -109,7 +111,7 @@ class Classification:
     @property
     def summary_lines(self) -> list[Line]:
         """What was done, as names and sentences."""
-        lines = summary_lines(self.task, self.classifier, self.parts.counts, self.accuracy)
+        lines = summary_lines(self.task, self.classifier, self.counts, self.accuracy)
         if self.sensitivity is None:
             return lines
         return [*lines, sensitivity_line(self.sensitivity, self.task.classes)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from c2rf._text import count, for_user, listed_names, percent, proof, short, span
@@ -27,13 +27,14 @@ def plan_lines(task: Task, method: str) -> list[Line]:
 
 
 def summary_lines(
-    task: Task, classifier: Any, counts: Sequence[int], accuracy: Accuracy | None = None
+    task: Task, classifier: Any, counts: Mapping[str, int], accuracy: Accuracy | None = None
 ) -> list[Line]:
     """Say what was done, given how many rows got each label."""
     lines, bounds = _data(task), task.bounds
     in_all = task.n_rows if task.weights is None else int(task.weights.sum())
     what = "known" if task.weights is None else "known in sums of weights"
-    for name, n, low, high in zip(task.classes, counts, bounds.lower, bounds.upper, strict=True):
+    ends = zip(bounds.lower, bounds.upper, strict=True)
+    for (name, n), (low, high) in zip(counts.items(), ends, strict=True):
         known = f"{what}: {span(round(low), round(high), in_all)}"
         lines.append((f"label {short(name)}", f"{n:,} ({known})"))
     lines += _how_met(task, classifier)

@@ -12,8 +12,7 @@ import pandas as pd
 from c2rf._frames import as_pandas
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_text
-from c2rf.files.dialect import Dialect, ReadAs
-from c2rf.files.tables import read_file
+from c2rf.files.dialect import ReadAs
 from c2rf.labeling.where import find_rows
 from c2rf.labeling.wishes import Wishes
 from c2rf.population import Population
@@ -47,16 +46,16 @@ def read_tables(labeled: Any, unlabeled: Any, wishes: Wishes) -> Tables:
     """Read the labeled table, and find the rows to label, which may be in the same table."""
     names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
     how = replace(wishes.how, text=tuple(wishes.text))
-    table, dialect, said = _read_labeled(labeled, how)
+    table, read = _read_labeled(labeled, how)
     if unlabeled is None:
         table, rest = _by_target(table, wishes.target)
         names, rows = (names[0], names[0]), find_rows(rest, wishes.engine)
-        rows.dialect = dialect
+        rows.dialect = read.dialect
     else:
         rows = find_rows(unlabeled, wishes.engine, how)
     column_names(rows)
-    read_as = [pair for pair in zip(names, (said, rows.read_as), strict=True) if pair[1]]
-    dialects = [each for each in (dialect, rows.dialect) if each is not None]
+    read_as = [pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]]
+    dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
     decimal = next((each.decimal for each in dialects if each.decimal), None)
     return Tables(table, rows, names, read_as, decimal)
 
@@ -71,19 +70,16 @@ def column_names(rows: Population) -> list[str]:
     return rows.names
 
 
-def _read_labeled(given: Any, how: ReadAs) -> tuple[pd.DataFrame, Dialect | None, str]:
-    """Return a table in memory, from a frame of any kind or a file, and how it was read."""
-    if isinstance(given, (str, os.PathLike)):
-        read = read_file(Path(given), how)
-        return read.frame, read.dialect, read.read_as
-    if not hasattr(given, "columns"):
+def _read_labeled(given: Any, how: ReadAs) -> tuple[pd.DataFrame, Population]:
+    """Return the labeled table as a frame of pandas, and as what was read."""
+    if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "columns"):
         raise InputError(
             f"the labeled table must be a data frame or a path; found a {type(given).__name__}"
         )
-    table = as_pandas(given)
-    if not len(table):
+    rows = find_rows(given, "memory", how)
+    if not rows.n_rows:
         raise InputError("the labeled table has no rows")
-    return table.set_axis([str(name) for name in table.columns], axis="columns"), None, ""
+    return as_pandas(next(rows.read())[0]), rows
 
 
 def _called(given: Any, otherwise: str) -> str:
