@@ -11,8 +11,9 @@ import pyreadstat
 import pytest
 import xlsxwriter
 
+from c2rf.columns.kinds import Look
 from c2rf.exceptions import InputError
-from c2rf.files.cells import as_numbers, as_text
+from c2rf.files.cells import as_numbers, as_text, dates_in
 from c2rf.files.dialect import ReadAs
 from c2rf.files.tables import read_file
 from c2rf.files.text import TextFiles
@@ -116,6 +117,31 @@ def test_dates_are_days(tmp_path, kind):
         frame.to_excel(path, index=False, engine="odf" if kind.endswith("ods") else None)
     days = [(day - dt.date(1970, 1, 1)).days for day in (dt.date(2020, 1, 2), dt.date(2021, 3, 4))]
     assert as_numbers(read_file(path).frame["day"]).tolist() == days
+
+
+@pytest.mark.parametrize(
+    "shape", ["%d.%m.%Y", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d"]
+)
+def test_dates_in_text_are_days(tmp_path, shape):
+    days = pd.date_range("1999-12-30", periods=5, freq="37D")
+    cells = "\n".join(f"{day:{shape}};x" for day in days)
+    path = text(tmp_path / "x.csv", f"day;b\n{cells}\n;y\n")
+    numbers = as_numbers(read_file(path).frame["day"])
+    assert numbers.tolist()[:-1] == [(day - pd.Timestamp(0)).days for day in days]
+    assert np.isnan(numbers.iloc[-1])
+
+
+@pytest.mark.parametrize("cell", ["02/03/2020", "31.02.2020", "1.2.20", "2020", "12.2020"])
+def test_what_is_no_date_beyond_doubt_is_none(cell):
+    assert dates_in(pd.Series([cell])) is None
+
+
+def test_dates_among_numbers_are_refused():
+    look = Look(pd.Series(["2001", "2002"], name="born"))
+    with pytest.raises(InputError, match="holds dates in some rows and numbers in others"):
+        look.column(look.at(pd.Series(["2001-05-06"])))
+    look = Look(pd.Series(["06.05.2001", ""], name="born"))
+    assert look.column(look.at(pd.Series(["2001-05-06"]))).kind == "numbers"
 
 
 def test_ten_thousand_columns(tmp_path):

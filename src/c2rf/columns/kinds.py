@@ -12,7 +12,7 @@ import pandas as pd
 
 from c2rf._text import for_user
 from c2rf.exceptions import InputError
-from c2rf.files.cells import as_numbers, as_text
+from c2rf.files.cells import as_numbers, as_text, dates_in
 
 FEW_LEVELS = 20
 """Text with at most this number of different values becomes a column of 0 and 1 for each value."""
@@ -41,7 +41,8 @@ class Column:
 class SeenCells:
     """What was seen of the cells of a column.
 
-    ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has.
+    ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has;
+    ``dates`` are numbers of days.
     """
 
     missing: int = 0
@@ -53,6 +54,7 @@ class SeenCells:
     largest: float = 0.0
     few: set[str] = field(default_factory=set)
     unseen: int = 0
+    dates: int = 0
 
     def add(self, numbers: pd.Series[float], texts: pd.Series[Any], place: str) -> None:
         """Look at some more cells; a ``{row}`` in their place is that of the first odd one."""
@@ -62,6 +64,7 @@ class SeenCells:
             self.few.update(texts[known].unique()[: FEW_LEVELS + 1])
         rows = np.flatnonzero(numbers.isna() & known)
         if not len(rows):
+            self.dates += int(known.sum()) * (dates_in(texts) is not None)
             return
         odd = texts.iloc[rows]
         if not self.odd:
@@ -87,6 +90,7 @@ class SeenCells:
             max(self.largest, other.largest),
             self.few | other.few,
             self.unseen + other.unseen,
+            self.dates + other.dates,
         )
 
     def _count(self, numbers: pd.Series[float], given: int) -> None:
@@ -136,6 +140,7 @@ class Look:
         """Say what the column is, given what was seen of the unlabeled, or refuse it."""
         missing = (self._labeled.missing, unlabeled.missing)
         if self.takes_numbers and not unlabeled.odd:
+            self._refuse_some_dates(unlabeled)
             for cells in (self._labeled, unlabeled):
                 _check_largest(self.name, cells.largest)
             return Column(self.name, "numbers", self._n_numbers, missing, 0)
@@ -143,6 +148,16 @@ class Look:
             self._refuse_odd_numbers(unlabeled)
         kind: Kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
         return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
+
+    def _refuse_some_dates(self, unlabeled: SeenCells) -> None:
+        """Refuse dates among other numbers: days are not years."""
+        both = (self._labeled, unlabeled)
+        if 0 < sum(cells.dates for cells in both) < sum(cells.given for cells in both):
+            as_text = for_user(f"text=[{self.name!r}]", f"--text {self.name}")
+            raise InputError(
+                f"column {self.name!r} holds dates in some rows and numbers in others; write them "
+                f"alike, or take the whole column as text with {as_text}"
+            )
 
     def _refuse_odd_numbers(self, unlabeled: SeenCells) -> None:
         """Refuse a column of numbers with a few cells that are none: it is not meant as text."""

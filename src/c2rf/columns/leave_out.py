@@ -51,9 +51,11 @@ def why_left_out(labeled: pd.Series[Any], unlabeled: pd.Series[Any]) -> str | No
     both = pd.concat([given, as_text(unlabeled).dropna()])
     if both.nunique() < NEARLY_ALL * len(both):
         return None
+    if all(map(_DATE.fullmatch, given)):
+        return None
     numbers = as_numbers(labeled)
     if int(numbers.notna().sum()) < len(given):
-        return None if all(map(_DATE.fullmatch, given)) else "differs in nearly every row"
+        return "differs in nearly every row"
     if _are_ids(str(labeled.name), numbers.dropna(), as_numbers(unlabeled).dropna()):
         return "numbers the rows"
     return None

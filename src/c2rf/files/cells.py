@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,13 @@ import pandas as pd
 from c2rf.exceptions import InputError
 from c2rf.files.numerals import MISSING
 
+_DATES = (
+    (r"\d{4}-\d\d-\d\d", "%Y-%m-%d"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "%Y-%m-%d %H:%M:%S"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "%Y-%m-%dT%H:%M:%S"),
+    (r"\d{4}/\d\d/\d\d", "%Y/%m/%d"),
+    (r"\d\d?\.\d\d?\.\d{4}", "%d.%m.%Y"),
+)
 _EPOCH, _DAY = np.datetime64(0, "D"), np.timedelta64(1, "D")
 
 
@@ -35,22 +44,55 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
 def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
     """Return the cells as floats, NaN where there is no value or it is not a number.
 
-    Dates of Parquet files are days since 1970.
+    Dates are days since 1970; so is text, where every cell is a date that has one reading.
 
     Examples
     --------
     >>> as_numbers(pd.Series([" 1e3", "NA", "x"])).tolist()
     [1000.0, nan, nan]
+    >>> as_numbers(pd.Series(["02.01.1970", ""])).tolist()
+    [1.0, nan]
     """
     numbers: Any
     if is_date(column.dtype):
-        moments: Any = pd.to_datetime(column).dt.tz_localize(None)
-        numbers = (moments.to_numpy(dtype="datetime64[ns]", na_value=pd.NaT) - _EPOCH) / _DAY
+        numbers = _days(pd.to_datetime(column).dt.tz_localize(None))
     elif pd.api.types.is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
     else:
-        numbers = pd.to_numeric(as_text(column), errors="coerce").to_numpy(dtype=float)
+        texts = as_text(column)
+        moments = dates_in(texts)
+        if moments is not None:
+            numbers = _days(moments)
+        else:
+            numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float)
     return pd.Series(numbers, index=column.index, name=column.name)
+
+
+def dates_in(texts: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return texts as dates if all of them are, written in one way that has one reading.
+
+    02/03/2020 is in February or in March, and stays text.
+
+    Examples
+    --------
+    >>> dates_in(pd.Series(["02.01.2020", None]))[0].date()
+    datetime.date(2020, 1, 2)
+    >>> dates_in(pd.Series(["2020-01-02", "today"])) is None
+    True
+    """
+    given = texts.dropna()
+    if not len(given):
+        return None
+    shape, kind = next((each for each in _DATES if re.fullmatch(each[0], given.iloc[0])), ("", ""))
+    if not kind or not all(map(re.compile(shape).fullmatch, given.unique())):
+        return None  # pandas knows words like "today", too
+    moments = pd.to_datetime(texts, format=kind, errors="coerce")
+    return moments if moments.notna().sum() == len(given) else None
+
+
+def _days(moments: Any) -> Any:
+    """Return days since 1970."""
+    return (moments.to_numpy(dtype="datetime64[ns]", na_value=pd.NaT) - _EPOCH) / _DAY
 
 
 def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -60,11 +102,13 @@ def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _cell(value: Any) -> str | None:
-    """Return a cell as text; whole floats are written as integers are."""
+    """Return a cell as text: whole floats as integers, days without a time."""
     if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return str(value.date())
     text = str(value)
     return None if text.strip() in MISSING else text
 

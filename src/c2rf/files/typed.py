@@ -73,8 +73,8 @@ class TypedTables:
     @property
     def said(self) -> str:
         """How numbers in text were understood, where that is worth a word."""
-        is_comma = self._dialect.decimal == "," and any(self._dialect.marks)
-        return f", decimal {NAMES[',']} in text" if is_comma else ""
+        is_found = self._dialect.decimal == "," and self.how.decimal is None
+        return f", decimal {NAMES[',']} in text" if is_found else ""
 
 
 def _numbers_among(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:

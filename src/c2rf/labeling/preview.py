@@ -10,7 +10,7 @@ import pandas as pd
 
 from c2rf._frames import as_pandas
 from c2rf._text import count, short
-from c2rf.files.cells import as_numbers, as_text, is_date
+from c2rf.files.cells import as_numbers, as_text, dates_in, is_date
 from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.labeling.where import find_rows
 
@@ -123,9 +123,9 @@ def _columns(table: pd.DataFrame) -> Iterator[ColumnPreview]:
 
 def _type(column: pd.Series[Any]) -> str:
     """Return what a column is taken for."""
-    if is_date(column.dtype):
-        return "date"
     texts = as_text(column)
+    if is_date(column.dtype) or dates_in(texts) is not None:
+        return "date"
     if not texts.notna().any():
         return "empty"
     return "number" if not (as_numbers(column).isna() & texts.notna()).any() else "text"
