@@ -196,6 +196,12 @@ def _renamed(path: Path, ending: str) -> None:
     path.with_suffix(ending).rename(path)
 
 
+def _damaged(path: Path) -> None:
+    """Write a file whose notes for pandas are broken, where readers fail in odd ways."""
+    people().to_feather(path)
+    path.write_bytes(path.read_bytes().replace(b'"column_indexes"', b'"column\1indexes"'))
+
+
 def _stream(path: Path, table: pa.Table) -> None:
     with pa.ipc.new_stream(path, table.schema) as stream:
         stream.write_table(table)
@@ -242,6 +248,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
     "Excel, cut": ("x.xlsx", content(b"PK\x03\x04" + b"x" * 99), "not a complete workbook"),
     "SPSS, cut": ("x.sav", content(b"$FL2" + b"x" * 99), "not a complete SPSS file"),
     "Stata, cut": ("x.dta", content(b"x" * 99), "not a complete Stata file"),
+    "Feather, damaged notes": ("x.feather", lambda p: _damaged(p), "x.feather cannot be read"),
     "not JSON": ("x.jsonl", content('{"a": 1}\n{"a": \n'), "line 2 is not JSON"),
     "lists in JSON": ("x.jsonl", content('{"a": [1]}\n'), "'a' holds a list"),
     "two tables": ("x.db", database("a", "b"), "name one, like"),

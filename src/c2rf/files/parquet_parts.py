@@ -213,7 +213,7 @@ def naming_source(where: str) -> Iterator[None]:
     """Turn whatever a reader raises into an error that names what was read."""
     try:
         yield
-    except C2RFError:
+    except (C2RFError, MemoryError):
         raise
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -19,6 +19,7 @@ import pandas as pd
 
 from c2rf.exceptions import InputError
 from c2rf.files.dialect import AS_FOUND, Dialect, ReadAs
+from c2rf.files.parquet_parts import naming_source
 from c2rf.files.reading_errors import check_names, reading
 from c2rf.files.text import read_text
 
@@ -75,7 +76,8 @@ class Format:
     def read(self, path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
         """Read a table."""
         self.check_package(path)
-        return self.module.read(path, how)
+        with naming_source(str(path)):  # libraries fail on damaged files in many ways
+            return self.module.read(path, how)
 
 
 PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "arrow", "pyarrow", "parquet")
