@@ -138,11 +138,19 @@ def test_splits_between_equal_leaves_are_left_out():
     assert answer([True, False], X).tolist() == [[True] * 24, [False] * 24]
 
 
-@pytest.mark.parametrize("yes", [True, False, Choice(1, np.float32(0.5), False, True, False)])
-@pytest.mark.parametrize("no", [True, False, Choice(2, np.float32(0.5), True, True, False)])
+FIRST, SECOND = (Choice(k, np.float32(0.5), k == 2, True, False) for k in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        (yes, no)
+        for yes in (True, False, FIRST)
+        for no in (True, False, SECOND)
+        if yes is not no  # nothing to choose: as_formula leaves it out
+    ],
+)
 def test_every_way_to_combine_two_answers(yes, no):
-    if isinstance(yes, bool) and yes is no:
-        return  # nothing to choose: as_formula leaves it out
     X = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
     test, first, second = X[:, 0] <= 0.5, X[:, 1] <= 0.5, X[:, 2] > 0.5
     expected = np.where(
