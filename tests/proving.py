@@ -8,7 +8,7 @@ from c2rf.core.statement import make_statement
 from c2rf.core.votes import PatternTable
 from c2rf.solver.certify import Certifier
 from c2rf.solver.proof.prover import Prover
-from c2rf.solver.reduce import reduce
+from c2rf.solver.propositions import reduce
 from c2rf.solver.run import Run
 
 

@@ -9,7 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from brute import optimum, sign_vectors
 from c2rf.core.problem import Problem, make_problem
 from c2rf.solver.formulation import Clause, big_m, big_m_model, branching_priorities, eta_bar
-from c2rf.solver.reduce import merge_trees, reduce
+from c2rf.solver.propositions import merge_trees, reduce
 from strategies import problems, weights_of
 
 tight = settings(max_examples=40)

@@ -14,7 +14,7 @@ from c2rf.core.problem import make_problem
 from c2rf.exceptions import BackendError, InfeasibleError, NoSolutionError
 from c2rf.solver.backends import RawResult
 from c2rf.solver.backends import run as honest
-from c2rf.solver.reduce import reduce
+from c2rf.solver.propositions import reduce
 from strategies import cases
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, -1, -1]])

@@ -24,7 +24,7 @@ from c2rf.exceptions import (
 )
 from c2rf.solver.backends import installed
 from c2rf.solver.infeasible import hopeless_patterns
-from c2rf.solver.reduce import reduce
+from c2rf.solver.propositions import reduce
 from c2rf.solver.solve import SOLVE_METHODS
 from strategies import cases
 

@@ -17,7 +17,7 @@ from c2rf.solver.infeasible import hopeless_patterns, raise_infeasible
 from c2rf.solver.proof.prover import Prover
 from c2rf.solver.proof.rows import Ground
 from c2rf.solver.proof.writing import blank_certificate
-from c2rf.solver.reduce import Reduction
+from c2rf.solver.propositions import Reduction
 from c2rf.solver.run import Run
 
 

@@ -4,7 +4,7 @@ The letters are the paper's: alpha weighs the columns, z_i = 1 iff pattern i is 
 the distance to the wished number lambda. The columns of a model are [alpha | z | eta].
 
 On all points, one by one, :func:`big_m_model` is P1 as printed; on the reduced problem of
-:mod:`c2rf.solver.reduce` it is the model of Algorithm 1.
+:mod:`c2rf.solver.propositions` it is the model of Algorithm 1.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from c2rf.solver.backends import BACKENDS, check_backend
 from c2rf.solver.certify import Certifier
 from c2rf.solver.near_majority import nearest_to_majority
 from c2rf.solver.paper_methods import solve_big_m
-from c2rf.solver.reduce import Reduction, reduce, spread
+from c2rf.solver.propositions import Reduction, reduce, spread
 from c2rf.solver.run import Event, Run
 from c2rf.solver.search.odd_lattice import odd_lattice_point
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from brute import optimum
 from c2rf.core.problem import Problem, make_problem
-from c2rf.solver.reduce import fix_points, merge_trees, reduce, spread
+from c2rf.solver.propositions import fix_points, merge_trees, reduce, spread
 from strategies import cases, problems, weights_of
 
 enumerated = settings(max_examples=40)
