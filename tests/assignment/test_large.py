@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.assignment import Bounds, assign, large
+from c2rf.assignment.large import Sizes
 
 
 def table(labels, groups, n_classes):
@@ -39,19 +40,11 @@ def make(seed, n_points, n_classes, n_groups, kind, tied):
     return scores, groups, bounds
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Few points count as many."""
-    monkeypatch.setattr(large, "_SAMPLE", 400)
-    monkeypatch.setattr(large, "_SAMPLE_PER_GROUP", 200)
-    monkeypatch.setattr(large, "_BLOCK", 333)
-
-    def solve(case, seed=0, many=True):
-        monkeypatch.setattr("c2rf.assignment.LARGE", 0 if many else 10**9)
-        scores, groups, bounds = case
-        return assign(scores, bounds, groups, seed)
-
-    return solve
+def small(case, seed=0, many=True):
+    """Assign few rows as very many are."""
+    scores, groups, bounds = case
+    sizes = Sizes(0 if many else 10**9, sample=400, sample_per_group=200, block=333)
+    return assign(scores, bounds, groups, seed, sizes=sizes)
 
 
 KINDS = ["overall", "groups", "both", "ranges", "free"]
@@ -60,7 +53,7 @@ KINDS = ["overall", "groups", "both", "ranges", "free"]
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("n_groups", [1, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_classes_are_labeled_as_at_once(small, kind, n_groups, tied):
+def test_two_classes_are_labeled_as_at_once(kind, n_groups, tied):
     for seed in range(4):
         case = make(seed, 4000, 2, n_groups, kind, tied)
         at_once, apart = small(case, many=False), small(case)
@@ -73,7 +66,7 @@ def test_two_classes_are_labeled_as_at_once(small, kind, n_groups, tied):
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("n_groups", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_classes_are_labeled_as_well_as_at_once(small, kind, n_groups, tied):
+def test_more_classes_are_labeled_as_well_as_at_once(kind, n_groups, tied):
     case = make(1, 3000, 4, n_groups, kind, tied)
     at_once, apart = small(case, many=False), small(case)
     assert apart.objective == pytest.approx(at_once.objective, rel=1e-9)
@@ -89,7 +82,7 @@ def test_more_classes_are_labeled_as_well_as_at_once(small, kind, n_groups, tied
         np.testing.assert_allclose(apart.offsets, at_once.offsets, atol=1e-9)
 
 
-def test_few_points_are_near(small, monkeypatch):
+def test_few_points_are_near(monkeypatch):
     seen = []
     original = large._finish
     monkeypatch.setattr(
@@ -102,7 +95,7 @@ def test_few_points_are_near(small, monkeypatch):
     assert seen[0] < 25_000
 
 
-def test_a_misleading_sample_is_found_out(small, monkeypatch):
+def test_a_misleading_sample_is_found_out(monkeypatch):
     case = make(3, 4000, 3, 2, "both", False)
     at_once = small(case, many=False)
     for wrong in (0.0, 1.0, -np.inf):
@@ -111,7 +104,7 @@ def test_a_misleading_sample_is_found_out(small, monkeypatch):
         np.testing.assert_array_equal(small(case).labels, at_once.labels)
 
 
-def test_groups_without_a_sampled_point_and_impossible_samples(small):
+def test_groups_without_a_sampled_point_and_impossible_samples():
     scores, _, _ = make(5, 4000, 3, 1, "free", False)
     groups = np.zeros(4000, dtype=int)
     groups[7], groups[9] = 1, 2
@@ -131,10 +124,8 @@ def test_blocks_and_disks_do_not_matter(tmp_path_factory, seed, n_classes, tied)
     scores, groups, bounds = make(seed, 2000, n_classes, 2, "both", tied)
     mapped = np.memmap(tmp_path_factory.mktemp("scores") / "x", float, "w+", shape=scores.shape)
     mapped[:] = scores
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("c2rf.assignment.LARGE", 0)
-        patch.setattr(large, "_SAMPLE", 400)
-        expected = assign(scores, bounds, groups, 1).labels
-        for block in (1, 77, 10**6):
-            patch.setattr(large, "_BLOCK", block)
-            np.testing.assert_array_equal(assign(mapped, bounds, groups, 1).labels, expected)
+    sizes = Sizes(0, sample=400)
+    expected = assign(scores, bounds, groups, 1, sizes=sizes).labels
+    for block in (1, 77, 10**6):
+        found = assign(mapped, bounds, groups, 1, sizes=sizes._replace(block=block))
+        np.testing.assert_array_equal(found.labels, expected)

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment import large
+from c2rf.assignment.large import Sizes
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError
 from c2rf.population import Memory, draw_sample
@@ -40,9 +40,7 @@ class Small(KnownTotalsClassifier):
 @pytest.fixture
 def small(monkeypatch):
     """Few rows are assigned as very many are."""
-    monkeypatch.setattr("c2rf.assignment.LARGE", 1000)
-    monkeypatch.setattr(large, "_SAMPLE", 400)
-    monkeypatch.setattr(large, "_BLOCK", 300)
+    monkeypatch.setattr("c2rf.assignment.SIZES", Sizes(1000, sample=400, block=300))
 
 
 def cut(frame, bounds):

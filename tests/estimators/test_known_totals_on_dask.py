@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment import large
+from c2rf.assignment.large import Sizes
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError
 from c2rf.population import dask as dask_room
@@ -56,9 +56,7 @@ class Small(KnownTotalsClassifier):
 def small(monkeypatch):
     """Few rows are assigned as very many are, some spans at a time."""
     monkeypatch.setattr(dask_room, "SPANS_AT_ONCE", 3)
-    monkeypatch.setattr("c2rf.assignment.LARGE", 1000)
-    monkeypatch.setattr(large, "_SAMPLE", 400)
-    monkeypatch.setattr(large, "_BLOCK", 300)
+    monkeypatch.setattr("c2rf.assignment.SIZES", Sizes(1000, sample=400, block=300))
 
 
 def cut(frame, bounds):

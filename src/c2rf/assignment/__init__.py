@@ -26,7 +26,7 @@ from c2rf.assignment.direct import (
 )
 from c2rf.assignment.direct_proof import direct_gap
 from c2rf.assignment.handicaps import Crowd
-from c2rf.assignment.large import LARGE, label_large
+from c2rf.assignment.large import Sizes, label_large
 from c2rf.assignment.standing import sizes_in_groups
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
@@ -50,6 +50,9 @@ JITTER = 2.0**-40
 
 PROVEN = 1e-9
 """Labels are called the best ones if none have a total score higher by more than this."""
+
+SIZES = Sizes()
+"""How many rows are many, unless somebody says otherwise."""
 
 _LARGEST_FLOOR = 1e-3
 _SMALLEST_FLOOR = 1e-300
@@ -98,6 +101,7 @@ def assign(
     groups: ArrayLike | None = None,
     random_state: Any = None,
     weights: Floats | None = None,
+    sizes: Sizes | None = None,
 ) -> Assignment:
     """Return the labels with the highest total score that meet the bounds.
 
@@ -114,6 +118,8 @@ def assign(
         Decides between equal scores, because the order of rows may know the classes.
     weights : ndarray of shape (n_rows,), optional
         How much each row counts in the bounds, which are sums of weights then and met nearly.
+    sizes : Sizes or None
+        How many rows count as many, and how many of these are looked at; ``SIZES`` if None.
 
     Returns
     -------
@@ -144,8 +150,9 @@ def assign(
         return _crossing(Crowd(table, codes, None, bounds.n_groups), bounds, seed)
     cells = clipped_to_sizes(bounds)
     jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
-    if n_points > LARGE:
-        labels, counts, losses = label_large(table, codes, cells, jitter, seed)
+    sizes = SIZES if sizes is None else sizes
+    if n_points > sizes.few:
+        labels, counts, losses = label_large(table, codes, cells, jitter, seed, sizes)
     else:
         rng = np.random.default_rng(seed)
         ties = rng.random((n_points, n_ties(n_classes)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,16 +28,29 @@ from c2rf.assignment.direct import (
 from c2rf.assignment.paths import shrunk
 from c2rf.totals.bounds import Bounds, find_conflict
 
-LARGE = 1 << 18
-"""With more rows than this, those far from all borders are set apart."""
-
-_SAMPLE = 1 << 16
-_SAMPLE_PER_GROUP = 1 << 9
-_BLOCK = 1 << 16
 # A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
 # two sides of a border, and several deviations on each are near.
 _NEAR = 8.0
 _WIDEN = 4.0
+
+
+class Sizes(NamedTuple):
+    """How many rows are many, and how many of them are looked at.
+
+    Parameters
+    ----------
+    few : int
+        With more rows than this, those far from all borders are set apart.
+    sample, sample_per_group : int
+        Rows by which borders are found: so many, or so many for each group if that is more.
+    block : int
+        Rows that are read at once.
+    """
+
+    few: int = 1 << 18
+    sample: int = 1 << 16
+    sample_per_group: int = 1 << 9
+    block: int = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +75,7 @@ class _Split:
 
 
 def label_large(
-    scores: Floats, groups: Codes, bounds: Bounds, jitter: float, seed: int
+    scores: Floats, groups: Codes, bounds: Bounds, jitter: float, seed: int, sizes: Sizes
 ) -> tuple[Codes, Ints, Floats]:
     """Return the classes with the highest total score that meet the bounds.
 
@@ -77,6 +91,8 @@ def label_large(
         See :func:`c2rf.assignment.direct.label`.
     seed : int
         Of all random numbers.
+    sizes : Sizes
+        How many rows to look at.
 
     Returns
     -------
@@ -87,14 +103,14 @@ def label_large(
     losses : ndarray of shape (n_groups, n_classes, n_classes)
         See :func:`c2rf.assignment.direct.least_losses`.
     """
-    rows = _sampled_rows(len(scores), bounds.n_groups, seed)
+    rows = _sampled_rows(len(scores), bounds.n_groups, seed, sizes)
     sample, members = scores[rows], groups[rows]
     offsets = _sample_offsets(sample, members, bounds, jitter, seed)
     margins = _margins(sample + offsets[members])
     widened = 1.0
     while True:
         horizons = _horizons(margins, members, bounds.n_groups, _NEAR * widened)
-        split = _split(scores, groups, _Borders(offsets, horizons), seed)
+        split = _split(scores, groups, _Borders(offsets, horizons), seed, sizes.block)
         found = _finish(split, bounds, jitter, seed)
         if found is not None:
             return found
@@ -124,8 +140,8 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
     return small, codes, there
 
 
-def _sampled_rows(n_points: int, n_groups: int, seed: int) -> Codes:
-    size = min(n_points // 4, max(_SAMPLE, _SAMPLE_PER_GROUP * n_groups))
+def _sampled_rows(n_points: int, n_groups: int, seed: int, sizes: Sizes) -> Codes:
+    size = min(n_points // 4, max(sizes.sample, sizes.sample_per_group * n_groups))
     return np.sort(np.random.default_rng([seed, 1]).choice(n_points, size, replace=False))
 
 
@@ -170,11 +186,11 @@ def _margins(values: Floats) -> Floats:
     return two[:, 1] - two[:, 0]
 
 
-def _blocks(n_points: int) -> Iterator[slice]:
-    return (slice(k, min(k + _BLOCK, n_points)) for k in range(0, n_points, _BLOCK))
+def _blocks(n_points: int, size: int) -> Iterator[slice]:
+    return (slice(k, min(k + size, n_points)) for k in range(0, n_points, size))
 
 
-def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int) -> _Split:
+def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int, block: int) -> _Split:
     """Label the rows far from the borders, and gather the others."""
     n_points, n_classes = scores.shape
     n_groups = len(borders.offsets)
@@ -183,7 +199,7 @@ def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int) -> _Spli
     losses = np.full((n_groups, n_classes, n_classes), np.inf)
     rng = np.random.default_rng(seed)
     parts = []
-    for rows in _blocks(n_points):
+    for rows in _blocks(n_points, block):
         table, members = np.asarray(scores[rows]), groups[rows]
         # Block by block these are the numbers that all rows would get at once.
         ties = rng.random((len(table), n_ties(n_classes)))
