@@ -93,7 +93,10 @@ def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.Da
 
 def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
     fields = json.loads(record.to_line())
-    assert fields["format"] == 3
+    assert fields["format"] == 4
+    assert fields["protocol"].pop("few_labels") is None
+    old = Record.from_line(json.dumps({**fields, "format": 3}))
+    assert old == record
     assert fields["protocol"].pop("total_error") == 0.0
     old = Record.from_line(json.dumps({**fields, "format": 1}))
     assert old == record
@@ -235,6 +238,18 @@ def test_every_setting_has_records_of_its_own(tmp_path: Path) -> None:
     assert {(r.n_labeled, r.protocol.fraction) for r in records} == {(20, 0.1), (40, 0.2)}
     assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
     assert read_records(path)[0] == records
+
+
+def test_few_labels_are_a_setting(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    what = ["--data", "made-twonorm-200", "--samples", "2", "--methods", "top-lambda", "--quiet"]
+    many = ["--fraction", "20%", "--records", str(path), "--few-labels"]
+    assert main(["bench", "run", *what, *many, "1,2"]) == 0
+    for record in read_records(path)[0]:
+        other = record.n_labeled - record.n_labeled_positive
+        assert min(other, record.n_labeled_positive) == record.protocol.few_labels
+        assert record.n_labeled + record.n_unlabeled == 200
+    assert main(["bench", "run", *what, *many, "0"]) == 2
 
 
 def test_methods_that_solve_nothing_have_no_limit(

@@ -24,6 +24,7 @@ from c2rf.datasets import biased_sample
 from c2rf.ensembles.ensemble import make_ensemble
 
 Labels = NDArray[np.int8]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class Protocol:
     total_error : float
         How far off the total is that methods are told, as a part of the true one: with -0.2 they
         are told four fifths of it.
+    few_labels : int or None
+        Labeled rows, at most, of the class that has fewest of them in a sample; the others that
+        were drawn stay unlabeled. None: as drawn.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Protocol:
     max_samples: float = 0.2
     criterion: str = "entropy"
     total_error: float = 0.0
+    few_labels: int | None = None
 
     @property
     def title(self) -> str:
@@ -177,6 +182,7 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
     labeled, unlabeled = biased_sample(
         data.y, protocol.fraction, protocol.positive_weight, random_state=seed
     )
+    labeled, unlabeled = with_few_labels(data.y, labeled, unlabeled, protocol.few_labels, seed)
     X, y, rest = data.X[labeled], data.y[labeled], data.X[unlabeled]
     truth = data.y[unlabeled]
     start = time.perf_counter()
@@ -185,6 +191,37 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
     told = protocol.told(int((truth > 0).sum()), len(truth))
     sample = TrialSample(X, y, rest, votes, told, seed)
     return DrawnSample(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
+
+
+def with_few_labels(
+    y: Labels, labeled: Indices, unlabeled: Indices, most: int | None, seed: int
+) -> tuple[Indices, Indices]:
+    """Leave only some labeled rows in the class that has fewest of them.
+
+    Parameters
+    ----------
+    y : ndarray of ±1
+        The truth about all rows.
+    labeled, unlabeled : ndarray of int
+        What was drawn.
+    most : int or None
+        Labeled rows of that class, at most; None changes nothing.
+    seed : int
+        Draws which of them stay.
+
+    Examples
+    --------
+    >>> y = np.array([1, 1, 1, 1, -1, -1, -1, 1])
+    >>> labeled, rest = with_few_labels(y, np.arange(7), np.array([7]), 1, seed=0)
+    >>> int((y[labeled] < 0).sum()), int((y[labeled] > 0).sum()), len(rest)
+    (1, 4, 3)
+    """
+    if most is None:
+        return labeled, unlabeled
+    positive = y[labeled] > 0
+    scarce = labeled[positive if 2 * positive.sum() <= len(labeled) else ~positive]
+    dropped = np.random.default_rng([seed, most]).permutation(scarce)[most:]
+    return np.setdiff1d(labeled, dropped), np.union1d(unlabeled, dropped)
 
 
 def _votes(X: Floats, y: Labels, rest: Floats, protocol: Protocol, seed: int) -> Labels:

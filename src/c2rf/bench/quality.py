@@ -26,7 +26,7 @@ TIE = 0.5
 SIGNIFICANCE = 0.05
 """Of the test that tells average ranks apart."""
 
-SETTINGS = ("fraction", "positive_weight", "total_error")
+SETTINGS = ("fraction", "positive_weight", "total_error", "few_labels")
 """What is changed, one at a time, to see what it costs."""
 
 
@@ -141,6 +141,8 @@ class Setting:
         """
         if self.name == "total_error":
             return f"λ off by {100 * self.value:+g} %"
+        if self.name == "few_labels":
+            return f"{self.value:g} labeled in a class"
         if self.name == "fraction":
             return f"{100 * self.value:g} % labeled"
         return f"weight {self.value:g}"

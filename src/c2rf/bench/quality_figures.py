@@ -19,6 +19,7 @@ _AXES = {
     "fraction": "labeled rows, %",
     "positive_weight": "weight of positive rows when drawn",
     "total_error": "error of the total that is told, %",
+    "few_labels": "labeled rows of a class",
 }
 _MARKS = "osD^vPX*<>"
 

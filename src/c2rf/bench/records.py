@@ -10,9 +10,10 @@ from typing import Any
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
-FORMAT = 3
-"""What is written. Format 2 added ``total_error`` to the protocol, format 3 ``claims``."""
-READABLE = (1, 2, FORMAT)
+FORMAT = 4
+"""What is written. Formats 2 and 4 added ``total_error`` and ``few_labels`` to the protocol, format
+3 added ``claims``."""
+READABLE = (1, 2, 3, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 

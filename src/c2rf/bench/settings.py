@@ -27,7 +27,7 @@ def split_names(text: str) -> list[str]:
 
 
 def every_setting(
-    protocols: list[Protocol], fractions: str, weights: str, errors: str
+    protocols: list[Protocol], fractions: str, weights: str, errors: str, few_labels: str = ""
 ) -> Iterator[Protocol]:
     """Yield every protocol in every setting."""
     labeled = _parts(fractions, "--fraction", above=0, below=1)
@@ -36,8 +36,33 @@ def every_setting(
         drawn = [protocol.positive_weight]
         if weights:
             drawn = _parts(weights, "--positive-weight", above=0, below=1)
-        for fraction, weight, error in product(labeled, drawn, wrong):
-            yield replace(protocol, fraction=fraction, positive_weight=weight, total_error=error)
+        for fraction, weight, error, few in product(labeled, drawn, wrong, _counts(few_labels)):
+            yield replace(
+                protocol,
+                fraction=fraction,
+                positive_weight=weight,
+                total_error=error,
+                few_labels=few,
+            )
+
+
+def _counts(text: str) -> list[int | None]:
+    """Return the whole numbers in a list; of an empty one, that there is no limit.
+
+    Examples
+    --------
+    >>> _counts("1, 2"), _counts("")
+    ([1, 2], [None])
+    """
+    if not text:
+        return [None]
+    words = split_names(text)
+    for word in words:
+        if not word.isdecimal() or int(word) < 1:
+            raise InputError(
+                f"--few-labels must be whole numbers above 0, with commas; found {word!r}"
+            )
+    return [int(word) for word in words]
 
 
 def _parts(text: str, option: str, above: float, below: float) -> list[float]:

@@ -73,6 +73,13 @@ def run(
             "that labels are scored with stays."
         ),
     ] = "0",
+    few_labels: Annotated[
+        str,
+        _numbers(
+            "Labeled rows, at most, of the class that has fewest, with commas: 1,2; without it as "
+            "drawn."
+        ),
+    ] = "",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
     backend: options.Backend = "highs",
     time_limit: Annotated[
@@ -112,7 +119,7 @@ def run(
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
     named = [replace(check_protocol(name), n_trees=trees) for name in split_names(protocol)]
-    protocols = list(every_setting(named, fraction, positive_weight, total_error))
+    protocols = list(every_setting(named, fraction, positive_weight, total_error, few_labels))
     chosen = list(NAMES) if data == "all" else split_names(data)
     wished = split_names(methods)
     for name in chosen:

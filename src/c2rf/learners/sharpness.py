@@ -19,8 +19,11 @@ from c2rf.learners.judgement import log_odds, row_weights
 USUAL_SHARPNESS = 2.0
 """Where there is no evidence at all."""
 
-LEVEL, SLOPE, DEVIATION = -2.0, -1.35, 0.3
+LEVEL, SLOPE, DEVIATION = -2.1, -1.35, 0.3
 """The prior: log-sharpness is normal around LEVEL + SLOPE log(disagreement)."""
+
+EVIDENCE = 0.5
+"""What a held-out row counts here: it has been used to weigh the members, too."""
 
 _RANGE = (0.05, 30.0)
 _LEAST_DISAGREEMENT = 1e-2
@@ -97,7 +100,7 @@ def likeliest_sharpness(
 
     def loss(log_sharpness: float) -> float:
         chances = log_softmax(np.exp(log_sharpness) * odds, axis=1)
-        unlikely = -n_effective * float(weights @ chances[np.arange(len(codes)), codes])
+        unlikely = -EVIDENCE * n_effective * float(weights @ chances[np.arange(len(codes)), codes])
         if expected is None:
             return unlikely
         return unlikely + ((log_sharpness - expected) / DEVIATION) ** 2 / 2
