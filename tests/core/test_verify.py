@@ -237,33 +237,35 @@ def test_many_patterns_that_only_exact_arithmetic_decides():
         c2rf.verify(table, wished, replace(solution, weights=np.full(99, short)), lower=0.5)
 
 
+PROVEN_VOTES = np.where(np.random.default_rng(0).random((12, 5)) < 0.6, 1, -1)
+
+
+@pytest.fixture(scope="module")
+def proven() -> Solution:
+    solution = c2rf.solve(PROVEN_VOTES, 0, certificate=True)
+    assert solution.bound == solution.eta > 0
+    return solution
+
+
 class TestProof:
     """What a certificate proves is checked with the rest."""
 
-    VOTES = np.where(np.random.default_rng(0).random((12, 5)) < 0.6, 1, -1)
-
-    @pytest.fixture(scope="class")
-    def proven(self) -> Solution:
-        solution = c2rf.solve(self.VOTES, 0, certificate=True)
-        assert solution.bound == solution.eta > 0
-        return solution
-
     def test_it_is_accepted(self, proven):
-        c2rf.verify(self.VOTES, 0, proven)
+        c2rf.verify(PROVEN_VOTES, 0, proven)
 
     def test_a_certificate_of_another_bound(self, proven):
         less = replace(proven, bound=proven.bound - 1, status="feasible")
         said = f"claimed to be {less.bound}; its certificate is for {proven.bound}"
         with pytest.raises(VerificationError, match=said):
-            c2rf.verify(self.VOTES, 0, less)
+            c2rf.verify(PROVEN_VOTES, 0, less)
 
     def test_a_certificate_without_its_tree(self, proven):
         forged = replace(proven, certificate={**proven.certificate, "tree": []})
         with pytest.raises(VerificationError):
-            c2rf.verify(self.VOTES, 0, forged)
+            c2rf.verify(PROVEN_VOTES, 0, forged)
 
     def test_a_certificate_of_other_votes(self, proven):
-        other = self.VOTES.copy()
+        other = PROVEN_VOTES.copy()
         other[0] *= -1
         found = c2rf.solve(other, 0)
         with pytest.raises(VerificationError):
