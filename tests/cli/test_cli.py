@@ -142,6 +142,8 @@ class TestMistakes:
                 "--method must be auto, p-c2rf, only-pp, only-br or c2rf; found 'best'",
             ),
             ("--total 1 --backend cplex", "--backend must be highs, scip or gurobi; found 'cplex'"),
+            ("--total 1 --total 2", "--total takes one value, but is given 2 times"),
+            ("--total 1 --seed 1 --seed=2", "--seed takes one value, but is given 2 times"),
             ("--total 1 --out votes.csv --force", "is an input"),
             ("--total 1 --out absent/s.json", "there is no folder absent"),
         ],
