@@ -152,11 +152,11 @@ class Clock:
         hint = f" {self.hint}" if self.hint and seconds >= self.hint_after else ""
         return f"{doing} ({seconds:.0f} s){hint}"
 
-    def hear(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Remember what is being done."""
         self.doing = message
 
-    def hear_at_once(self, message: str) -> None:
+    def report_at_once(self, message: str) -> None:
         """Show what is being done."""
         self.doing = message
         self.show(self.text)

@@ -8,7 +8,7 @@ import pytest
 from c2rf.assignment import assign, branching, crossing, moves
 from c2rf.assignment.branching import WholeMoves, best_moves, proven_bound
 from c2rf.assignment.closest import none_is_closer
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.moves import Moves, NoAnswerError
 from c2rf.totals.bounds import Bounds, MarginBounds
 from c2rf.totals.system import System
@@ -128,6 +128,6 @@ def test_closest_weights_as_enumeration_says(first):
         if is_whole:
             system = System.of(bounds.with_implied_bounds())
             heavy = np.flatnonzero(weights)
-            crowd = Crowd(scores, groups, weights, bounds.n_groups).taken(heavy)
-            assert none_is_closer(crowd, system, round(least)) or least == 0
-            assert not none_is_closer(crowd, system, round(least) + 1)
+            scored = ScoredRows(scores, groups, weights, bounds.n_groups).taken(heavy)
+            assert none_is_closer(scored, system, round(least)) or least == 0
+            assert not none_is_closer(scored, system, round(least) + 1)

@@ -25,7 +25,7 @@ from c2rf.assignment.direct import (
     sizes_of,
 )
 from c2rf.assignment.direct_proof import direct_gap
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.large import Sizes, label_large
 from c2rf.assignment.standing import sizes_in_groups
 from c2rf.assignment.weighted import label_weighted
@@ -145,9 +145,9 @@ def assign(
     codes = np.zeros(n_points, dtype=np.intp) if groups is None else np.asarray(groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     if weights is not None:
-        return _weighted(Crowd(table, codes, weights, bounds.n_groups), bounds, seed)
+        return _weighted(ScoredRows(table, codes, weights, bounds.n_groups), bounds, seed)
     if bounds.margins:
-        return _crossing(Crowd(table, codes, None, bounds.n_groups), bounds, seed)
+        return _crossing(ScoredRows(table, codes, None, bounds.n_groups), bounds, seed)
     cells = clipped_to_sizes(bounds)
     jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
     sizes = SIZES if sizes is None else sizes
@@ -164,21 +164,21 @@ def assign(
     return Assignment(labels, offsets_of(parts), counts, _total(table, labels), rounded_up(gap))
 
 
-def _crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
+def _crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
     """Label rows by margins that cross; the sizes are counted again, in whole numbers."""
-    found = label_crossing(crowd, bounds, seed)
-    counts = sizes_of(found.labels, crowd.groups, bounds)
+    found = label_crossing(scored, bounds, seed)
+    counts = sizes_of(found.labels, scored.groups, bounds)
     if System.of(bounds).missed(counts).any():
         raise AssertionError("bounds that can be met were not met")
-    objective = _total(crowd.scores, found.labels)
+    objective = _total(scored.scores, found.labels)
     return Assignment(found.labels, found.offsets, counts, objective, found.gap)
 
 
-def _weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Assignment:
+def _weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
     """Label rows with weights."""
-    found = label_weighted(crowd, bounds, seed)
-    counts = sizes_in_groups(crowd, found.labels, bounds.n_classes)
-    objective = _total(crowd.scores, found.labels, crowd.weights)
+    found = label_weighted(scored, bounds, seed)
+    counts = sizes_in_groups(scored, found.labels, bounds.n_classes)
+    objective = _total(scored.scores, found.labels, scored.weights)
     missed = float(np.abs(found.missed).sum())
     return Assignment(
         found.labels, found.offsets, counts, objective, found.gap, missed, found.cost,

@@ -20,7 +20,7 @@ import numpy as np
 
 from c2rf._typing import Codes, Floats
 from c2rf.assignment.crossing_proof import Priced, proven
-from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
+from c2rf.assignment.handicaps import ScoredRows, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.moves import Answer, fractional_moves, typical_loss, whole_moves
 from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
@@ -80,28 +80,28 @@ class Crossed:
     gap: float
 
 
-def label_crossing(crowd: Crowd, bounds: Bounds, seed: int) -> Crossed:
+def label_crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Crossed:
     """Return the classes with the highest total score that meet all bounds.
 
     Parameters
     ----------
-    crowd : Crowd
+    scored : ScoredRows
         The rows, without weights.
     bounds : Bounds
         They can be met in whole numbers.
     seed : int
         Draws the sample, and which of equal rows move.
     """
-    relaxed = relax(crowd, bounds, seed)
+    relaxed = relax(scored, bounds, seed)
     standing = relaxed.standing
     order = np.argsort(standing.leads, kind="stable")
     priced = Priced(
-        crowd, bounds.with_implied_bounds(), relaxed.system, relaxed.handicaps, relaxed.offsets,
+        scored, bounds.with_implied_bounds(), relaxed.system, relaxed.handicaps, relaxed.offsets,
         standing,
     )  # fmt: skip
     n_free = min(_FIRST_WHOLE, len(order))
     while True:
-        near = near_rows(crowd, relaxed.offsets, standing.labels, np.sort(order[:n_free]))
+        near = near_rows(scored, relaxed.offsets, standing.labels, np.sort(order[:n_free]))
         answer = _whole(near, relaxed)
         if answer is None:
             if n_free == len(order):
@@ -141,19 +141,19 @@ def _whole(near: NearRows, relaxed: RelaxedLabels) -> Answer | None:
     return whole_moves(priced, system, counts, typical_loss(moves) * 1e-3)
 
 
-def relax(crowd: Crowd, bounds: Bounds, seed: int) -> RelaxedLabels:
+def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> RelaxedLabels:
     """Return the optimal answer in fractions, checked for all rows."""
     known = bounds.with_implied_bounds()
     system, closed = open_totals(System.of(known), known)
-    offsets, horizon, handicaps = _first_offsets(crowd, system, closed, seed)
-    standing = stand(crowd, offsets)
+    offsets, horizon, handicaps = _first_offsets(scored, system, closed, seed)
+    standing = stand(scored, offsets)
     near = standing.leads <= horizon
-    some = crowd.taken(np.arange(0, len(near), max(1, len(near) // _SAMPLE)))
+    some = scored.taken(np.arange(0, len(near), max(1, len(near) // _SAMPLE)))
     spread, total = _spread(some), float(known.group_sizes.sum())
     penalty = 4 * spread
     while True:
         rows = np.flatnonzero(near)
-        own = near_rows(crowd, offsets, standing.labels, rows)
+        own = near_rows(scored, offsets, standing.labels, rows)
         answer = fractional_moves(own.moves, system, standing.counts, penalty)
         if answer.missed > 1e-9 * total:
             if near.all():
@@ -163,7 +163,7 @@ def relax(crowd: Crowd, bounds: Bounds, seed: int) -> RelaxedLabels:
             near |= standing.leads <= horizon
             continue
         better = offsets_by(system, answer.prices, offsets)
-        again = stand(crowd, better)
+        again = stand(scored, better)
         elsewhere = (again.labels != standing.labels) & ~near
         if not elsewhere.any():
             break
@@ -190,30 +190,30 @@ def open_totals(system: System, bounds: Bounds) -> tuple[System, Floats]:
 
 
 def _first_offsets(
-    crowd: Crowd, system: System, closed: Floats, seed: int
+    scored: ScoredRows, system: System, closed: Floats, seed: int
 ) -> tuple[Floats, float, Floats]:
     """Return offsets that are nearly right, and within which lead the rows may still move."""
-    n_rows = len(crowd.scores)
+    n_rows = len(scored.scores)
     handicaps = np.zeros(len(system.lower))
     if n_rows <= FEW:
         return closed, np.inf, handicaps
     is_large = n_rows > 2 * _SAMPLE
-    sample = _sample(crowd, seed) if is_large else crowd
+    sample = _sample(scored, seed) if is_large else scored
     spread = max(_spread(sample), 1e-9)
     begin = [spread / _COOLING**k for k in range(2, 6)]
     handicaps = cooled(sample, system, closed, handicaps, begin)
     n_near = FEW // 8 if is_large else FEW
     handicaps, last = _cooled_down(sample, system, closed, handicaps, begin[-1], n_near)
     if is_large:
-        right = _corrected(crowd, sample, system, closed, handicaps)
+        right = _corrected(scored, sample, system, closed, handicaps)
         handicaps = cooled(sample, right, closed, handicaps, [16 * last, 4 * last, last])
-        near, rest = _near_border(crowd, system, closed, handicaps)
+        near, rest = _near_border(scored, system, closed, handicaps)
         handicaps, last = _cooled_down(near, rest, closed, handicaps, last, FEW)
     return offsets_by(system, handicaps, closed), 4 * last, handicaps
 
 
 def _cooled_down(
-    crowd: Crowd,
+    scored: ScoredRows,
     system: System,
     closed: Floats,
     handicaps: Floats,
@@ -221,7 +221,7 @@ def _cooled_down(
     n_near: int,
 ) -> tuple[Floats, float]:
     """Cool down to where few rows are near a border; return handicaps, and the temperature."""
-    leads, n_rows = stand(crowd, offsets_by(system, handicaps, closed)).leads, len(crowd.scores)
+    leads, n_rows = stand(scored, offsets_by(system, handicaps, closed)).leads, len(scored.scores)
     leads = leads[np.isfinite(leads)]  # where only one class is open, rows have no border
     if not len(leads):
         return handicaps, temperature
@@ -231,53 +231,55 @@ def _cooled_down(
     while temperature > last:
         temperature = max(temperature / _COOLING, last)
         rest.append(temperature)
-    handicaps = cooled(crowd, system, closed, handicaps, rest[:-1])
-    return smooth_handicaps(crowd, system, closed, handicaps, last, 2 / n_rows), last
+    handicaps = cooled(scored, system, closed, handicaps, rest[:-1])
+    return smooth_handicaps(scored, system, closed, handicaps, last, 2 / n_rows), last
 
 
 def _corrected(
-    crowd: Crowd, sample: Crowd, system: System, closed: Floats, handicaps: Floats
+    scored: ScoredRows, sample: ScoredRows, system: System, closed: Floats, handicaps: Floats
 ) -> System:
     """Return totals that are off by what the sample is off by, so that its answer is right."""
     offsets = offsets_by(system, handicaps, closed)
-    off = system.matrix @ (stand(sample, offsets).counts - stand(crowd, offsets).counts).ravel()
+    off = system.matrix @ (stand(sample, offsets).counts - stand(scored, offsets).counts).ravel()
     # Of a rare class a sample may be off by more than there is.
     lower, upper = (np.maximum(end + off, end / 2) for end in (system.lower, system.upper))
     return System(system.matrix, lower, upper, system.places)
 
 
 def _near_border(
-    crowd: Crowd, system: System, closed: Floats, handicaps: Floats
-) -> tuple[Crowd, System]:
+    scored: ScoredRows, system: System, closed: Floats, handicaps: Floats
+) -> tuple[ScoredRows, System]:
     """Return the rows near the borders that a sample has found, and what totals leave for them.
 
     The others are far enough for the error of a sample; if one is not, it is found later.
     """
-    standing = stand(crowd, offsets_by(system, handicaps, closed))
+    standing = stand(scored, offsets_by(system, handicaps, closed))
     n_near = int(_NEAR * len(standing.leads))
     rows = np.sort(np.argpartition(standing.leads, n_near)[:n_near])
-    near = crowd.taken(rows)
+    near = scored.taken(rows)
     own = sizes_in_groups(near, standing.labels[rows], closed.shape[1])
     far = system.matrix @ (standing.counts - own).ravel()
     return near, System(system.matrix, system.lower - far, system.upper - far, system.places)
 
 
-def _sample(crowd: Crowd, seed: int) -> Crowd:
+def _sample(scored: ScoredRows, seed: int) -> ScoredRows:
     """Return some of the rows, weighted such that every group is as large as it is."""
-    rng, groups = np.random.default_rng([seed, 5]), np.asarray(crowd.groups)
+    rng, groups = np.random.default_rng([seed, 5]), np.asarray(scored.groups)
     drawn = np.zeros(len(groups), dtype=bool)
     drawn[rng.choice(len(groups), _SAMPLE, replace=False)] = True
     # Groups of which few were drawn are taken whole.
-    drawn |= (np.bincount(groups[drawn], minlength=crowd.n_groups) < _FEW_DRAWN)[groups]
+    drawn |= (np.bincount(groups[drawn], minlength=scored.n_groups) < _FEW_DRAWN)[groups]
     rows = np.flatnonzero(drawn)
-    weights = crowd.weight_of(rows)
-    size = np.bincount(groups, crowd.weight_of(slice(None)), minlength=crowd.n_groups)
-    taken = np.bincount(groups[rows], weights, minlength=crowd.n_groups)
+    weights = scored.weight_of(rows)
+    size = np.bincount(groups, scored.weight_of(slice(None)), minlength=scored.n_groups)
+    taken = np.bincount(groups[rows], weights, minlength=scored.n_groups)
     factor = size / np.maximum(taken, 1e-300)
-    return Crowd(crowd.scores[rows], groups[rows], weights * factor[groups[rows]], crowd.n_groups)
+    return ScoredRows(
+        scored.scores[rows], groups[rows], weights * factor[groups[rows]], scored.n_groups
+    )
 
 
-def _spread(crowd: Crowd) -> float:
+def _spread(scored: ScoredRows) -> float:
     """Return the largest difference of two scores of a row."""
-    parts = (np.asarray(crowd.scores[rows]) for rows in crowd.blocks())
+    parts = (np.asarray(scored.scores[rows]) for rows in scored.blocks())
     return max(float(np.ptp(part, axis=1).max()) for part in parts) or 1.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from c2rf._typing import Codes, Floats, Ints
 from c2rf.assignment.branching import CLOSE, WholeMoves, best_moves
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.moves import Moves
 from c2rf.assignment.optimality import PricedMargin, optimality_gap
 from c2rf.assignment.standing import NearRows, Standing, moved, near_rows
@@ -33,7 +33,7 @@ class Priced:
 
     Parameters
     ----------
-    crowd : Crowd
+    scored : ScoredRows
         The rows.
     bounds : Bounds
         The totals, with what they imply.
@@ -47,7 +47,7 @@ class Priced:
         Where the rows stand by these.
     """
 
-    crowd: Crowd
+    scored: ScoredRows
     bounds: Bounds
     system: System
     handicaps: Floats
@@ -56,19 +56,19 @@ class Priced:
 
     def gap(self, labels: Codes) -> Fraction:
         """Return what no labels gain over these, which must meet all totals."""
-        return optimality_gap(self.crowd.scores, labels, self._margins())
+        return optimality_gap(self.scored.scores, labels, self._margins())
 
     def movable(self, gap: Fraction) -> Codes:
         """Return the rows that may move in an answer that is better by up to a gap."""
         finite = self.offsets[np.isfinite(self.offsets)]
-        size = np.abs(self.crowd.scores).max() + np.abs(finite).max(initial=0.0)
+        size = np.abs(self.scored.scores).max() + np.abs(finite).max(initial=0.0)
         return np.flatnonzero(self.standing.leads <= float(gap) * (1 + 1e-9) + _ROUNDING * size)
 
     def program(self, near: NearRows) -> WholeMoves:
         """Return the moves of some rows, with all others where they stand."""
-        moves, n_classes = near.moves, self.crowd.scores.shape[1]
+        moves, n_classes = near.moves, self.scored.scores.shape[1]
         _, first = np.unique(near.kind, return_index=True)
-        scores = np.asarray(self.crowd.scores)[near.rows[first]]
+        scores = np.asarray(self.scored.scores)[near.rows[first]]
         pairs = zip(
             scores[moves.row, moves.source % n_classes].tolist(),
             scores[moves.row, moves.target % n_classes].tolist(),
@@ -92,7 +92,9 @@ class Priced:
         for p, cell, k in full.places[full.upper <= 0]:
             prices[p][cell, k] = -np.inf
         return [
-            PricedMargin(part.cells[self.crowd.groups], _whole(part.lower), _whole(part.upper), own)
+            PricedMargin(
+                part.cells[self.scored.groups], _whole(part.lower), _whole(part.upper), own
+            )
             for part, own in zip(parts, prices, strict=True)
         ]
 
@@ -114,7 +116,7 @@ def proven(priced: Priced, labels: Codes, seed: int) -> tuple[Codes, Fraction]:
     if gap <= CLOSE or len(rows) > MOST_FREE:
         return labels, gap
     standing = priced.standing
-    near = near_rows(priced.crowd, priced.offsets, standing.labels, rows)
+    near = near_rows(priced.scored, priced.offsets, standing.labels, rows)
     known = _amounts(near, standing.labels, labels)
     if not len(known) or (np.delete(labels != standing.labels, rows)).any():
         return labels, gap

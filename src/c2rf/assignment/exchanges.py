@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
 from c2rf._typing import Codes, Floats
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.standing import sizes_in_groups
 from c2rf.totals.system import System
 
@@ -26,7 +26,7 @@ _POOLS = (25, 50, 100, 200, 400)
 
 
 def exchanged(
-    crowd: Crowd,
+    scored: ScoredRows,
     offsets: Floats,
     labels: Codes,
     leads: Floats,
@@ -37,7 +37,7 @@ def exchanged(
 
     Parameters
     ----------
-    crowd : Crowd
+    scored : ScoredRows
         The rows with their weights, all above zero.
     offsets : ndarray of shape (n_groups, n_classes)
         By which losses are counted.
@@ -50,8 +50,8 @@ def exchanged(
     tolerance : float
         No total need be nearer than this.
     """
-    pool = _Pool.of(crowd, offsets, labels, leads)
-    counts = sizes_in_groups(crowd, labels, offsets.shape[1])
+    pool = _Pool.of(scored, offsets, labels, leads)
+    counts = sizes_in_groups(scored, labels, offsets.shape[1])
     best, found = labels, float(np.abs(system.missed(counts)).sum())
     current, rounds_without = labels.copy(), 0
     for _ in range(_MOST_ROUNDS):
@@ -66,7 +66,7 @@ def exchanged(
             current[rows] = targets
         if not changed:
             break
-        counts = sizes_in_groups(crowd, current, offsets.shape[1])
+        counts = sizes_in_groups(scored, current, offsets.shape[1])
         now = float(np.abs(system.missed(counts)).sum())
         rounds_without = 0 if now < found else rounds_without + 1
         if now < found:
@@ -84,11 +84,11 @@ class _Pool:
     open_: Floats
 
     @classmethod
-    def of(cls, crowd: Crowd, offsets: Floats, labels: Codes, leads: Floats) -> _Pool:
+    def of(cls, scored: ScoredRows, offsets: Floats, labels: Codes, leads: Floats) -> _Pool:
         """Collect the rows of each group and class that are nearest to a border."""
-        assert crowd.weights is not None
+        assert scored.weights is not None
         n_groups, n_classes = offsets.shape
-        cells = np.asarray(crowd.groups) * n_classes + labels
+        cells = np.asarray(scored.groups) * n_classes + labels
         some = _candidates(cells, leads, n_groups * n_classes)
         order = some[np.lexsort((leads[some], cells[some]))]
         ends = np.searchsorted(cells[order], np.arange(n_groups * n_classes + 1))
@@ -98,9 +98,9 @@ class _Pool:
         ]
         losses = []
         for g, members in enumerate(rows):
-            shifted = np.asarray(crowd.scores[members]) + offsets[g]
+            shifted = np.asarray(scored.scores[members]) + offsets[g]
             losses.append(shifted.max(axis=1, initial=-np.inf)[:, None] - shifted)
-        return cls(rows, losses, [crowd.weights[own] for own in rows], np.isfinite(offsets))
+        return cls(rows, losses, [scored.weights[own] for own in rows], np.isfinite(offsets))
 
     def find(
         self, labels: Codes, g: int, a: int, b: int, mass: float, close: float

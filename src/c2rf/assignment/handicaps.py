@@ -30,7 +30,7 @@ _MOST_HALVINGS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class ScoredRows:
     """Rows that are to be labeled: their scores, groups and weights.
 
     Parameters
@@ -54,10 +54,10 @@ class Crowd:
         """Return parts of the rows, some at a time."""
         return [slice(k, k + _BLOCK) for k in range(0, len(self.scores), _BLOCK)]
 
-    def taken(self, rows: Codes) -> Crowd:
+    def taken(self, rows: Codes) -> ScoredRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Crowd(self.scores[rows], np.asarray(self.groups[rows]), weights, self.n_groups)
+        return ScoredRows(self.scores[rows], np.asarray(self.groups[rows]), weights, self.n_groups)
 
     def weight_of(self, rows: slice | Codes) -> Floats:
         """Return the weights of some rows."""
@@ -67,13 +67,17 @@ class Crowd:
 
 
 def cooled(
-    crowd: Crowd, system: System, offsets: Floats, handicaps: Floats, temperatures: list[float]
+    scored: ScoredRows,
+    system: System,
+    offsets: Floats,
+    handicaps: Floats,
+    temperatures: list[float],
 ) -> Floats:
     """Return handicaps near the right ones.
 
     Parameters
     ----------
-    crowd : Crowd
+    scored : ScoredRows
         The rows.
     system : System
         The totals.
@@ -85,12 +89,12 @@ def cooled(
         One after the other.
     """
     for temperature in temperatures:
-        handicaps = smooth_handicaps(crowd, system, offsets, handicaps, temperature, 1e-3)
+        handicaps = smooth_handicaps(scored, system, offsets, handicaps, temperature, 1e-3)
     return handicaps
 
 
 def smooth_handicaps(
-    crowd: Crowd,
+    scored: ScoredRows,
     system: System,
     offsets: Floats,
     handicaps: Floats,
@@ -101,8 +105,8 @@ def smooth_handicaps(
 
     The ``accuracy`` is the part of all rows by which the expected sizes may miss.
     """
-    total = float(crowd.weight_of(slice(None)).sum())
-    here = _look(crowd, system, offsets, handicaps, temperature)
+    total = float(scored.weight_of(slice(None)).sum())
+    here = _look(scored, system, offsets, handicaps, temperature)
     for _ in range(_MOST_STEPS):
         if np.abs(here.gap).max(initial=0.0) <= accuracy * total:
             break
@@ -110,7 +114,7 @@ def smooth_handicaps(
         longest = np.abs(step).max()
         step *= min(1.0, _LONGEST_STEP * temperature / longest) if longest else 1.0
         for _ in range(_MOST_HALVINGS):
-            there = _look(crowd, system, offsets, handicaps + step, temperature)
+            there = _look(scored, system, offsets, handicaps + step, temperature)
             if there.value <= here.value + 1e-4 * float(here.gap @ step) + 1e-13 * abs(here.value):
                 break
             step /= 2
@@ -142,9 +146,9 @@ def _newton_step(here: _Look) -> Floats:
 
 
 def _look(
-    crowd: Crowd, system: System, offsets: Floats, handicaps: Floats, temperature: float
+    scored: ScoredRows, system: System, offsets: Floats, handicaps: Floats, temperature: float
 ) -> _Look:
-    value, sizes, products = expected(crowd, offsets_by(system, handicaps, offsets), temperature)
+    value, sizes, products = expected(scored, offsets_by(system, handicaps, offsets), temperature)
     low, width = system.lower, system.upper - system.lower
     # max(-lambda lo, -lambda up), smoothed: the share of the width that is wanted.
     share = expit(-handicaps / temperature)
@@ -158,7 +162,9 @@ def _look(
     return _Look(value, system.matrix @ sizes.ravel() - wanted, curvature)
 
 
-def expected(crowd: Crowd, offsets: Floats, temperature: float) -> tuple[float, Floats, Floats]:
+def expected(
+    scored: ScoredRows, offsets: Floats, temperature: float
+) -> tuple[float, Floats, Floats]:
     """Return T log sum exp of all rows, the expected sizes, and sums of products of shares.
 
     The products are of shape (n_groups, n_classes, n_classes).
@@ -166,9 +172,9 @@ def expected(crowd: Crowd, offsets: Floats, temperature: float) -> tuple[float, 
     n_groups, n_classes = offsets.shape
     value, sizes = 0.0, np.zeros((n_classes, n_groups))
     products = np.zeros((n_classes, n_classes, n_groups))
-    for rows in crowd.blocks():
-        members, weights = crowd.groups[rows], crowd.weight_of(rows)
-        shifted = (np.asarray(crowd.scores[rows]) + offsets[members]).T / temperature
+    for rows in scored.blocks():
+        members, weights = scored.groups[rows], scored.weight_of(rows)
+        shifted = (np.asarray(scored.scores[rows]) + offsets[members]).T / temperature
         top = shifted.max(axis=0)
         share = np.exp(shifted - top)
         total = share.sum(axis=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from c2rf._typing import Codes, Floats
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.moves import Moves
 
 
@@ -20,13 +20,13 @@ class Standing:
     counts: Floats
 
 
-def stand(crowd: Crowd, offsets: Floats) -> Standing:
+def stand(scored: ScoredRows, offsets: Floats) -> Standing:
     """Put every row where its score plus the offset of its group is largest."""
-    n_rows, n_classes = crowd.scores.shape
+    n_rows, n_classes = scored.scores.shape
     labels = np.zeros(n_rows, dtype=np.intp)
     leads = np.empty(n_rows)
-    for rows in crowd.blocks():
-        scores, groups = np.asarray(crowd.scores[rows]), crowd.groups[rows]
+    for rows in scored.blocks():
+        scores, groups = np.asarray(scored.scores[rows]), scored.groups[rows]
         best = scores[:, 0] + offsets[:, 0][groups]
         second = np.full(len(best), -np.inf)
         for k in range(1, n_classes):  # a class at a time: far quicker than sorting short rows
@@ -35,18 +35,18 @@ def stand(crowd: Crowd, offsets: Floats) -> Standing:
             np.maximum(second, np.minimum(best, worth), out=second)
             np.maximum(best, worth, out=best)
         leads[rows] = best - second
-    return Standing(labels, leads, sizes_in_groups(crowd, labels, n_classes))
+    return Standing(labels, leads, sizes_in_groups(scored, labels, n_classes))
 
 
-def sizes_in_groups(crowd: Crowd, labels: Codes, n_classes: int) -> Floats:
+def sizes_in_groups(scored: ScoredRows, labels: Codes, n_classes: int) -> Floats:
     """Return the sizes of the classes in the groups; with weights, sums of them."""
-    cells = np.asarray(crowd.groups) * n_classes + labels
-    n_cells = crowd.n_groups * n_classes
-    if crowd.weights is None:
+    cells = np.asarray(scored.groups) * n_classes + labels
+    n_cells = scored.n_groups * n_classes
+    if scored.weights is None:
         found = np.bincount(cells, minlength=n_cells).astype(float)
     else:
-        found = np.bincount(cells, crowd.weights, minlength=n_cells)
-    return found.reshape(crowd.n_groups, n_classes)
+        found = np.bincount(cells, scored.weights, minlength=n_cells)
+    return found.reshape(scored.n_groups, n_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ class NearRows:
     moves: Moves
 
 
-def near_rows(crowd: Crowd, offsets: Floats, labels: Codes, rows: Codes) -> NearRows:
+def near_rows(scored: ScoredRows, offsets: Floats, labels: Codes, rows: Codes) -> NearRows:
     """Return the moves of some rows to all classes that are open to them."""
-    some, own = crowd.taken(rows), labels[rows]
+    some, own = scored.taken(rows), labels[rows]
     n_classes = some.scores.shape[1]
     shifted = some.scores + offsets[some.groups]
     kind, first, mass = _distinct(some, own)
@@ -84,12 +84,12 @@ def near_rows(crowd: Crowd, offsets: Floats, labels: Codes, rows: Codes) -> Near
     return NearRows(rows, kind, Moves(row, start + base[row], start + target, loss, mass))
 
 
-def _distinct(crowd: Crowd, labels: Codes) -> tuple[Codes, Codes, Floats]:
+def _distinct(scored: ScoredRows, labels: Codes) -> tuple[Codes, Codes, Floats]:
     """Return the number of each row among the distinct ones, one row of each, and their masses."""
-    if crowd.weights is not None:
+    if scored.weights is not None:
         each = np.arange(len(labels))
-        return each, each, crowd.weights
-    key = np.column_stack([crowd.groups, labels, crowd.scores + 0.0])
+        return each, each, scored.weights
+    key = np.column_stack([scored.groups, labels, scored.scores + 0.0])
     packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.itemsize * key.shape[1])))
     _, first, kind, mass = np.unique(
         packed.ravel(), return_index=True, return_inverse=True, return_counts=True

@@ -21,7 +21,7 @@ from c2rf._typing import Codes, Floats
 from c2rf.assignment.closest import none_is_closer
 from c2rf.assignment.crossing import RelaxedLabels, relax
 from c2rf.assignment.exchanges import exchanged
-from c2rf.assignment.handicaps import Crowd
+from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.standing import sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
@@ -67,21 +67,21 @@ class Weighted:
     reach: float
 
 
-def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
+def label_weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Weighted:
     """Return likely labels whose weights meet the bounds nearly, and say how nearly.
 
     Parameters
     ----------
-    crowd : Crowd
+    scored : ScoredRows
         The rows; those of weight zero are labeled, and count nothing.
     bounds : Bounds
         Of sums of weights; they can be met in fractions of rows.
     seed : int
         Draws the sample.
     """
-    assert crowd.weights is not None
-    rows = np.flatnonzero(crowd.weights > 0)
-    heavy = crowd.taken(rows) if len(rows) < len(crowd.weights) else crowd
+    assert scored.weights is not None
+    rows = np.flatnonzero(scored.weights > 0)
+    heavy = scored.taken(rows) if len(rows) < len(scored.weights) else scored
     relaxed = relax(heavy, bounds, seed)
     whole = _is_whole(heavy, relaxed.system)
     labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
@@ -92,7 +92,7 @@ def label_weighted(crowd: Crowd, bounds: Bounds, seed: int) -> Weighted:
         )
     missed = relaxed.system.missed(_counts(heavy, labels))
     losses = _losses(heavy, relaxed, labels)
-    everyone = labels if heavy is crowd else stand(crowd, relaxed.offsets).labels
+    everyone = labels if heavy is scored else stand(scored, relaxed.offsets).labels
     everyone[rows] = labels
     cost = float(heavy.weight_of(slice(None)) @ losses)
     gap = max(0.0, cost + _priced(relaxed, _counts(heavy, labels)))
@@ -109,22 +109,22 @@ def _priced(relaxed: RelaxedLabels, counts: Floats) -> float:
     return float(prices @ (system.matrix @ counts.ravel() - least))
 
 
-def _is_closest(crowd: Crowd, bounds: Bounds, missed: Floats) -> bool:
+def _is_closest(scored: ScoredRows, bounds: Bounds, missed: Floats) -> bool:
     """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
     system, off = System.of(bounds.with_implied_bounds()), float(np.abs(missed).sum())
-    if off <= _least_deviation(crowd, system):
+    if off <= _least_deviation(scored, system):
         return True
-    return len(crowd.groups) <= FEW_ROWS and none_is_closer(crowd, system, round(off))
+    return len(scored.groups) <= FEW_ROWS and none_is_closer(scored, system, round(off))
 
 
-def _counts(crowd: Crowd, labels: Codes) -> Floats:
-    return sizes_in_groups(crowd, labels, crowd.scores.shape[1])
+def _counts(scored: ScoredRows, labels: Codes) -> Floats:
+    return sizes_in_groups(scored, labels, scored.scores.shape[1])
 
 
-def _losses(crowd: Crowd, relaxed: RelaxedLabels, labels: Codes) -> Floats:
+def _losses(scored: ScoredRows, relaxed: RelaxedLabels, labels: Codes) -> Floats:
     """Return by how much rows are behind their best class, those that are."""
     rows = np.flatnonzero(labels != relaxed.standing.labels)
-    shifted = np.asarray(crowd.scores[rows]) + relaxed.offsets[crowd.groups[rows]]
+    shifted = np.asarray(scored.scores[rows]) + relaxed.offsets[scored.groups[rows]]
     losses = np.zeros(len(labels))
     losses[rows] = (
         shifted.max(axis=1, initial=-np.inf) - shifted[np.arange(len(rows)), labels[rows]]
@@ -145,15 +145,15 @@ def _cut(relaxed: RelaxedLabels) -> Codes:
     return labels
 
 
-def _is_whole(crowd: Crowd, system: System) -> bool:
+def _is_whole(scored: ScoredRows, system: System) -> bool:
     """Say whether weights and totals are whole, and small enough for floats to be exact."""
-    numbers = (crowd.weight_of(slice(None)), system.lower, system.upper)
+    numbers = (scored.weight_of(slice(None)), system.lower, system.upper)
     return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
 
 
-def _least_deviation(crowd: Crowd, system: System) -> float:
+def _least_deviation(scored: ScoredRows, system: System) -> float:
     """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
-    weights = crowd.weight_of(slice(None))
+    weights = scored.weight_of(slice(None))
     step = float(np.gcd.reduce(weights.astype(np.int64)))
     above = np.ceil(system.lower / step) * step
     below = np.floor(system.upper / step) * step
@@ -161,13 +161,13 @@ def _least_deviation(crowd: Crowd, system: System) -> float:
     return float(np.where(above <= system.upper, 0.0, off).sum())
 
 
-def _smallest_deviation(crowd: Crowd, relaxed: RelaxedLabels) -> Codes | None:
+def _smallest_deviation(scored: ScoredRows, relaxed: RelaxedLabels) -> Codes | None:
     """Return the likeliest labels of those with the smallest deviation that the solver finds."""
-    system, weights = relaxed.system, crowd.weight_of(slice(None))
-    shifted = np.asarray(crowd.scores) + relaxed.offsets[crowd.groups]
+    system, weights = relaxed.system, scored.weight_of(slice(None))
+    shifted = np.asarray(scored.scores) + relaxed.offsets[scored.groups]
     n_rows, n_classes = shifted.shape
     n_totals = len(system.lower)
-    columns = (np.asarray(crowd.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
+    columns = (np.asarray(scored.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
     slack = eye_array(n_totals, format="csr")
     effect = csr_array(system.matrix.tocsc()[:, columns] * np.repeat(weights, n_classes))
     each = csr_array(

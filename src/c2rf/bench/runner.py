@@ -89,25 +89,25 @@ class Plan:
 
 
 class Watcher(Interface):
-    """Who is told how the run goes."""
+    """Who is called as the run goes on."""
 
     def planned(self, missing: Sequence[Key], there: int) -> None:
-        """Hear which records are to be made, and how many others are there already."""
+        """Is called with the records to make, and how many others are there already."""
 
     def started(self, key: Key) -> None:
-        """Hear that a method has started."""
+        """Is called when a method has started."""
 
     def finished(self, record: Record) -> None:
-        """Hear that a method is done, and recorded."""
+        """Is called when a method is done, and recorded."""
 
     def unavailable(self, key: Key, reason: str) -> None:
-        """Hear that a record cannot be made, as its data set cannot be had."""
+        """Is called when a record cannot be made, as its data set cannot be had."""
 
     def elsewhere(self, key: Key) -> None:
-        """Hear that another process makes a record, or has made it meanwhile."""
+        """Is called when another process makes a record, or has made it meanwhile."""
 
     def tick(self) -> None:
-        """Notice that time goes by."""
+        """Is called again and again, as time goes by."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,13 +117,13 @@ def waiting(
         with (
             Console(stderr=True).status(for_what) as status,
             Clock(for_what, lambda text: status.update(text), 1.0, hint, hint_after) as clock,
-            progress_callback(clock.hear_at_once),
+            progress_callback(clock.report_at_once),
         ):
             yield
     else:
         with (
             Clock(for_what, _print_line, every, hint, hint_after) as clock,
-            progress_callback(clock.hear),
+            progress_callback(clock.report),
         ):
             yield
 

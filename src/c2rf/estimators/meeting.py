@@ -12,7 +12,7 @@ import pandas as pd
 from c2rf._typing import Codes, Floats
 from c2rf.assignment import Assignment, assign
 from c2rf.assignment.crossing import open_totals, relax
-from c2rf.assignment.handicaps import Crowd, cooled, offsets_by, smooth_handicaps
+from c2rf.assignment.handicaps import ScoredRows, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.large import sample_bounds
 from c2rf.learners.calibrate import matching_offsets
 from c2rf.totals import Bounds, Groups
@@ -74,7 +74,7 @@ class Meeting:
             overall = Bounds.overall(counts, counts, len(logs))
             offsets = assign(logs, overall, None, self.seed).offsets[0]
         elif len(self.groups.names) > 1:
-            one = Crowd(logs, np.zeros(len(logs), dtype=np.intp), self.weights, 1)
+            one = ScoredRows(logs, np.zeros(len(logs), dtype=np.intp), self.weights, 1)
             offsets = relax(one, self.overall_only(found.counts).bounds, self.seed).offsets[0]
         return MetTotals(found, offsets, self)
 
@@ -111,11 +111,11 @@ class Meeting:
         if rows is not None:
             met = met.of_some_groups(np.arange(met.n_groups), np.unique(groups))
         system, closed = open_totals(System.of(met), met)
-        crowd = Crowd(logs, np.asarray(groups), weights, met.n_groups)
+        scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
         start = np.zeros(len(system.lower))
-        start = cooled(crowd, system, closed, start, [8.0, 2.0])
+        start = cooled(scored, system, closed, start, [8.0, 2.0])
         return offsets_by(
-            system, smooth_handicaps(crowd, system, closed, start, 1.0, 1e-12), closed
+            system, smooth_handicaps(scored, system, closed, start, 1.0, 1e-12), closed
         )
 
 
