@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -142,7 +143,10 @@ def _newton_step(here: _Look) -> Floats:
     # Handicaps that shift all classes of a row alike change nothing: those directions are flat.
     scale = np.abs(np.diag(here.curvature)).max(initial=0.0)
     damped = here.curvature + (1e-10 * scale + 1e-300) * np.eye(len(here.gap))
-    return -np.linalg.lstsq(damped, here.gap, rcond=1e-12)[0]
+    try:
+        return -cho_solve(cho_factor(damped, check_finite=False), here.gap, check_finite=False)
+    except LinAlgError:  # flat to rounding
+        return -np.linalg.lstsq(damped, here.gap, rcond=1e-12)[0]
 
 
 def _look(
