@@ -58,17 +58,7 @@ def make_ringnorm(n_samples: int = 7400, *, random_state: RandomState = None) ->
     """Draw from two normal distributions in 20 dimensions, one inside the other.
 
     Class 1 is N(0, 4 I), class 0 is N(a, I), both equally likely, where every entry of a is
-    1/sqrt(20).
-
-    Parameters
-    ----------
-    n_samples, random_state
-        As in :func:`make_twonorm`.
-
-    Returns
-    -------
-    X, y : ndarray
-        As in :func:`make_twonorm`.
+    1/sqrt(20). Parameters and result are those of :func:`make_twonorm`.
 
     Examples
     --------

@@ -253,10 +253,7 @@ class KnownTotalsClassifier(
     def predict_proba(self, X: Any, *, groups: Any = None) -> Floats:
         """Return probabilities, corrected such that their mean over the unlabeled was as known.
 
-        Parameters
-        ----------
-        X, groups
-            As in :meth:`predict`.
+        It takes the rows and their groups as :meth:`predict` does.
 
         Returns
         -------

@@ -22,7 +22,7 @@ import pandas as pd
 
 from c2rf._text import for_user
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.files.cells import numbers_or_text
+from c2rf.files.cell_files import CellFiles
 from c2rf.files.compressed import compression, opened
 from c2rf.files.dialect import AS_FOUND, Layout, ReadAs, find_layout
 from c2rf.files.parquet_parts import ROWS_PER_CHUNK, Columns, check_same_columns, wanted_columns
@@ -33,17 +33,12 @@ _BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
-class TextFiles:
-    """CSV or TSV files with the same columns; a cell means what it means to ``read_table``."""
+class TextFiles(CellFiles):
+    """CSV or TSV files with the same columns."""
 
     paths: tuple[Path, ...]
     how: ReadAs = AS_FOUND
     rows: int = ROWS_PER_CHUNK
-
-    def frames(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
-        """Read the files from the start; a column of a part is numbers if all its cells are."""
-        for cells, where in self.tables(columns):
-            yield cells.apply(numbers_or_text), where
 
     def tables(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
         """Read these columns as text, in this order, and say where they are."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from c2rf.files.cells import numbers_or_text
+from c2rf.files.cell_files import CellFiles
 from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.files.parquet_parts import ROWS_PER_CHUNK, Columns, check_same_columns, wanted_columns
 from c2rf.files.reading_errors import check_names, reading
@@ -17,18 +17,13 @@ from c2rf.files.tables import Format, plain_path
 
 
 @dataclass(frozen=True)
-class TypedFiles:
-    """Files of one format with the same columns; a cell means what it means to ``read_table``."""
+class TypedFiles(CellFiles):
+    """Files of one format with the same columns."""
 
     paths: tuple[Path, ...]
     kind: Format
     how: ReadAs = AS_FOUND
     rows: int = ROWS_PER_CHUNK
-
-    def frames(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
-        """Read the files from the start; a column of a part is numbers if all its cells are."""
-        for cells, where in self.tables(columns):
-            yield cells.apply(numbers_or_text), where
 
     def tables(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
         """Read these columns, in this order, and say where they are."""

@@ -136,14 +136,9 @@ class Classification:
         self._save(Outputs(labels=Path(path), spreadsheet_safe=spreadsheet_safe), force)
 
     def report(self, path: Any, *, force: bool = False) -> None:
-        """Write a report: one page of HTML that needs nothing else.
+        """Write a report: one page of HTML that needs nothing else, to a name that ends in .html.
 
-        Parameters
-        ----------
-        path : path
-            A name that ends in .html.
-        force : bool
-            As in :meth:`write`.
+        ``force`` is as in :meth:`write`.
         """
         self._save(Outputs(report=Path(path)), force)
 
@@ -159,14 +154,9 @@ class Classification:
         path.write_text(make_page(facts), encoding="utf-8")
 
     def save_model(self, path: Any, *, force: bool = False) -> None:
-        """Write a model that labels other rows: ``c2rf predict`` reads it.
+        """Write a model that labels other rows, to a name that ends in .skops.
 
-        Parameters
-        ----------
-        path : path
-            A name that ends in .skops.
-        force : bool
-            As in :meth:`write`.
+        ``c2rf predict`` reads it; ``force`` is as in :meth:`write`.
         """
         self._save(Outputs(model=Path(path)), force)
 

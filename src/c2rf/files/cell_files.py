@@ -1,0 +1,23 @@
+"""Files whose columns have no type of their own: a cell means what it means to ``read_table``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from c2rf.files.cells import numbers_or_text
+
+
+class CellFiles(ABC):
+    """Files with the same columns, read part by part."""
+
+    @abstractmethod
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pd.DataFrame, str]]:
+        """Yield these columns, in this order, and where each part is."""
+
+    def frames(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pd.DataFrame, str]]:
+        """Yield the same; a column of a part is numbers if all its cells are."""
+        for cells, where in self.tables(columns):
+            yield cells.apply(numbers_or_text), where
