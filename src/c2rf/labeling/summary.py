@@ -31,7 +31,7 @@ def summary_lines(
 ) -> list[Line]:
     """Say what was done, given how many rows got each label."""
     lines, bounds = _data(task), task.bounds
-    in_all = task.n_rows if task.weights is None else int(task.weights.sum())
+    in_all = _in_all(task)
     what = "known" if task.weights is None else "known in sums of weights"
     ends = zip(bounds.lower, bounds.upper, strict=True)
     for (name, n), (low, high) in zip(counts.items(), ends, strict=True):
@@ -128,10 +128,15 @@ def _data(task: Task) -> list[Line]:
     ]
 
 
+def _in_all(task: Task) -> int:
+    """Return how many rows, or people, totals are about."""
+    return task.n_rows if task.weights is None else round(task.weights.sum())
+
+
 def _known(task: Task) -> list[Line]:
     bounds = task.bounds
     lines = [
-        (f"total of {short(name)}", span(int(low), int(high), task.n_rows))
+        (f"total of {short(name)}", span(round(low), round(high), _in_all(task)))
         for name, low, high in zip(task.classes, bounds.lower, bounds.upper, strict=True)
     ]
     for margin in task.totals.margins:

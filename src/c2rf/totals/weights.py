@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._text import for_user
 from c2rf._typing import Floats
 from c2rf.exceptions import InputError, InputTypeError
 
@@ -39,26 +40,32 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
         raise InputError(
             f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
         )
-    empty = series.isna()
+    empty = series.isna() | (series.astype(str).str.strip() == "")
     if empty.any():
         raise InputError(
-            f"{name} has no number in row {int(empty.argmax())} ({int(empty.sum())} are missing); "
+            f"{name} has no number in {_row(empty)} ({int(empty.sum())} are missing); "
             "give rows that count nothing the weight 0"
         )
     if series.dtype == bool:
         raise InputTypeError(f"{name} must be numbers; found truth values")
     numbers = pd.to_numeric(series, errors="coerce")
     if numbers.isna().any():
-        bad = int(numbers.isna().argmax())
-        raise InputTypeError(f"{name} must be numbers; found {series.iloc[bad]!r} in row {bad}")
+        wrong = numbers.isna()
+        found = series[wrong].iloc[0]
+        raise InputTypeError(f"{name} must be numbers; found {found!r} in {_row(wrong)}")
     weights = numbers.to_numpy(dtype=float)
     for wrong, what in (
-        (weights < 0, "must not be negative"),
-        (np.isinf(weights), "must be finite"),
+        (numbers < 0, "must not be negative"),
+        (np.isinf(numbers), "must be finite"),
     ):
         if wrong.any():
-            bad = int(wrong.argmax())
-            raise InputError(f"{name} {what}; found {series.iloc[bad]} in row {bad}")
+            raise InputError(f"{name} {what}; found {series[wrong].iloc[0]} in {_row(wrong)}")
     if not weights.any():
         raise InputError(f"{name} has only zeros: no row counts anything")
     return None if bool((weights == 1).all()) else weights
+
+
+def _row(wrong: pd.Series[Any]) -> str:
+    """Name the first row that is wrong: in Python from 0, in files from 1."""
+    place = int(np.asarray(wrong).argmax())
+    return for_user(f"row {place}", f"data row {place + 1}")
