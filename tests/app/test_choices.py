@@ -49,6 +49,7 @@ def german_workbook_and_margins(folder: Path) -> Choices:
         labeled=folder / "-Personen.xlsx", target="Erwerb", id="person",
         totals={"teil, zeit": "20..30", "yes": "0%..100%"}, text=["Jahr"], drop=["-Alter"],
         totals_files=[folder / "regionen.csv", folder / "jahre.csv"], totals_policy="scale",
+        sensitivity=0.05,
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def two_files_of_one_name(folder: Path) -> Choices:
         table.to_csv(path, sep=";", decimal=",", index=False)
     return Choices(
         labeled=paths[0], unlabeled=paths[1], target="employed", totals={"yes": "44%+-1%"},
-        keep=["person"], drop=["age", "hours"],
+        keep=["person"], drop=["age", "hours"], sensitivity="se",
     )  # fmt: skip
 
 

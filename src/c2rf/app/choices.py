@@ -33,7 +33,7 @@ class Choices:
         Totals of classes as they were typed, empty ones left out.
     totals_files : sequence of Path
         Files with totals of groups.
-    drop, text, keep, totals_policy, imputations
+    drop, text, keep, totals_policy, imputations, sensitivity
         As for :func:`c2rf.classify`.
     how : ReadAs
         How the files are read.
@@ -73,6 +73,7 @@ class Choices:
     keep: Sequence[str] = ()
     totals_policy: str = "strict"
     imputations: int | None = None
+    sensitivity: float | str | None = None
     how: ReadAs = AS_FOUND
     decimal: str | None = None
     names: Mapping[Path, str] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class Choices:
         """Return how the rows are to be labeled."""
         return HowAsked(
             method="known-totals", options={}, seed=0, command=self.command(),
-            imputations=self.imputations,
+            imputations=self.imputations, sensitivity=self.sensitivity,
         )  # fmt: skip
 
     def outputs(self, folder: Path) -> Outputs:
@@ -115,6 +116,7 @@ class Choices:
             "totals_policy": None if self.totals_policy == "strict" else self.totals_policy,
             "sep": self.how.sep, "decimal": self.how.decimal, "encoding": self.how.encoding,
             "sheet": self.how.sheet, "imputations": self.imputations,
+            "sensitivity": self.sensitivity,
         }  # fmt: skip
         return {name: value for name, value in given.items() if value not in (None, [])}
 

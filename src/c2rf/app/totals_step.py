@@ -26,6 +26,9 @@ from c2rf.labeling.where import find_rows
 
 MOST_CLASSES = 50
 POLICIES = {"refuse them": "strict", "scale them, and say so": "scale"}
+SHARES = {
+    "(not asked)": None, "1 %": 0.01, "5 %": 0.05, "10 %": 0.1, "their standard errors": "se",
+}  # fmt: skip
 
 
 def know_totals(visit: Visit, choices: Choices, files: Files) -> Choices | None:
@@ -88,10 +91,11 @@ def _files(visit: Visit) -> list[Path]:
 
 def _more(choices: Choices, visit: Visit) -> Choices:
     """Let the visitor ask for what most need not."""
-    with st.expander("More: weights, totals that do not add up, imputations"):
+    with st.expander("More: weights, totals that do not add up or are uncertain, imputations"):
         columns = [NONE, *_columns(visit, choices)]
         weight = st.selectbox(words.WEIGHT, columns, key="weight")
         policy = POLICIES[st.selectbox(words.POLICY, list(POLICIES), key="policy")]
+        share = SHARES[st.selectbox(words.SENSITIVITY, list(SHARES), key="sensitivity")]
         imputations = st.number_input(
             "Imputations, for intervals (0 for none; 20 is usual)", 0, 1000, 0, key="imputations"
         )
@@ -100,6 +104,7 @@ def _more(choices: Choices, visit: Visit) -> Choices:
         weight=None if weight == NONE else weight,
         totals_policy=policy,
         imputations=int(imputations) or None,
+        sensitivity=share,
     )
 
 

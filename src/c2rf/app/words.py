@@ -8,6 +8,7 @@ SHEET = "Sheet of a workbook"
 TEXT, DROP = "Numbers that are codes, like postal codes", "Columns not to learn from"
 KEEP = "Columns to learn from though they look useless"
 WEIGHT, POLICY = "Column that says how many people a row stands for", "Totals that do not add up"
+SENSITIVITY = "Which labels would change if totals were off by"
 TARGET, ID = "Column with the class", "Column that names the rows"
 
 OPTIONS = {
@@ -21,6 +22,7 @@ OPTIONS = {
     "--id": f"“{ID}”",
     "--weight": f"“{WEIGHT}”",
     "--totals-policy": f"“{POLICY}” in step 3",
+    "--sensitivity": f"“{SENSITIVITY}” in step 3",
     "--group": "totals by group",
 }
 """For messages: options of the command line, and where they are on the page."""
