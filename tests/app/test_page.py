@@ -17,7 +17,7 @@ from c2rf.app.folder import file_in, tables_in
 from c2rf.app.job import Job, Pace
 from c2rf.app.server import command, megabytes
 from c2rf.app.totals_step import _plan
-from c2rf.app.visit import Visit
+from c2rf.app.visit import Visit, end_when_left
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 from c2rf.files.tables import read_table
@@ -131,6 +131,13 @@ def test_a_visit_ends_with_its_files_and_its_run(tmp_path):
     job.wait(60)
     assert job.error == "stopped; nothing was written"
     assert not folder.exists()
+
+
+def test_a_visit_ends_some_time_after_the_visitor_has_left():
+    visit, looks = Visit(), iter([True, True, False, True])
+    end_when_left(visit, lambda: next(looks, False), patience=0.05, every=0.01).join(60)
+    assert next(looks, None) is None  # who comes back is not gone
+    assert not visit.folder.exists()
 
 
 def test_time_left_of_a_step_that_counts():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -17,6 +19,8 @@ MOST_REMEMBERED = 30
 
 class Visit:
     """A folder for the files of one visitor, removed when nobody holds the visit any more.
+
+    ``end()`` does so at once.
 
     Examples
     --------
@@ -36,7 +40,7 @@ class Visit:
         self.job: Job | None = None
         self._stops: list[Callable[[], None]] = []
         self._remembered: dict[Hashable, Any] = {}
-        weakref.finalize(self, _end, self.folder, self._stops)
+        self.end = weakref.finalize(self, _end, self.folder, self._stops)
 
     def keep(self, place: str, name: str, content: Any) -> Path:
         """Write a file to a place of its own; of its name only the last part counts."""
@@ -58,6 +62,38 @@ class Visit:
             while len(self._remembered) > MOST_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
         return self._remembered[key]
+
+
+def end_when_left(
+    visit: Visit, is_there: Callable[[], bool], patience: float = 150.0, every: float = 10.0
+) -> threading.Thread:
+    """End a visit once the visitor has been away for some seconds.
+
+    Parameters
+    ----------
+    visit : Visit
+        The visit.
+    is_there : callable
+        Whether the visitor has the page open.
+    patience, every : float
+        Seconds after which a visitor does not come back, and between two looks.
+    """
+    gone = weakref.ref(visit)
+
+    def watch() -> None:
+        seen = time.monotonic()
+        while (here := gone()) is not None:
+            if is_there():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > patience:
+                here.end()
+                return
+            del here
+            time.sleep(every)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    return watcher
 
 
 def _end(folder: Path, stops: list[Callable[[], None]]) -> None:

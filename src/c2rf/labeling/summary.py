@@ -170,7 +170,7 @@ def _chosen(task: Task) -> list[Line]:
     for name in task.codes[:MOST_COLUMNS]:
         option = for_user(f"text=[{name!r}]", f"--text {name}")
         lines.append(
-            (f"column {short(name)}", f"numbers that look like codes; if they are, add {option}")
+            (f"column {short(name)}", f"numbers that look like codes; if they are, use {option}")
         )
     return lines
 
