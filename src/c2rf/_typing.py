@@ -1,8 +1,8 @@
-"""Types of arrays that many rooms use."""
+"""Types that many rooms use, most of them of arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,5 +16,8 @@ Texts = NDArray[np.object_]
 Codes = NDArray[np.intp]
 """Numbers from 0 that stand for classes, groups or rows."""
 
-Labels = NDArray[Any]
-"""Classes, of whatever type the user's are."""
+Signs = NDArray[np.int8]
+"""Labels of -1 and +1."""
+
+Columns = Sequence[str] | None
+"""Names of columns to read, in this order; None for all of them."""

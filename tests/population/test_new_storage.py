@@ -13,8 +13,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import c2rf
+from c2rf._typing import Columns
 from c2rf.population import Population, draw_sample
-from c2rf.population.interface import Columns
 from people import make_people
 
 LOGISTIC = {"learner": "logistic"}

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Signs
 from c2rf.assignment import log_scores
 from c2rf.bench.claims import LEVEL, Claims, Interval, claimed_shares, quarters
-from c2rf.bench.protocol import Labels, TrialSample
+from c2rf.bench.protocol import TrialSample
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.imputation.poisson import choose
 from c2rf.learners.bootstrap import best_sharpness, stratified_counts
@@ -30,7 +30,7 @@ _N_TREES = 200
 _LEAST_PROBABILITY = 1e-3  # a forest that is certain is not to be believed
 
 
-def impute(sample: TrialSample) -> tuple[Labels, Claims]:
+def impute(sample: TrialSample) -> tuple[Signs, Claims]:
     """Label a sample, and claim shares and how many labels are right."""
     classifier = KnownTotalsClassifier(random_state=sample.seed)
     classifier.fit(

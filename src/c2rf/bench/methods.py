@@ -15,10 +15,10 @@ import numpy as np
 import c2rf
 from c2rf import baselines
 from c2rf._text import check_choice
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Signs
 from c2rf.bench.claims import Claims
 from c2rf.bench.imputing import impute
-from c2rf.bench.protocol import Labels, TrialSample
+from c2rf.bench.protocol import TrialSample
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 
 Status = Literal["computed", "optimal", "feasible", "none", "failed"]
@@ -57,7 +57,7 @@ class TrialAnswer:
         What is claimed of figures, by a method that does so.
     """
 
-    labels: Labels | None
+    labels: Signs | None
     status: Status
     bound: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class BenchMethod:
     title : str
         The name.
     label : callable
-        Labels a sample with the help of a solver.
+        Signs a sample with the help of a solver.
     solves : str or None
         The problem it solves with a solver; methods that solve the same one must agree.
     """
@@ -118,7 +118,7 @@ def weighted(sample: TrialSample, solver: Solver, **options: Any) -> TrialAnswer
 
 
 def learned(
-    sample: TrialSample, solver: Solver, *, learn: Callable[[TrialSample], Labels]
+    sample: TrialSample, solver: Solver, *, learn: Callable[[TrialSample], Signs]
 ) -> TrialAnswer:
     """Learn from the features; where only one class is labeled there is nothing to learn."""
     if len(np.unique(sample.y_labeled)) == 1:
@@ -134,26 +134,26 @@ def imputed(sample: TrialSample, solver: Solver) -> TrialAnswer:
     return TrialAnswer(labels.astype(np.int8), "computed", claims=claims)
 
 
-def _top_probabilities(sample: TrialSample) -> Labels:
+def _top_probabilities(sample: TrialSample) -> Signs:
     return baselines.top_probabilities(*_known(sample), random_state=sample.seed)
 
 
-def _prior_corrected(sample: TrialSample) -> Labels:
+def _prior_corrected(sample: TrialSample) -> Signs:
     return baselines.prior_corrected(*_known(sample), random_state=sample.seed)
 
 
-def _self_training(sample: TrialSample) -> Labels:
+def _self_training(sample: TrialSample) -> Signs:
     return baselines.self_training(*_known(sample)[:3], random_state=sample.seed)
 
 
-def _known_totals(sample: TrialSample) -> Labels:
+def _known_totals(sample: TrialSample) -> Signs:
     X, y, X_unlabeled, n_positive = _known(sample)
     classifier = KnownTotalsClassifier(random_state=sample.seed)
     classifier.fit(X, y, X_unlabeled=X_unlabeled, totals={1: n_positive})
     return classifier.transduction_
 
 
-def _known(sample: TrialSample) -> tuple[Floats, Labels, Floats, int]:
+def _known(sample: TrialSample) -> tuple[Floats, Signs, Floats, int]:
     return sample.X_labeled, sample.y_labeled, sample.X_unlabeled, sample.n_positive
 
 
@@ -161,7 +161,7 @@ def _paper(title: str, method: str) -> BenchMethod:
     return BenchMethod(title, partial(weighted, method=method), solves="the paper's")
 
 
-def _learner(title: str, learn: Callable[[TrialSample], Labels]) -> BenchMethod:
+def _learner(title: str, learn: Callable[[TrialSample], Signs]) -> BenchMethod:
     return BenchMethod(title, partial(learned, learn=learn))
 
 

@@ -13,18 +13,14 @@ import zlib
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from c2rf._text import check_choice
-from c2rf._typing import Floats
+from c2rf._typing import Codes, Floats, Signs
 from c2rf.bench.data import DataSet
 from c2rf.core.votes import PatternTable
 from c2rf.datasets import biased_sample
 from c2rf.ensembles.ensemble import make_ensemble
-
-Labels = NDArray[np.int8]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -122,9 +118,9 @@ class TrialSample:
     """
 
     X_labeled: Floats
-    y_labeled: Labels
+    y_labeled: Signs
     X_unlabeled: Floats
-    votes: Labels
+    votes: Signs
     n_positive: int
     seed: int
 
@@ -134,7 +130,7 @@ class DrawnSample:
     """A sample, the truth about it, its number of distinct rows of votes, its trees' seconds."""
 
     sample: TrialSample
-    truth: Labels
+    truth: Signs
     patterns: int
     tree_seconds: float
 
@@ -194,8 +190,8 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
 
 
 def with_few_labels(
-    y: Labels, labeled: Indices, unlabeled: Indices, most: int | None, seed: int
-) -> tuple[Indices, Indices]:
+    y: Signs, labeled: Codes, unlabeled: Codes, most: int | None, seed: int
+) -> tuple[Codes, Codes]:
     """Leave only some labeled rows in the class that has fewest of them.
 
     Parameters
@@ -224,7 +220,7 @@ def with_few_labels(
     return np.setdiff1d(labeled, dropped), np.union1d(unlabeled, dropped)
 
 
-def _votes(X: Floats, y: Labels, rest: Floats, protocol: Protocol, seed: int) -> Labels:
+def _votes(X: Floats, y: Signs, rest: Floats, protocol: Protocol, seed: int) -> Signs:
     if len(np.unique(y)) == 1:  # nothing to learn: every tree says the one label it has seen
         return np.full((len(rest), protocol.n_trees), y[0], dtype=np.int8)
     trees = make_ensemble(

@@ -14,10 +14,11 @@ from typing import Any, Self
 
 from c2rf._frames import kinds_of, names_of
 from c2rf._sklearn_models import takes_only_numbers
+from c2rf._typing import Columns
 from c2rf._validation import check_data
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.population import Chunk, Memory, as_population
-from c2rf.population.interface import Columns, Merge, Work
+from c2rf.population.interface import Merge, Work
 from c2rf.population.transformed import Transformed
 from c2rf.totals.known import check_columns
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from c2rf._text import listed
+from c2rf._typing import Columns
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.files.cells import check_kinds
 
@@ -23,7 +24,6 @@ ROWS_PER_CHUNK = 1 << 16
 """Rows that are read at a time."""
 
 _INDEX = ("__index_level_0__",)  # what pandas adds for an index without a name
-Columns = Sequence[str] | None
 
 
 class Piece(NamedTuple):

@@ -21,11 +21,12 @@ from typing import Any
 import pandas as pd
 
 from c2rf._text import for_user
+from c2rf._typing import Columns
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.files.cell_files import CellFiles
 from c2rf.files.compressed import compression, opened
 from c2rf.files.dialect import AS_FOUND, Layout, ReadAs, find_layout
-from c2rf.files.parquet_parts import ROWS_PER_CHUNK, Columns, check_same_columns, wanted_columns
+from c2rf.files.parquet_parts import ROWS_PER_CHUNK, check_same_columns, wanted_columns
 from c2rf.files.plain_numbers import PlainNumbers
 from c2rf.files.reading_errors import check_names, reading
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from c2rf._typing import Columns
 from c2rf.files.cell_files import CellFiles
 from c2rf.files.dialect import AS_FOUND, ReadAs
-from c2rf.files.parquet_parts import ROWS_PER_CHUNK, Columns, check_same_columns, wanted_columns
+from c2rf.files.parquet_parts import ROWS_PER_CHUNK, check_same_columns, wanted_columns
 from c2rf.files.reading_errors import check_names, reading
 from c2rf.files.tables import Format, plain_path
 

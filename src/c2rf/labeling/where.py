@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from c2rf._text import for_user
+from c2rf._text import for_user, option_name
 from c2rf.exceptions import InputError
 from c2rf.files.compressed import compression
 from c2rf.files.dialect import AS_FOUND, ReadAs
@@ -53,11 +53,9 @@ def at_scheduler(address: str | None, engine: str, n_jobs: int | None = None) ->
     A cluster has as many workers as it has: there, ``n_jobs`` is for what is learned here.
     """
     if address is not None and engine != "dask":
-        scheduler, dask = (
-            for_user("scheduler", "--scheduler"),
-            for_user('engine="dask"', "--engine dask"),
-        )
-        raise InputError(f"{scheduler} is an option of {dask}; give both, or neither")
+        dask = for_user('engine="dask"', "--engine dask")
+        asked = option_name("scheduler")
+        raise InputError(f"{asked} is an option of {dask}; give both, or neither")
     if engine != "dask":
         yield
         return

@@ -17,12 +17,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._frames import names_of
+from c2rf._typing import Columns
 from c2rf.exceptions import C2RFError, InputError, InputTypeError
 from c2rf.files.parquet_parts import ParquetFiles, Piece, naming_source, wanted_columns
 from c2rf.population.blocks import rows_of
 from c2rf.population.cluster import naming_cluster
 from c2rf.population.files import find_files
-from c2rf.population.interface import CHANGED, Chunk, Columns, Merge, Population, Work, data_of
+from c2rf.population.interface import CHANGED, Chunk, Merge, Population, Work, data_of
 
 MERGED_AT_ONCE = 8
 """The number of partial results that are merged at once, and of those again."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from c2rf._text import for_user
+from c2rf._typing import Columns
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.files.compressed import ENDINGS
 from c2rf.files.dialect import AS_FOUND, ReadAs
@@ -29,7 +30,7 @@ from c2rf.files.reading_errors import reading
 from c2rf.files.tables import PARQUET, Format, find_format, is_parquet, plain_path
 from c2rf.files.text import TextFiles
 from c2rf.files.typed_parts import TypedFiles
-from c2rf.population.interface import Columns, Population
+from c2rf.population.interface import Population
 
 _TEXT_ENDINGS = tuple(
     text + packed for text in (".csv", ".tsv", ".tab") for packed in ("", *ENDINGS)

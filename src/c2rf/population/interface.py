@@ -14,14 +14,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from c2rf._typing import Columns
 from c2rf.exceptions import InputError
 from c2rf.files.dialect import Dialect
 from c2rf.population.blocks import large_array, release, rows_of
 
 CHANGED = "the population is not the one that was counted; it must be the same each time it is read"
-
-Columns = Sequence[str] | None
-"""Names of columns to read, in this order; None for all of them, as plain arrays."""
 
 
 class Chunk(NamedTuple):

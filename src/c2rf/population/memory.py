@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from c2rf._frames import names_of
-from c2rf.population.interface import Columns, Population
+from c2rf._typing import Columns
+from c2rf.population.interface import Population
 
 
 class Memory(Population):

@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from c2rf.population.interface import Chunk, Columns, Merge, Population, Work, data_of
+from c2rf._typing import Columns
+from c2rf.population.interface import Chunk, Merge, Population, Work, data_of
 
 
 class Transformed(Population):

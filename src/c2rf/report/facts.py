@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from c2rf._typing import Floats, Ints
+from c2rf._typing import Floats, Ints, Texts
 from c2rf.core.problem import Solution
 from c2rf.totals.bounds import Bounds
 
@@ -19,8 +18,6 @@ NEAREST = 10
 
 UNRELIABLE = 0.6
 """A class of which a smaller share of labels is expected to be right is called unreliable."""
-
-Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True)

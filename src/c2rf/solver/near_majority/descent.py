@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Signs
 from c2rf.core.problem import scores
 from c2rf.core.tolerances import MARGIN_TOLERANCE
-from c2rf.solver.near_majority.incumbent import Nearest, Signs, distance
+from c2rf.solver.near_majority.incumbent import Nearest, distance
 from c2rf.solver.search.lines import cut_line
 
 # Work in about nanoseconds of a walk, and how many walks in a row may find nothing.

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Signs
 from c2rf.core.problem import Problem, scores
 from c2rf.core.tolerances import MARGIN_TOLERANCE
 from c2rf.solver.near_majority.lp import closest
 from c2rf.solver.run import Run, with_margins
-
-Signs = NDArray[np.int8]
 
 # Distances that differ by less, relative above one, are the same to a solver.
 _SAME = 1e-5

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Signs
 from c2rf.core.certificate import TOLERANCE
 from c2rf.solver.formulation import MatrixModel
-from c2rf.solver.near_majority.incumbent import Nearest, Signs
+from c2rf.solver.near_majority.incumbent import Nearest
 
 Whole = NDArray[np.object_]
 Entries = dict[int, int]

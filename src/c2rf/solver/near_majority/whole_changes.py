@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf._typing import Ints
-from c2rf.solver.near_majority.incumbent import Nearest, Signs
+from c2rf._typing import Ints, Signs
+from c2rf.solver.near_majority.incumbent import Nearest
 
 Small = NDArray[np.int16]
 
