@@ -74,7 +74,7 @@ class BenchMethod:
     title : str
         The name.
     label : callable
-        Signs a sample with the help of a solver.
+        Labels a sample with the help of a solver.
     solves : str or None
         The problem it solves with a solver; methods that solve the same one must agree.
     """

@@ -110,7 +110,7 @@ class TrialSample:
     y_labeled : ndarray of ±1
         The known labels.
     votes : ndarray of ±1, shape (n_unlabeled, n_trees)
-        What the trees say about the unlabeled rows.
+        The votes of the trees on the unlabeled rows.
     n_positive : int
         The total lambda as it is told, which may be wrong if the protocol says so.
     seed : int

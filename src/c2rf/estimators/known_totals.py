@@ -326,7 +326,7 @@ class KnownTotalsClassifier(
         report_progress(f"meeting the totals of {meeting.n_rows:,} rows")
         met = meeting.meet(logs)
         report_progress("matching the probabilities to the totals")
-        said, sampled = self._said_of_sample(learning, logs)
+        said, sampled = self._model_on_sample(learning, logs)
         self.totals_met_ = met.totals_met(self.classes_)
         self.assignment_ = met.stats()
         self.offsets_, self._prior = met.offsets, met.model_prior(said, sampled)
@@ -345,8 +345,8 @@ class KnownTotalsClassifier(
         )
         self._imputer = Imputer(learning, meeting, met, logs)
 
-    def _said_of_sample(self, learning: Learning, logs: Floats) -> tuple[Floats, Codes]:
-        """Return what the model says of some rows, which is what it will say of any others."""
+    def _model_on_sample(self, learning: Learning, logs: Floats) -> tuple[Floats, Codes]:
+        """Return the model's log-probabilities of some rows, as it gives them to any others."""
         sampled = learning.sample.rows
         if not hasattr(self.estimator_, "learned_proba_"):
             return logs[sampled], sampled

@@ -25,7 +25,7 @@ class LabeledChunk(NamedTuple):
     labels : ndarray of shape (n_rows,)
         The class of each row.
     scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
-        What the classifier says of each row.
+        The weighted vote on each row, or its probabilities.
     """
 
     labels: NDArray[Any]
@@ -65,7 +65,7 @@ class LabeledRows:
         return np.asarray(self.codes.compute() if hasattr(self.codes, "compute") else self.codes)
 
     def scores_of(self, rows: slice) -> Floats:
-        """Return what the classifier says of some rows."""
+        """Return the scores of some rows."""
         raise NotImplementedError
 
     def chunks(self) -> Iterator[LabeledChunk]:

@@ -145,7 +145,7 @@ class Learning:
             scores = np.empty_like(own)
         else:
             scores = self._score(model, meeting.n_rows)
-        if own is not None:  # what was learned of these rows is more than the model says of them
+        if own is not None:  # from models that saw these rows: better than the model's own
             scores[self.sample.rows[model.learned_rows_]] = own
         return Ranking(model, scores, history(model))
 

@@ -180,7 +180,7 @@ class MetTotals:
         Parameters
         ----------
         logs : ndarray of shape (n_sampled, n_classes)
-            The logarithms of what the model says of the sample.
+            The logarithms of the probabilities that the model gives to the sample.
         rows : ndarray of int
             The rows of the sample.
         """

@@ -55,7 +55,7 @@ def expected_accuracy(
     groups: tuple[Sequence[Any], Codes] | None = None,
     level: float = 0.95,
 ) -> ExpectedAccuracy:
-    """Return how many labels are right, by what several models say of them.
+    """Return how many labels are right, by the probabilities of several models.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fitted classifier says of rows: a label, a score, and how sure it is of the label."""
+"""Label, score and confidence of rows, by a fitted classifier."""
 
 from __future__ import annotations
 

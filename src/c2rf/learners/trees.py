@@ -86,7 +86,7 @@ class CompiledForest:
         return CompiledForest(self.nodes[part], self.values[part], self.shape[trees])
 
     def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return the mean over the trees of what they say of rows."""
+        """Return the mean of the trees' probabilities of rows."""
         found = kernel()
         assert found is not None  # a forest that was grown elsewhere needs what it was grown by
         X = np.ascontiguousarray(X, dtype=np.float32)
@@ -120,7 +120,7 @@ class PlainForest:
         return PlainForest(self.trees[trees])
 
     def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return the mean over the trees of what they say of rows."""
+        """Return the mean of the trees' probabilities of rows."""
         calls = [(tree, X) for tree in self.trees]
         return np.mean(in_threads(_predict, calls, n_jobs), axis=0)
 

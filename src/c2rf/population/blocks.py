@@ -28,7 +28,7 @@ LARGE_BYTES = 1 << 26
 
 
 def probabilities(model: Any, X: Any, block_rows: int | None = None) -> Floats:
-    """Return what a fitted model says of all rows, asked block by block.
+    """Return the probabilities that a fitted model gives to all rows, asked block by block.
 
     Examples
     --------
