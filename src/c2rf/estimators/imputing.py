@@ -44,9 +44,10 @@ SPREAD = 2.0
 """How much further apart bootstraps are taken to be than they are."""
 SHARPER = 1.25
 """How much sharper probabilities are taken to be than held-out rows say."""
-DOUBT = 1.5, 0.2
-"""For the expected accuracy: how much further apart log-sharpness is taken to be than bootstraps
-say, and a deviation that no number of labeled rows takes away."""
+DOUBT = 0.35
+"""For the expected accuracy: a deviation of log-sharpness, beside that of bootstraps, which no
+number of labeled rows takes away. With it, the errors of the expected accuracy are as large as its
+intervals say, on the samples that it was chosen by."""
 MOST_IMPUTATIONS = 1000
 """More imputations than this say nothing more."""
 
@@ -111,8 +112,7 @@ class Imputer:
         for k in range(n_bootstraps):
             rng = np.random.default_rng([self.meeting.seed, 12, k])
             report_progress(f"judging the labels: {k + 1} of {n_bootstraps}")
-            doubt = DOUBT[0] * np.log(relearner.sharpness(rng)) + DOUBT[1] * rng.normal()
-            logs = np.exp(doubt) * self.full
+            logs = relearner.sharpness(rng) * np.exp(DOUBT * rng.normal()) * self.full
             logs += self.met.priors(logs)[groups]
             yield softmax(logs, axis=1)[np.arange(len(labels)), labels]
 

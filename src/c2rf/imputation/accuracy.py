@@ -78,23 +78,27 @@ def expected_accuracy(
     >>> round(found.overall.estimate, 3), round(found.by_class["yes"].estimate, 3)
     (0.825, 0.775)
     """
-    names, codes = groups if groups is not None else ([], np.zeros(len(labels), dtype=np.intp))
-    by_class: list[Floats] = []
-    by_group: list[Floats] = []
-    for each in right:
-        by_class.append(_sums(labels, each, len(classes)))
-        by_group.append(_sums(codes, each, max(len(names), 1)))
-    sums = np.array(by_class)
+    names, codes = groups if groups is not None else ([None], np.zeros(len(labels), dtype=np.intp))
+    n_cells = len(names) * len(classes)
+    cells = np.asarray(codes, dtype=np.intp) * len(classes) + labels
+    found = [np.bincount(cells, each, n_cells).reshape(len(names), -1) for each in right]
+    sums = _own_doubts(np.array(found))
+    by_group = _by(sums.sum(axis=2), np.bincount(codes, minlength=len(names)), names, level)
     return ExpectedAccuracy(
-        _pooled(sums.sum(axis=1) / len(labels), level),
-        _by(sums, np.bincount(labels, minlength=len(classes)), classes, level),
-        _by(np.array(by_group), np.bincount(codes, minlength=len(names)), names, level),
+        _pooled(sums.sum(axis=(1, 2)) / len(labels), level),
+        _by(sums.sum(axis=1), np.bincount(labels, minlength=len(classes)), classes, level),
+        {} if groups is None else by_group,
         len(sums),
     )
 
 
-def _sums(codes: Codes, values: Floats, n_codes: int) -> Floats:
-    return np.bincount(codes, values, n_codes).astype(float)
+def _own_doubts(sums: Floats) -> Floats:
+    """Give each class another order of the models.
+
+    A model that is too sure of one class need not be too sure of another: the doubts about
+    classes are taken to be independent.
+    """
+    return np.stack([np.roll(sums[..., k], k, axis=0) for k in range(sums.shape[-1])], axis=-1)
 
 
 def _by(sums: Floats, sizes: NDArray[Any], names: Sequence[Any], level: float) -> dict[Any, Pooled]:
