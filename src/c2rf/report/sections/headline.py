@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf._text import count, listed_names, percent, quoted
+from c2rf._text import count, listed_names, percent, quoted, short
 from c2rf.report.facts import UNRELIABLE, Facts
 from c2rf.report.parts import Grid, Text
+from c2rf.report.sections.common import MOST_ROWS, left_out
 
 MOST_NAMED = 5
 """The most classes that a sentence names."""
@@ -114,9 +115,13 @@ def changes(facts: Facts) -> Grid | None:
     """Return the table of totals that were changed."""
     if not facts.changes:
         return None
-    rows = [[c.where, c.label, c.before, c.after, c.why] for c in facts.changes]
+    rows = [
+        [short(c.where), short(c.label), c.before, c.after, c.why]
+        for c in facts.changes[:MOST_ROWS]
+    ]
     header = ["where", "class", "given", "met", "moved by"]
-    return Grid("Totals that were changed", header, rows[:200], n_names=2)
+    note = left_out(len(facts.changes), MOST_ROWS, "totals").strip()
+    return Grid("Totals that were changed", header, rows, note, n_names=2)
 
 
 def _amounts(facts: Facts) -> str:
