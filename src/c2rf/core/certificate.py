@@ -98,6 +98,8 @@ class Box:
         True literals of weight W = sum of q_i have scores of at least W in all. Column j adds
         alpha_j (2 d_j - W) to them, d_j being the weight of those that have +1 there.
         """
+        if most == 1 < len(literals) - 1:
+            return self._clique(list(map(self.votes, literals)))
         total = sum(multipliers)
         # All literals at once, with any multipliers; or any ``most + 1`` of them, each once.
         winners = total if most == len(literals) - 1 else most + 1
@@ -109,6 +111,20 @@ class Box:
             greatest = min(winners, load + total - winners)
             reach += max(least * low, least * high, greatest * low, greatest * high)
         return reach < winners * self.one
+
+    def _clique(self, literals: list[list[int]]) -> bool:
+        """Say whether no two literals are true together.
+
+        The weights that are best for one are best for its sum with another: where the two differ,
+        weights do not matter.
+        """
+        for k, votes in enumerate(literals):
+            ends = zip(self.low, self.high, votes, strict=True)
+            best = [high if vote > 0 else low for low, high, vote in ends]
+            room = 2 * self.one - sum(map(mul, best, votes))
+            if any(sum(map(mul, best, others)) >= room for others in literals[k + 1 :]):
+                return False
+        return True
 
     def decided(self) -> list[int | None]:
         """Return for each pattern the z that the box decides, None where it does not."""

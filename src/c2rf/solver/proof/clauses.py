@@ -24,6 +24,7 @@ from scipy import sparse
 from c2rf._typing import Bools, Floats, Ints
 from c2rf.core.problem import Problem
 from c2rf.solver.implications import MAX_PATTERNS, heaviest
+from c2rf.solver.proof.cliques import Cliques
 from c2rf.solver.proof.coalitions import Coalitions
 from c2rf.solver.proof.linear import LinearProgram
 from c2rf.solver.proof.rows import AtMost
@@ -67,6 +68,7 @@ class Separator:
         )
         self.coalitions = Coalitions(self.problem)
         self.rng = np.random.default_rng(seed)
+        self.cliques = Cliques(self.problem, self.names, self.rng)
         self.work = 0
         """How much work all cuts were, about nanoseconds."""
 
@@ -74,16 +76,17 @@ class Separator:
         """Return cuts that z violates, the most violated first; fewer if told to stop."""
         self.work += _ROUND
         value = np.concatenate([z[self.rows], 1 - z[self.rows]])
+        cliques = self.cliques.violated(value)
+        if len(cliques) >= _ENOUGH:
+            return cliques
         names = self.coalitions.smallest(value, _WORTH)
-        found: dict[AtMost, None] = {}
-        for most in (1, 3):
-            found |= dict.fromkeys(_until(should_stop, self._rivals(names, value, most)))
+        found = dict.fromkeys(_until(should_stop, self._rivals(names, value, 3)))
         if len(found) < _ENOUGH:
             likely = names[value[names] > 0.5]
             found |= dict.fromkeys(_until(should_stop, self._trades(likely, value)))
         short = [cut for cut in found if len(cut.literals) <= _LONG] or list(found)
         short.sort(key=lambda cut: (-_depth(cut, value), cut.literals))
-        return [self._renamed(cut) for cut in short]
+        return cliques + [self._renamed(cut) for cut in short]
 
     def _renamed(self, cut: AtMost) -> AtMost:
         """Return the cut with the names of the whole problem."""

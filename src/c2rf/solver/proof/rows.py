@@ -17,6 +17,7 @@ from c2rf.core.certificate import Box, Statement
 from c2rf.solver.implications import Structure
 
 # Whole multipliers are tried with these many parts of the greatest one; small ones read well.
+_SAFE = 1 << 62
 _PARTS = (1, 2, 3, 4, 6, 12, 60, 1 << 20, 1 << 40)
 
 
@@ -85,10 +86,25 @@ class Ground:
     def prove(self, cut: AtMost) -> tuple[list[int], list[int], int] | None:
         """Return the row of a certificate that proves a cut; None if no multipliers do."""
         literals = [self.literal(name) for name in cut.literals]
+        if cut.multipliers is None and cut.most == 1 < len(literals) - 1:
+            ones = [1] * len(literals)
+            return (literals, ones, 1) if self._clique(literals) else None
         for multipliers in _whole(cut):
             if self.box.excludes(literals, multipliers, cut.most):
                 return literals, multipliers, cut.most
         return None
+
+
+    def _clique(self, literals: list[int]) -> bool:
+        """Say what the checker will say of a clique, all pairs at once."""
+        box = self.box
+        votes = np.array([box.votes(literal) for literal in literals], dtype=np.int64)
+        if max(map(abs, box.low + box.high)) * 2 * votes.shape[1] > _SAFE:
+            return box.excludes(literals, [1] * len(literals), 1)
+        best = np.where(votes > 0, np.array(box.high), np.array(box.low))
+        own = (best * votes).sum(axis=1)
+        pairs = best @ votes.T + own[:, None]
+        return bool((pairs[np.triu_indices(len(literals), 1)] < 2 * box.one).all())
 
 
 def _whole(cut: AtMost) -> Iterable[list[int]]:

@@ -15,9 +15,8 @@ from c2rf.solver.proof.relaxation import Relaxation
 from c2rf.solver.proof.rows import AtMost, Ground, RowStore, pair_cuts
 from c2rf.solver.realise import Contradiction
 
-_CUTS_PER_ROUND = 150
-_PAIRS_AT_FIRST = 60_000
-_PAIRS_PER_ROUND = 3_000
+_CUTS_PER_ROUND = 400
+_MOST_PAIRS = 20_000
 
 
 class SignSystem:
@@ -44,8 +43,8 @@ class SignSystem:
         self.sums = ExactSums(problem, self.store, sure)
         self._separator = Separator(problem, seed)
         pairs = pair_cuts(structure, problem.n_patterns)
-        self._add(pairs[:_PAIRS_AT_FIRST])
-        self._waiting = pairs[_PAIRS_AT_FIRST:]
+        if len(pairs) <= _MOST_PAIRS:
+            self._add(pairs)
         self._dropped: set[int] = set()
         self.n_cuts = 0
 
@@ -70,8 +69,7 @@ class SignSystem:
 
     def cut(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Add rows that z violates; say whether there were any."""
-        late = self._add_pairs(z)
-        return self._add_cuts(self._separator.cuts(z, should_stop)) or late
+        return self._add_cuts(self._separator.cuts(z, should_stop))
 
     def forbid(self, contradiction: Contradiction) -> bool:
         """Add the row that states a contradiction; say whether it is new."""
@@ -102,18 +100,4 @@ class SignSystem:
         """Add the first of some cuts that are not there yet; say whether there were any."""
         new = [cut for cut in cuts if not self.store.has(cut)][:_CUTS_PER_ROUND]
         self.n_cuts += len(new)
-        return self._add(new)
-
-    def _add_pairs(self, z: Floats) -> bool:
-        """Add the waiting pairs that z violates most; say whether there were any."""
-        if not self._waiting:
-            return False
-        value = np.concatenate([z, 1 - z])
-        pairs = np.array([cut.literals for cut in self._waiting])
-        excess = value[pairs].sum(axis=1) - 1
-        late = np.argsort(-excess, kind="stable")[:_PAIRS_PER_ROUND]
-        late = late[excess[late] > 1e-6]
-        chosen = set(late.tolist())
-        new = [self._waiting[k] for k in late.tolist()]
-        self._waiting = [cut for k, cut in enumerate(self._waiting) if k not in chosen]
         return self._add(new)
