@@ -133,6 +133,9 @@ def read_row(value: object, n_patterns: int) -> Row:
 def check_row(problem: Problem, row: Row) -> None:
     """Refuse a row that its multipliers do not prove."""
     boxes = problem.boxes()
+    if row.most == 1 and len(row.literals) > 2:
+        check_clique(problem, row.literals)
+        return
     loads = [0] * len(boxes)
     for literal, q in zip(row.literals, row.multipliers, strict=True):
         side = 1 if literal > 0 else -1
@@ -146,6 +149,17 @@ def check_row(problem: Problem, row: Row) -> None:
         most_x = min(needed, load + everything - needed)
         greatest += max(x * alpha for x in (least_x, most_x) for alpha in box)
     require(greatest < needed * MARGIN, "a row is not proven by its multipliers")
+
+
+def check_clique(problem: Problem, literals: list[int]) -> None:
+    """Refuse literals two of which the box allows to be true together."""
+    signed = [[v if i > 0 else -v for v in problem.votes(abs(i))] for i in literals]
+    for second in range(len(signed)):
+        for first in range(second):
+            greatest = Fraction(0)
+            for a, b, box in zip(signed[first], signed[second], problem.boxes(), strict=True):
+                greatest += max((a + b) * alpha for alpha in box)
+            require(greatest < 2 * MARGIN, "two literals of a clique can be true together")
 
 
 # The tree

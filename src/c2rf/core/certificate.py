@@ -19,8 +19,7 @@ from operator import mul
 from typing import Any
 
 FORMAT, VERSION = "c2rf-certificate", 1
-TOLERANCE = Fraction(1, 10**9)
-"""Weights may leave the box by this much, margins may be this much below one."""
+TOLERANCE = Fraction(1, 10**9)  # of weights outside of the box, of margins below one
 MOST_SUMS = 1 << 20  # that the rule "sums" may look at
 
 
@@ -51,13 +50,10 @@ class Statement:
 
 
 def check_certificate(statement: Statement, certificate: Any) -> int | None:
-    """Return the bound that the certificate proves; None if it proves that there are no weights.
-
-    Raises :class:`CertificateError` that names the first thing that is wrong.
-    """
-    keys = {"format", "version", "sha256", "bound", "rows", "tree"}
-    named = isinstance(certificate, dict) and set(certificate) == keys
-    _require(named, f"it must be an object with the keys {sorted(keys)}")
+    """Return the bound that is proven, None for "no weights at all"; raise if it is not proven."""
+    keys = ["bound", "format", "rows", "sha256", "tree", "version"]
+    named = isinstance(certificate, dict) and set(certificate) == set(keys)
+    _require(named, f"it must be an object with the keys {keys}")
     _require(certificate["format"] == FORMAT, f"its format is not {FORMAT!r}")
     _require(_ints([certificate["version"]]) == [VERSION], f"its version is not {VERSION}")
     _require(certificate["sha256"] == statement.digest(), "it is about another problem")
@@ -82,15 +78,14 @@ class Box:
         if statement.offset is not None:  # the offset is a tree that always votes +1
             ends.append((statement.offset[0] - TOLERANCE, statement.offset[1] + TOLERANCE))
         unit = lcm(*(end.denominator for pair in ends for end in pair), TOLERANCE.denominator)
-        self.low = [int(low * unit) for low, _ in ends]
-        self.high = [int(high * unit) for _, high in ends]
+        self.sides = [(int(low * unit), int(high * unit)) for low, high in ends]
         self.one = int((1 - TOLERANCE) * unit)
 
     def votes(self, literal: int) -> list[int]:
         """Return the votes of a pattern, turned round for a negative literal."""
         sign, bits = (1, -1)[literal < 0], self.statement.patterns[abs(literal) - 1]
         votes = [sign if bits >> j & 1 else -sign for j in range(self.statement.n_trees)]
-        return votes + [sign] * (len(self.low) - len(votes))
+        return votes + [sign] * (len(self.sides) - len(votes))
 
     def excludes(self, literals: Sequence[int], multipliers: Sequence[int], most: int) -> bool:
         """Say whether the multipliers show that at most ``most`` of the literals are true.
@@ -98,39 +93,32 @@ class Box:
         True literals of weight W = sum of q_i have scores of at least W in all. Column j adds
         alpha_j (2 d_j - W) to them, d_j being the weight of those that have +1 there.
         """
+        votes, total, reach = list(map(self.votes, literals)), sum(multipliers), 0
         if most == 1 < len(literals) - 1:
-            return self._clique(list(map(self.votes, literals)))
-        total = sum(multipliers)
+            return self._clique(votes)
         # All literals at once, with any multipliers; or any ``most + 1`` of them, each once.
         winners = total if most == len(literals) - 1 else most + 1
-        columns = zip(*map(self.votes, literals), strict=True)
-        reach = 0
-        for low, high, votes in zip(self.low, self.high, columns, strict=True):
-            load = sum(map(mul, multipliers, votes))
+        for (low, high), column in zip(self.sides, zip(*votes, strict=True), strict=True):
+            load = sum(map(mul, multipliers, column))
             least = max(-winners, load - total + winners)
             greatest = min(winners, load + total - winners)
             reach += max(least * low, least * high, greatest * low, greatest * high)
         return reach < winners * self.one
 
     def _clique(self, literals: list[list[int]]) -> bool:
-        """Say whether no two literals are true together.
-
-        The weights that are best for one are best for its sum with another: where the two differ,
-        weights do not matter.
-        """
-        for k, votes in enumerate(literals):
-            ends = zip(self.low, self.high, votes, strict=True)
-            best = [high if vote > 0 else low for low, high, vote in ends]
-            room = 2 * self.one - sum(map(mul, best, votes))
-            if any(sum(map(mul, best, others)) >= room for others in literals[k + 1 :]):
+        """Say whether no two literals are true together, a and b having two in a + b at most."""
+        for k, a in enumerate(literals):
+            # The weights that are best for a are best for a + b: where they differ, none matters.
+            best = [side[vote > 0] for side, vote in zip(self.sides, a, strict=True)]
+            room = 2 * self.one - sum(map(mul, best, a))
+            if any(sum(map(mul, best, b)) >= room for b in literals[k + 1 :]):
                 return False
         return True
 
     def decided(self) -> list[int | None]:
         """Return for each pattern the z that the box decides, None where it does not."""
-        n, z = self.statement.n_trees, list[int | None]()
-        low, high = self.low[0], self.high[0]
-        shift = sum(self.low[n:]), sum(self.high[n:])
+        n, z, (low, high) = self.statement.n_trees, list[int | None](), self.sides[0]
+        shift = (self.sides[n:] or [(0, 0)])[0]
         for bits in self.statement.patterns:
             plus = bits.bit_count()
             most = high * plus - low * (n - plus) + shift[1]
@@ -207,14 +195,12 @@ class _Walk:
         for row, y in zip(numbers[1::2], numbers[2::2], strict=True):
             _require(0 <= row < len(self.rows) and y >= 0, "add uses a row that is not there")
             literals, most = self.rows[row]
-            constant -= y * most
+            constant += y * (sum(literal < 0 for literal in literals) - most)
             for literal in literals:
-                constant += y if literal < 0 else 0
                 slope[abs(literal) - 1] += y if literal > 0 else -y
         # The least that the sum can be, each open z at its better end
-        least = constant + sum(
-            min(0, c) if z is None else c * z for c, z in zip(slope, case.z, strict=True)
-        )
+        sides = zip(slope, case.z, strict=True)
+        least = constant + sum(min(0, c) if z is None else c * z for c, z in sides)
         if least > 0:
             return True
         # A z at its worse end would make the sum positive: it is not there.
@@ -225,8 +211,8 @@ class _Walk:
 
     def _open(self, case: _Case) -> tuple[int, list[int]]:
         """Return the count that is sure to be positive, and the counts that are open."""
-        sure = sum(count for count, z in zip(self.counts, case.z, strict=True) if z == 1)
-        return sure, [count for count, z in zip(self.counts, case.z, strict=True) if z is None]
+        both = list(zip(self.counts, case.z, strict=True))
+        return sum(w for w, z in both if z == 1), [w for w, z in both if z is None]
 
     def _steps(self, case: _Case, numbers: list[int]) -> bool:
         """Move the ends of T to values it can have: it goes in steps of a common divisor."""
@@ -242,9 +228,8 @@ class _Walk:
         """Move the ends of T to what the sums of the k largest open counts allow."""
         _require(len(numbers) == 1 and numbers[0] >= 0, "sums needs a number k")
         (low, high), (sure, open_) = case.between(), self._open(case)
-        open_.sort(reverse=True)
         sums, rest = {sure}, sum(open_)
-        for count in open_[: numbers[0]]:
+        for count in sorted(open_, reverse=True)[: numbers[0]]:
             rest -= count
             both = sums | {value + count for value in sums}
             sums = {value for value in both if value <= high and value + rest >= low}
@@ -261,6 +246,5 @@ def _require(condition: bool, what: str) -> None:
 
 
 def _ints(values: Any) -> list[int]:
-    whole = isinstance(values, list) and {type(value) for value in values} <= {int}
-    _require(whole, "a list of whole numbers has something else in it")
+    _require(isinstance(values, list) and {*map(type, values)} <= {int}, "not whole numbers only")
     return list(values)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Ints
 from c2rf.solver.backends.base import Options, watching
 
 _Highs: Any = highspy.Highs
@@ -27,10 +27,11 @@ _PER_ITERATION = 12
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimal x with the duals of the rows; without x, duals that prove there is none."""
+    """An optimal x, the duals and the values of the rows; without x, duals that prove it."""
 
     x: Floats | None
     duals: Floats
+    rows: Floats | None = None
 
 
 class LinearProgram:
@@ -67,6 +68,17 @@ class LinearProgram:
         self._solver.addRows(
             len(lower), lower, upper, rows.nnz, starts, columns, rows.data.astype(float)
         )
+
+    def drop_rows(self, rows: Ints) -> None:
+        """Take rows out; the basis stays as it is for the others."""
+        basis = self._solver.getBasis()
+        self._solver.deleteRows(len(rows), rows.astype(np.int32))
+        gone = set(rows.tolist())
+        kept = highspy.HighsBasis()
+        kept.col_status = basis.col_status
+        kept.row_status = [side for k, side in enumerate(basis.row_status) if k not in gone]
+        kept.valid = kept.alien = True  # if a row that mattered is gone, HiGHS mends the basis
+        self._solver.setBasis(kept)
 
     def set_costs(self, cost: Floats) -> None:
         """Change all costs."""
@@ -113,4 +125,5 @@ class LinearProgram:
         if kind != _Kind.kOptimal:
             return None
         solution = self._solver.getSolution()
-        return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
+        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        return Optimum(x, duals, np.array(solution.row_value))

@@ -26,6 +26,9 @@ from c2rf.solver.proof.writing import write_certificate
 _IDLE_ROUNDS = 4
 _LEAST_PART = 0.1
 _LEAST_RISE = 0.25
+_NEAR = 0.01
+_MANY_CUTS = 60
+_BLIND_ROUNDS = 40
 # Cases of a tree before a smaller bound is tried; one and a half times as many after a success.
 _FIRST_CASES = 60
 _GROWTH = 1.5
@@ -159,11 +162,17 @@ class Prover:
         self._use(relaxed.guess)
         if self._proven:
             return ProverStep(self.bound, done=True)
+        far = room - relaxed.eta > _NEAR * self._horizon
+        if self.rounds == 1 and far and self.system.forget_pairs():
+            return ProverStep(self.bound, _signs(relaxed.z))
         # Worth a round: what would close the gap in some rounds, or a good piece of it.
         rises = relaxed.eta - self._value > min(_LEAST_PART * (room - relaxed.eta), _LEAST_RISE)
-        self._idle = 0 if rises else self._idle + 1
         self._value = max(self._value, relaxed.eta)
-        self.stalled = not self.system.cut(relaxed.z, should_stop) or self._idle >= _IDLE_ROUNDS
+        cuts = self.system.cut(relaxed.z, should_stop)
+        # As long as z meets the total, eta cannot tell whether cuts help.
+        rises |= relaxed.eta < _LEAST_RISE and cuts >= _MANY_CUTS and self.rounds < _BLIND_ROUNDS
+        self._idle = 0 if rises else self._idle + 1
+        self.stalled = cuts == 0 or self._idle >= _IDLE_ROUNDS
         return ProverStep(self.bound, _signs(relaxed.z))
 
     def _use_steps(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from c2rf._typing import Floats
+from c2rf._typing import Bools, Floats
 from c2rf.core.problem import Problem
 from c2rf.solver.proof.exact import Case, Guess
 from c2rf.solver.proof.linear import LinearProgram
@@ -17,6 +17,10 @@ from c2rf.solver.proof.rows import AtMost, cut_matrix
 # Counts are scaled so that none is greater than this: large ones would blur the solver's numbers.
 _LARGEST_COUNT = 2.0**17
 _SMALLEST_DUAL = 1e-9
+# Rows that were not tight in this number of solves are idle, and taken out if they are many.
+_TIGHT = 1e-6
+_IDLE_SOLVES = 6
+_MANY_IDLE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +50,8 @@ class Relaxation:
     >>> from c2rf.core.problem import make_problem
     >>> problem = make_problem([[1, -1, -1]] * 3 + [[-1, 1, 1]] * 2, 1)
     >>> relaxation = Relaxation(problem)
-    >>> relaxation.add([AtMost((0, 1), 1), AtMost((2, 3), 1)])  # opposite patterns
+    >>> relaxation.add({0: AtMost((0, 1), 1), 1: AtMost((2, 3), 1)})  # opposite patterns
+    2
     >>> case = Case(np.zeros(2, np.int8), np.ones(2, np.int8), (1, 1))
     >>> relaxation.solve(case, (1, 1)).z.round(6) + 0.0  # the pattern of two rows is positive
     array([0., 1.])
@@ -65,18 +70,44 @@ class Relaxation:
         infinite = np.array([np.inf, np.inf])
         self._program.add_rows(sparse.csr_array(rows), -infinite, infinite)
         self._lower, self._upper = np.zeros(n, np.int8), np.ones(n, np.int8)
+        # For each row of the program its number in the store, its side, and for how many solves
+        # it was idle
+        self._rows, self._idle = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._sides = np.zeros(0)
 
     @property
     def work(self) -> int:
         """How much work all solves were, about nanoseconds."""
         return self._program.work
 
-    def add(self, cuts: Sequence[AtMost]) -> None:
-        """Append the rows that state the cuts."""
-        if cuts:
-            matrix, upper = cut_matrix(cuts, self._n)
-            matrix.resize((len(cuts), self._n + 1))
-            self._program.add_rows(matrix, np.full(len(cuts), -np.inf), upper)
+    def add(self, cuts: Mapping[int, AtMost]) -> int:
+        """Append the rows that state the cuts, under their numbers; return how many are new."""
+        present = set(self._rows.tolist())
+        new = {row: cut for row, cut in cuts.items() if row not in present}
+        if new:
+            matrix, upper = cut_matrix(list(new.values()), self._n)
+            matrix.resize((len(new), self._n + 1))
+            self._program.add_rows(matrix, np.full(len(new), -np.inf), upper)
+            self._rows = np.append(self._rows, np.array(list(new), dtype=np.int64))
+            self._idle = np.append(self._idle, np.zeros(len(new), dtype=np.int64))
+            self._sides = np.append(self._sides, upper)
+        return len(new)
+
+    def drop(self, rows: Collection[int]) -> None:
+        """Take rows out."""
+        self._drop(np.isin(self._rows, list(rows)))
+
+    def drop_idle(self) -> None:
+        """Take rows out that have said nothing for long, where they are many."""
+        idle = self._idle >= _IDLE_SOLVES
+        if idle.sum() > max(_MANY_IDLE, len(idle) // 3):
+            self._drop(idle)
+
+    def _drop(self, which: Bools) -> None:
+        if which.any():
+            self._program.drop_rows(np.flatnonzero(which) + 2)
+            self._rows, self._idle = self._rows[~which], self._idle[~which]
+            self._sides = self._sides[~which]
 
     def solve(
         self,
@@ -107,13 +138,11 @@ class Relaxation:
         if optimum is None:
             return None
         guess = self._guess(optimum.duals)
-        if optimum.x is None:
+        if optimum.x is None or optimum.rows is None:
             return Relaxed(None, np.inf, guess)
+        tight = optimum.rows[2:] > self._sides - _TIGHT
+        self._idle = np.where(tight, 0, self._idle + 1)
         return Relaxed(np.clip(optimum.x[:-1], 0, 1), float(optimum.x[-1]) * self._scale, guess)
-
-    def drop(self, row: int) -> None:
-        """Make a row say nothing from now on."""
-        self._program.set_row(row + 2, -np.inf, np.inf)
 
     def _go_to(self, case: Case) -> None:
         """Change the bounds of z to those of a case."""
@@ -127,6 +156,7 @@ class Relaxation:
     def _guess(self, duals: Floats) -> Guess:
         """Return the multipliers of the total and of the rows, in points."""
         values = np.maximum(0.0, -duals[2:])
-        used = np.flatnonzero(values > _SMALLEST_DUAL)
+        used = values > _SMALLEST_DUAL
         # eta >= low - T with the first dual, eta >= T - high with the second
-        return Guess(float(-duals[1] - duals[0]), used, values[used] * self._scale)
+        total = float(-duals[1] - duals[0])
+        return Guess(total, self._rows[used], values[used] * self._scale)

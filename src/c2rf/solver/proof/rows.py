@@ -99,9 +99,10 @@ class Ground:
         """Say what the checker will say of a clique, all pairs at once."""
         box = self.box
         votes = np.array([box.votes(literal) for literal in literals], dtype=np.int64)
-        if max(map(abs, box.low + box.high)) * 2 * votes.shape[1] > _SAFE:
+        if max(abs(end) for side in box.sides for end in side) * 2 * votes.shape[1] > _SAFE:
             return box.excludes(literals, [1] * len(literals), 1)
-        best = np.where(votes > 0, np.array(box.high), np.array(box.low))
+        low, high = np.array(box.sides, dtype=np.int64).T
+        best = np.where(votes > 0, high, low)
         own = (best * votes).sum(axis=1)
         pairs = best @ votes.T + own[:, None]
         return bool((pairs[np.triu_indices(len(literals), 1)] < 2 * box.one).all())
@@ -131,25 +132,21 @@ class RowStore:
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
         self.cuts: list[AtMost] = []
-        self._known: set[tuple[tuple[int, ...], int]] = set()
+        self._known: dict[tuple[tuple[int, ...], int], int] = {}
         self._proofs: dict[int, tuple[list[int], list[int], int] | None] = {}
 
     def __len__(self) -> int:
         return len(self.cuts)
 
-    def has(self, cut: AtMost) -> bool:
-        """Whether the row of a cut is there already."""
-        return (cut.literals, cut.most) in self._known
-
-    def add(self, cuts: Sequence[AtMost]) -> list[AtMost]:
-        """Append cuts that are not there yet, and return them."""
-        new = []
+    def add(self, cuts: Sequence[AtMost]) -> dict[int, AtMost]:
+        """Append cuts that are not there yet, and return all of them with their numbers."""
+        numbered = {}
         for cut in cuts:
-            if not self.has(cut):
-                self._known.add((cut.literals, cut.most))
-                new.append(cut)
-        self.cuts += new
-        return new
+            row = self._known.setdefault((cut.literals, cut.most), len(self.cuts))
+            if row == len(self.cuts):
+                self.cuts.append(cut)
+            numbered[row] = self.cuts[row]
+        return numbered
 
     def proof(self, row: int) -> tuple[list[int], list[int], int] | None:
         """Return the proof of a row, found when it is first asked for."""

@@ -16,7 +16,10 @@ from c2rf.solver.proof.rows import AtMost, Ground, RowStore, pair_cuts
 from c2rf.solver.realise import Contradiction
 
 _CUTS_PER_ROUND = 400
-_MOST_PAIRS = 20_000
+# More pairs than the first number are not used at all, more than the second only at first:
+# they make linear programs slow, and cliques say more with fewer rows.
+_MOST_PAIRS = 40_000
+_FEW_PAIRS = 4_000
 
 
 class SignSystem:
@@ -42,11 +45,9 @@ class SignSystem:
         self.relaxation = Relaxation(problem, sure)
         self.sums = ExactSums(problem, self.store, sure)
         self._separator = Separator(problem, seed)
+        self._unproven: set[int] = set()
         pairs = pair_cuts(structure, problem.n_patterns)
-        if len(pairs) <= _MOST_PAIRS:
-            self._add(pairs)
-        self._dropped: set[int] = set()
-        self.n_cuts = 0
+        self._add(pairs if len(pairs) <= _MOST_PAIRS else [])
 
     @property
     def work(self) -> int:
@@ -67,9 +68,17 @@ class SignSystem:
         upper = np.array([z != 0 for z in signs], dtype=np.int8)
         return Case(lower, upper, self.ground.box.ends(bound))
 
-    def cut(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Add rows that z violates; say whether there were any."""
-        return self._add_cuts(self._separator.cuts(z, should_stop))
+    def forget_pairs(self) -> bool:
+        """Begin again without pairs if they are many; say whether that is so."""
+        many = len(self.store) > _FEW_PAIRS
+        if many:
+            self.relaxation.drop(range(len(self.store)))
+        return many
+
+    def cut(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Add rows that z violates; return how many."""
+        self.relaxation.drop_idle()
+        return self._add(self._separator.cuts(z, should_stop)[:_CUTS_PER_ROUND])
 
     def forbid(self, contradiction: Contradiction) -> bool:
         """Add the row that states a contradiction; say whether it is new."""
@@ -81,23 +90,16 @@ class SignSystem:
             len(names) - 1,
             tuple(contradiction.multipliers[order].tolist()),
         )
-        return self._add_cuts([cut])
+        return self._add([cut]) > 0
 
     def drop_unproven(self, rows: list[int]) -> bool:
         """Take rows without a proof out of the relaxation; say whether there were any."""
-        bad = [row for row in rows if row not in self._dropped and self.store.proof(row) is None]
-        for row in bad:
-            self.relaxation.drop(row)
-        self._dropped.update(bad)
+        bad = {row for row in rows if self.store.proof(row) is None}
+        self.relaxation.drop(bad)
+        self._unproven |= bad
         return bool(bad)
 
-    def _add(self, cuts: list[AtMost]) -> bool:
-        new = self.store.add(cuts)
-        self.relaxation.add(new)
-        return bool(new)
-
-    def _add_cuts(self, cuts: list[AtMost]) -> bool:
-        """Add the first of some cuts that are not there yet; say whether there were any."""
-        new = [cut for cut in cuts if not self.store.has(cut)][:_CUTS_PER_ROUND]
-        self.n_cuts += len(new)
-        return self._add(new)
+    def _add(self, cuts: list[AtMost]) -> int:
+        """Add cuts that are not there yet; return how many there are."""
+        rows = self.store.add(cuts)
+        return self.relaxation.add({k: rows[k] for k in rows if k not in self._unproven})
