@@ -55,11 +55,11 @@ def test_other_boxes_against_the_full_model(box):
     assert prove(certifier_of(votes, wished, *box).prover(), best + 20) == best
 
 
-def test_pairs_that_wait_come_in_when_they_are_violated(monkeypatch):
+@pytest.mark.parametrize("limit", ["_MOST_PAIRS", "_FEW_PAIRS"])
+def test_cliques_take_the_place_of_too_many_pairs(limit, monkeypatch):
     votes, wished = hard_votes(0)
     best = prove(certifier_of(votes, wished).prover(), 150)
-    monkeypatch.setattr(c2rf.solver.proof.system, "_PAIRS_AT_FIRST", 5)
-    monkeypatch.setattr(c2rf.solver.proof.system, "_PAIRS_PER_ROUND", 20)
+    monkeypatch.setattr(c2rf.solver.proof.system, limit, 5)
     assert prove(certifier_of(votes, wished).prover(), 150, at_most=best) == best
 
 

@@ -76,7 +76,9 @@ class Separator:
         """Return cuts that z violates, the most violated first; fewer if told to stop."""
         self.work += _ROUND
         value = np.concatenate([z[self.rows], 1 - z[self.rows]])
+        before = self.cliques.work
         cliques = self.cliques.violated(value)
+        self.work += self.cliques.work - before
         if len(cliques) >= _ENOUGH:
             return cliques
         names = self.coalitions.smallest(value, _WORTH)

@@ -24,6 +24,7 @@ _WORTH = 0.02  # literals of a smaller value do not violate anything
 _SEEDS = 600  # tried at a time, until enough cliques are found
 _ENOUGH = 60
 _LONGEST = 100
+_TRIES = 8  # of literals that lead nowhere, for each seed
 # Among literals of about the same value, those that win more easily make stronger cliques.
 _EASE = 0.02
 
@@ -85,8 +86,9 @@ class Cliques:
             value,
             self._limit,
             seeds,
-            _VIOLATION,
+            1 + _VIOLATION,
             _LONGEST,
+            _TRIES,
         )
         ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         return [order[members[begin:end]] for begin, end in ends]
@@ -100,50 +102,49 @@ def _grow(
     value: Floats,
     limit: float,
     seeds: Ints,
-    violation: float,
+    least: float,
     longest: int,
+    tries: int,
 ) -> tuple[Ints, Ints]:
     """Grow a clique from every seed, taking the first literal that fits again and again.
 
-    Returns the members of the cliques of value above one, and where each of them begins.
+    Literals after which the clique could not get a value above ``least`` are passed over, a few
+    times. Returns the members of the cliques of such a value, and where each of them begins.
     """
     n, q = votes.shape
     members = np.empty(len(seeds) * min(n, longest), np.int64)
     starts = np.zeros(len(seeds) + 1, np.int64)
-    fits = np.empty(n, np.int64)
-    found = end = 0
+    fits, next_fits = np.empty(n, np.int64), np.empty(n, np.int64)
+    found = begin = 0
     for seed in seeds:
-        left = 0
-        for other in range(n):
-            fits[left] = other
-            left += other != seed
-        size, last, begin = 1, seed, end
-        members[end] = seed
-        total, promise = value[seed], 0.0
-        while left > 0 and size < longest:
-            kept = 0
-            promise = 0.0
-            for place in range(left):
-                other = fits[place]
-                common = middle[last] + middle[other]
+        fits[:] = np.arange(n)
+        left, size, total, failed = n, 0, 0.0, 0
+        candidate, place = seed, -1
+        while size < longest and failed < tries:
+            kept, promise = 0, total + value[candidate]
+            for k in range(place + 1, left):
+                other = fits[k]
+                common = middle[candidate] + middle[other]
                 for j in range(q):
-                    common += weighted[last, j] * votes[other, j]
-                if common < limit:
-                    fits[kept] = other
+                    common += weighted[candidate, j] * votes[other, j]
+                if common < limit and other != candidate:
+                    next_fits[kept] = other
                     kept += 1
                     promise += value[other]
-            left = kept
-            if left == 0 or total + promise <= 1 + violation:
+            if promise > least:
+                members[begin + size] = candidate
+                size += 1
+                total += value[candidate]
+                fits, next_fits = next_fits, fits
+                left, place = kept, -1
+            else:
+                failed += 1
+            place += 1
+            if place >= left or size == 0:
                 break
-            last = fits[0]
-            members[begin + size] = last
-            total += value[last]
-            size += 1
-            left -= 1
-            for place in range(left):
-                fits[place] = fits[place + 1]
-        if size > 1 and total > 1 + violation:
-            end = begin + size
+            candidate = fits[place]
+        if total > least:
+            begin += size
             found += 1
-            starts[found] = end
-    return members[:end], starts[: found + 1]
+            starts[found] = begin
+    return members[:begin], starts[: found + 1]
