@@ -96,7 +96,8 @@ class Certifier:
             self.run.trouble(f"a proof of {bound} is not used: there are weights with {eta}")
         stats = _proof_stats(certificate, time.perf_counter() - started)
         if prover is not None:
-            stats |= {"cuts": len(prover.system.store), "rounds": prover.rounds, "cases": prover.cases}
+            stats["cuts"] = len(prover.system.store)
+            stats |= {"rounds": prover.rounds, "cases": prover.cases}
         return Certified(bound or 0, certificate, stats)
 
     def _simple(self) -> list[dict[str, Any]]:

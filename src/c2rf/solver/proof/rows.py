@@ -94,7 +94,6 @@ class Ground:
                 return literals, multipliers, cut.most
         return None
 
-
     def _clique(self, literals: list[int]) -> bool:
         """Say what the checker will say of a clique, all pairs at once."""
         box = self.box
