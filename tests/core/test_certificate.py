@@ -139,6 +139,19 @@ def test_sums_of_large_counts():
     assert not first(stated, by_hand(stated, 497, [], [["sums", 0]]))
 
 
+@pytest.mark.parametrize(("n_trees", "holds"), [(5, True), (4, False)])
+def test_cliques_are_checked_pair_by_pair(n_trees, holds):
+    # Any two patterns share one of their two trees, and never the same one. Both together
+    # have 2 * 2 - 2 (n_trees - 3) at most, and need 2.
+    stated = Statement(n_trees, [3, 5, 6], [1, 1, 1], 3, Fraction(1), Fraction(2))
+    rows = [[[1, 2, 3], [1, 1, 1], 1]]
+    certificate = by_hand(stated, 2, rows, [["add", -1, 0, 1]])
+    assert first(stated, certificate) == second(stated, certificate) == holds
+    rows[0][0][2] = 2  # a literal twice: it would have to exclude itself
+    assert not first(stated, certificate)
+    assert not second(stated, certificate)
+
+
 def test_too_many_sums_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MOST_SUMS", 100)
     counts = [3**k for k in range(9)]
@@ -168,7 +181,8 @@ def proven_problems():
     rng = np.random.default_rng(0)
     wide = np.where(rng.random((120, 8)) < 0.6, 1, -1)
     few = np.where(rng.random((12, 5)) < 0.6, 1, -1)
-    return [(wide, 16, 1, 100), (few, 0, 1, 100), (few, 1, 1, 3), (np.repeat(few, 4, 0), 5, 1, 9)]
+    dense = [(wide, 16, 1, 100), (wide, 30, 1, 5)]
+    return [*dense, (few, 0, 1, 100), (few, 1, 1, 3), (np.repeat(few, 4, 0), 5, 1, 9)]
 
 
 def forge(rng: np.random.Generator, certificate: dict, stated: Statement) -> None:
@@ -201,12 +215,13 @@ def forge(rng: np.random.Generator, certificate: dict, stated: Statement) -> Non
 
 def test_forged_certificates():
     rng = np.random.default_rng(1)
-    accepted = forged = 0
+    accepted = forged = cliques = 0
     for rows, wished, *box in proven_problems():
         best = c2rf.solve(rows, wished, *box, certificate=True)
         stated = statement_of(rows, wished, *box)
         assert best.status == "optimal"
-        for _ in range(120):
+        cliques += sum(row[2] == 1 < len(row[0]) - 1 for row in best.certificate["rows"])
+        for _ in range(110):
             certificate = copy.deepcopy(best.certificate)
             for _ in range(rng.integers(1, 3)):
                 forge(rng, certificate, stated)
@@ -216,7 +231,8 @@ def test_forged_certificates():
                 assert certificate["bound"] <= best.eta
             accepted += taken
             forged += certificate != best.certificate
-    assert forged > 430
+    assert forged > 540
+    assert cliques > 0
     assert 0 < accepted < forged / 2
 
 

@@ -95,7 +95,7 @@ class Box:
         """
         votes, total, reach = list(map(self.votes, literals)), sum(multipliers), 0
         if most == 1 < len(literals) - 1:
-            return self._clique(votes)
+            return self.is_clique(votes)
         # All literals at once, with any multipliers; or any ``most + 1`` of them, each once.
         winners = total if most == len(literals) - 1 else most + 1
         for (low, high), column in zip(self.sides, zip(*votes, strict=True), strict=True):
@@ -105,8 +105,8 @@ class Box:
             reach += max(least * low, least * high, greatest * low, greatest * high)
         return reach < winners * self.one
 
-    def _clique(self, literals: list[list[int]]) -> bool:
-        """Say whether no two literals are true together, a and b having two in a + b at most."""
+    def is_clique(self, literals: list[list[int]]) -> bool:
+        """Say whether no two literals are true together, given the votes of each."""
         for k, a in enumerate(literals):
             # The weights that are best for a are best for a + b: where they differ, none matters.
             best = [side[vote > 0] for side, vote in zip(self.sides, a, strict=True)]

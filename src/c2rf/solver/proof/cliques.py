@@ -21,8 +21,7 @@ from c2rf.solver.proof.rows import AtMost
 
 _VIOLATION = 1e-3
 _WORTH = 0.02  # literals of a smaller value do not violate anything
-_SEEDS = 600  # tried at a time, until enough cliques are found
-_ENOUGH = 60
+_SEEDS = 600  # or a quarter of all: tried at a time, until a tenth of them has found a clique
 _LONGEST = 100
 _TRIES = 8  # of literals that lead nowhere, for each seed
 # Among literals of about the same value, those that win more easily make stronger cliques.
@@ -66,11 +65,12 @@ class Cliques:
         order = order[value[order] > _WORTH]
         found: dict[tuple[int, ...], float] = {}
         seeds = self._rng.permutation(len(order))
-        for begin in range(0, len(seeds), _SEEDS):
-            for clique in self._grown(order, value[order], seeds[begin : begin + _SEEDS]):
+        at_once = max(_SEEDS, len(order) // 4)
+        for begin in range(0, len(seeds), at_once):
+            for clique in self._grown(order, value[order], seeds[begin : begin + at_once]):
                 literals = tuple(np.sort(self._names[clique]).tolist())
                 found[literals] = float(value[clique].sum() - 1) / np.sqrt(len(clique))
-            if len(found) >= _ENOUGH:
+            if len(found) >= at_once // 10:
                 break
         best = sorted(found, key=lambda literals: (-round(found[literals], 9), literals))
         return [AtMost(literals, 1) for literals in best]

@@ -16,8 +16,8 @@ from c2rf._typing import Floats, Ints
 from c2rf.core.certificate import Box, Statement
 from c2rf.solver.implications import Structure
 
-# Whole multipliers are tried with these many parts of the greatest one; small ones read well.
 _SAFE = 1 << 62
+# Whole multipliers are tried with these many parts of the greatest one; small ones read well.
 _PARTS = (1, 2, 3, 4, 6, 12, 60, 1 << 20, 1 << 40)
 
 

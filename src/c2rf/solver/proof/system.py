@@ -15,10 +15,10 @@ from c2rf.solver.proof.relaxation import Relaxation
 from c2rf.solver.proof.rows import AtMost, Ground, RowStore, pair_cuts
 from c2rf.solver.realise import Contradiction
 
-_CUTS_PER_ROUND = 400
+_CUTS_PER_ROUND = 400  # or a quarter of the patterns, if that is more
 # More pairs than the first number are not used at all, more than the second only at first:
 # they make linear programs slow, and cliques say more with fewer rows.
-_MOST_PAIRS = 40_000
+_MOST_PAIRS = 70_000
 _FEW_PAIRS = 4_000
 
 
@@ -78,7 +78,8 @@ class SignSystem:
     def cut(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Add rows that z violates; return how many."""
         self.relaxation.drop_idle()
-        return self._add(self._separator.cuts(z, should_stop)[:_CUTS_PER_ROUND])
+        most = max(_CUTS_PER_ROUND, self.problem.n_patterns // 4)
+        return self._add(self._separator.cuts(z, should_stop)[:most])
 
     def forbid(self, contradiction: Contradiction) -> bool:
         """Add the row that states a contradiction; say whether it is new."""
