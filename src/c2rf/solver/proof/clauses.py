@@ -33,7 +33,7 @@ _VIOLATION = 1e-3  # cuts that z violates by less are not worth a row
 _WORTH = 0.02  # literals of a smaller value do not violate anything
 _SEEDS = 96
 _CANDIDATES = 1500
-_ENOUGH = 60  # with this number of rivals, trades are unnecessary
+_ENOUGH = 60  # with this number of cliques or rivals, trades are unnecessary
 _TRADES = 40
 _LONG = 14  # longer cuts are kept only if there are no others
 # Work of a round without trades, and of a trade, about nanoseconds

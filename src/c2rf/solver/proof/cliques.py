@@ -11,7 +11,6 @@ cheap to compute that the graph of exclusions is never stored, only walked throu
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from c2rf._compiled import compiled
 from c2rf._typing import Floats, Ints
@@ -51,9 +50,11 @@ class Cliques:
 
     def __init__(self, problem: Problem, names: Ints, rng: np.random.Generator) -> None:
         self._names, self._rng = names, rng
-        self._votes = np.concatenate([problem.patterns, -problem.patterns]).astype(np.int8)
-        self._middle = self._votes @ (problem.lower + problem.upper)
-        self._widths = (problem.upper - problem.lower).astype(np.float64)
+        votes = np.concatenate([problem.patterns, -problem.patterns]).astype(float)
+        self._middle = votes @ (problem.lower + problem.upper)
+        more = -problem.n_columns % 4  # columns of zeros: the loops go in steps of four
+        self._votes = np.pad(votes, ((0, 0), (0, more)))
+        self._widths = np.pad(problem.upper - problem.lower, (0, more)).astype(float)
         self._limit = 4 * (1 - slack(problem)) - float(self._widths.sum())
         self.work = 0
         """All that was done so far, about nanoseconds, but counted and not measured."""
@@ -95,8 +96,28 @@ class Cliques:
 
 
 @compiled
+def _fitting(
+    votes: Floats, weighted: Floats, middle: Floats, limit: float, literal: int, of: Ints, to: Ints
+) -> int:
+    """Write those of some literals that exclude a literal to another list; return how many."""
+    kept = 0
+    for other in of:
+        # Four sums at a time: they do not have to wait for each other.
+        a, b, c, d = middle[literal], middle[other], 0.0, 0.0
+        for j in range(0, votes.shape[1], 4):
+            a += weighted[literal, j] * votes[other, j]
+            b += weighted[literal, j + 1] * votes[other, j + 1]
+            c += weighted[literal, j + 2] * votes[other, j + 2]
+            d += weighted[literal, j + 3] * votes[other, j + 3]
+        if (a + b) + (c + d) < limit and other != literal:
+            to[kept] = other
+            kept += 1
+    return kept
+
+
+@compiled
 def _grow(
-    votes: NDArray[np.int8],
+    votes: Floats,
     weighted: Floats,
     middle: Floats,
     value: Floats,
@@ -111,38 +132,29 @@ def _grow(
     Literals after which the clique could not get a value above ``least`` are passed over, a few
     times. Returns the members of the cliques of such a value, and where each of them begins.
     """
-    n, q = votes.shape
+    n = len(votes)
     members = np.empty(len(seeds) * min(n, longest), np.int64)
     starts = np.zeros(len(seeds) + 1, np.int64)
-    fits, next_fits = np.empty(n, np.int64), np.empty(n, np.int64)
+    fits, narrower = np.empty(n, np.int64), np.empty(n, np.int64)
     found = begin = 0
     for seed in seeds:
         fits[:] = np.arange(n)
-        left, size, total, failed = n, 0, 0.0, 0
-        candidate, place = seed, -1
+        literal, place, left = seed, -1, n
+        size, total, failed = 0, 0.0, 0
         while size < longest and failed < tries:
-            kept, promise = 0, total + value[candidate]
-            for k in range(place + 1, left):
-                other = fits[k]
-                common = middle[candidate] + middle[other]
-                for j in range(q):
-                    common += weighted[candidate, j] * votes[other, j]
-                if common < limit and other != candidate:
-                    next_fits[kept] = other
-                    kept += 1
-                    promise += value[other]
-            if promise > least:
-                members[begin + size] = candidate
-                size += 1
-                total += value[candidate]
-                fits, next_fits = next_fits, fits
+            rest = fits[place + 1 : left]
+            kept = _fitting(votes, weighted, middle, limit, literal, rest, narrower)
+            if total + value[literal] + value[narrower[:kept]].sum() > least:
+                members[begin + size] = literal
+                size, total = size + 1, total + value[literal]
+                fits, narrower = narrower, fits
                 left, place = kept, -1
             else:
                 failed += 1
             place += 1
             if place >= left or size == 0:
                 break
-            candidate = fits[place]
+            literal = fits[place]
         if total > least:
             begin += size
             found += 1
