@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import c2rf
+from c2rf._text import percent
 from c2rf.cli import main
 from people import make_people
 
@@ -30,8 +31,8 @@ def test_the_report_has_intervals_by_class_and_by_group(result, tmp_path):
     page = unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
     text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
     expected = result.classifier.expected_accuracy(3)
-    low, high = (f"{100 * x:.0f}" for x in (expected.overall.low, expected.overall.high))
-    assert re.search(rf"with an interval from {low}[\d.]* ?% to {high}", text)
+    low, high = percent(expected.overall.low), percent(expected.overall.high)
+    assert f"with an interval from {low} to {high}" in text
     for title in ("Expected to be right, by class", "Expected to be right, by group"):
         assert f"{title} " in text
     assert set(expected.by_group) == {"north", "south", "west"}
