@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from c2rf.core.problem import make_problem
 from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.learners.trees import Growth, grow_forest
+from c2rf.solver.proof.cliques import Cliques
 
 
 def compile_trees() -> None:
@@ -27,6 +29,13 @@ def compile_chain() -> None:
     exchange(labels, np.zeros((2, 2)), cells, 1, np.random.default_rng(0))
 
 
+def compile_cliques() -> None:
+    """Grow cliques among three patterns."""
+    problem = make_problem([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]], 0)
+    Cliques(problem, np.arange(6), np.random.default_rng(0)).violated(np.full(6, 0.5))
+
+
 if __name__ == "__main__":
     compile_trees()
     compile_chain()
+    compile_cliques()

@@ -16,6 +16,7 @@ from c2rf.solver.proof.exact import Case
 from c2rf.solver.proof.linear import LinearProgram
 from c2rf.solver.proof.relaxation import Relaxation
 from c2rf.solver.proof.rows import AtMost, Ground
+from plain import plain_copy
 from proving import statement_of
 
 BOXES = [(1, 2, None), (1, 10, None), (1, 100, (-3.0, 2.0))]
@@ -95,3 +96,21 @@ def test_idle_rows_go_and_come_back_under_their_number(monkeypatch):
     assert relaxation.add({4: rows[4]}) == 0  # the clique is tight: it stayed
     assert relaxation.add(rows) == 3  # what was slack had gone
     assert 4 in relaxation.solve(case, (3, 3)).guess.rows.tolist()
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_what_is_compiled_is_what_is_written(box):
+    plain = plain_copy("c2rf.solver.proof.cliques").Cliques
+    for seed in range(4):
+        problem = make_problem(votes_of(seed), 10, *box)
+        value = np.random.default_rng(seed).random(2 * problem.n_patterns)
+        names = np.arange(2 * problem.n_patterns)
+        found, expected = (
+            [clique.literals for clique in kind(problem, names, rng).violated(value)]
+            for kind, rng in (
+                (Cliques, np.random.default_rng(0)),
+                (plain, np.random.default_rng(0)),
+            )
+        )
+        assert found
+        assert found == expected
