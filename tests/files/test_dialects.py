@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.exceptions import InputError
@@ -54,7 +54,7 @@ def test_figures_are_never_silently_wrong(tmp_path_factory, dialect, rows, first
         table = read_file(path)
     except InputError:
         return
-    assume(list(table.frame) == ["a", "b", "words"])
+    assert list(table.frame) == ["a", "b", "words"]
     for name, places, k in (("a", first, 0), ("b", second, 1)):
         expected = [float(f"{row[k]:.{places}f}") for row in rows]
         assert as_numbers(table.frame[name]).tolist() == expected

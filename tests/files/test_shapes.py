@@ -79,6 +79,14 @@ def hidden_first(path: Path) -> None:
         book.get_worksheet_by_name("old").hide()
 
 
+def titled(path: Path) -> None:
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet("People")
+        sheet.write(0, 0, "People of 2024")
+        for row, cells in enumerate([["id", "size", "town"], *people().values.tolist()]):
+            sheet.write_row(row + 2, 0, cells)
+
+
 def lines(rows: list[dict[str, object]]) -> Write:
     return content("\n".join(json.dumps(row) for row in rows))
 
@@ -240,6 +248,16 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
     "zst, cut": ("x.zst", content(zstandard.compress(PLAIN.encode())[:-9]), ""),
     "merged cells": (
         "x.xlsx", workbook(lambda book, sheet: sheet.merge_range("C2:C3", "Ulm")), "Unmerge them"
+    ),
+    "two header lines in a workbook": (
+        "x.xlsx",
+        lambda p: pd.DataFrame({"id": ["no.", 1, 2, 3], "size": ["kg", 2.5, 3, 4]}).to_excel(
+            p, index=False
+        ),
+        "below 'id' stands 'no.'",
+    ),
+    "a title in a workbook": (
+        "x.xlsx", titled, "or a title is above them"
     ),
     "an empty sheet": ("x.xlsx", lambda p: pd.DataFrame().to_excel(p), "no sheet with cells"),
     "a sheet with a header": (

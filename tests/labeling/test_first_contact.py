@@ -96,6 +96,17 @@ def test_a_dry_run_shows_the_tables_and_needs_no_output(tmp_path, capsys, monkey
         assert word in said
 
 
+def test_a_dry_run_shows_totals_too_and_needs_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.write()
+    Path("totals.csv").write_text("town;yes\nBonn;12\nUlm;9\n")
+    line = "classify labeled.csv unlabeled.csv --target sick --dry-run"
+    assert main(shlex.split(line)) == 0
+    assert "none given; with --totals or --totals-file" in capsys.readouterr().out
+    assert main(shlex.split(f"{line} --totals-file totals.csv")) == 0
+    assert "totals.csv: 2 rows, 2 columns; read as: semicolons, UTF-8" in capsys.readouterr().out
+
+
 def test_a_result_shows_itself():
     people = make_people(60)
     rows = people.unlabeled.rename(columns={"a": "<b>a"})

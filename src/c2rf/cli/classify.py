@@ -14,6 +14,8 @@ from c2rf.cli import choices, options, screen
 TOTALS, FILES, COLUMNS, WEIGHTS = "Known totals", "Outputs", "Columns", "With --method c2rf"
 """Panels of the help."""
 
+NO_TOTALS = "none given; with --totals or --totals-file, all would be checked"
+
 Names = list[str] | None
 Paths = list[Path] | None
 
@@ -140,7 +142,7 @@ def classify(
     """
     from c2rf.files.dialect import ReadAs
     from c2rf.labeling.outputs import Outputs
-    from c2rf.labeling.run import answer, prepare
+    from c2rf.labeling.run import prepare
     from c2rf.labeling.summary import plan_lines
     from c2rf.labeling.where import at_scheduler
     from c2rf.labeling.wishes import HowAsked, Wishes
@@ -153,14 +155,12 @@ def classify(
     )  # fmt: skip
     given = [path for path in (labeled, unlabeled) if path is not None]
     if dry_run and not quiet:
-        screen.show_previews(given, how)
+        screen.show_previews(given, how, totals_file or ())
+    if dry_run and not (positive or total or totals or totals_file):
+        return screen.say([("totals", NO_TOTALS)], quiet=quiet)
     known = collect(
         target, positive=positive or (), total=total or (), totals=totals or (),
         totals_file=totals_file or (), group=group or (), decimal=decimal,
-    )  # fmt: skip
-    chosen = options.given(
-        trees=trees, lower=lower, upper=upper, offset=options.parse_offset(offset), prefer=prefer,
-        solve_method=solve_method, backend=backend, time_limit=time_limit, learner=learner,
     )  # fmt: skip
     outputs = Outputs(
         labels=out, report=report, model=save_model, imputations=imputations_out,
@@ -168,13 +168,22 @@ def classify(
     )  # fmt: skip
     outputs.check(force=force, inputs=[*given, *(totals_file or ())], needed=not dry_run)
     asked = HowAsked(
-        method=method, options=chosen, seed=seed, command=shlex.join(["c2rf", *context.obj]),
-        imputations=imputations, sensitivity=parse_share(sensitivity), n_jobs=jobs,
+        method=method, seed=seed, command=shlex.join(["c2rf", *context.obj]), n_jobs=jobs,
+        imputations=imputations, sensitivity=parse_share(sensitivity), options=options.given(
+            trees=trees, lower=lower, upper=upper, prefer=prefer, solve_method=solve_method,
+            backend=backend, time_limit=time_limit, learner=learner,
+            offset=options.parse_offset(offset)),
     )  # fmt: skip
     with screen.waiting("classifying", quiet), at_scheduler(scheduler, engine, jobs):
         task = prepare(labeled, unlabeled, known, wishes, asked)
-        if not dry_run:
-            result = answer(task, asked)
-            screen.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
-    lines = plan_lines(task, method) if dry_run else result.summary_lines
-    screen.say([*lines, *outputs.lines()], quiet=quiet)
+        lines = plan_lines(task, method) if dry_run else _labeled(task, asked, outputs, force)
+    return screen.say([*lines, *outputs.lines()], quiet=quiet)
+
+
+def _labeled(task: Any, asked: Any, outputs: Any, force: bool) -> list[tuple[str, str]]:
+    """Label the rows, write all files, and return what there is to say."""
+    from c2rf.labeling.run import answer
+
+    result = answer(task, asked)
+    screen.warn_of_formulas(outputs.write(result, force=force), outputs.spreadsheet_safe)
+    return result.summary_lines

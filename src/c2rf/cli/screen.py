@@ -57,12 +57,12 @@ def warn_of_formulas(n_cells: int, made_safe: bool) -> None:
         )
 
 
-def show_previews(paths: Sequence[Path], how: ReadAs) -> None:
-    """Print tables as they were understood."""
-    from c2rf.labeling.preview import preview
+def show_previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path] = ()) -> None:
+    """Print tables as they were understood, then tables of totals."""
+    from c2rf.labeling.preview import previews
 
-    for path in paths:
-        _show_preview(preview(path, how, name=path.name))
+    for table in previews(paths, how, totals):
+        _show_preview(table)
 
 
 def _show_preview(found: TablePreview) -> None:
@@ -70,7 +70,8 @@ def _show_preview(found: TablePreview) -> None:
     from rich.text import Text
 
     rows = found.table()
-    table = Table(title=Text(found.title), title_justify="left", title_style="")
+    console().print(Text(found.title), soft_wrap=True)
+    table = Table()
     for name in rows:
         table.add_column(str(name), justify="right" if name in ("values", "empty") else "left")
     for row in rows.itertuples(index=False):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -159,7 +159,7 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
         for k, name in enumerate(names)
         if name not in how.text
     }
-    _check_one_header(path, cells)
+    check_one_header(path, cells)
     marks, decimal = find_marks(cells, how.decimal, path, how.likely)
     found = Dialect(dialect.separator, dialect.quote, dialect.escape, encoding, decimal, marks)
     return Layout(found, tuple(names), len(header), int(told is not None))
@@ -246,7 +246,7 @@ def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return names
 
 
-def _check_one_header(path: Path, cells: dict[str, list[str]]) -> None:
+def check_one_header(path: Path, cells: Mapping[str, Sequence[str]]) -> None:
     """Refuse a second line of names or units above numbers."""
     odd = []
     for name, column in cells.items():

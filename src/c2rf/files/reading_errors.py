@@ -37,7 +37,8 @@ def check_names(path: object, names: Sequence[str], separator: str = "") -> None
     Traceback (most recent call last):
     ...
     c2rf.exceptions.InputError: people.csv: column 2 has no name; name it in the first line, or \
-remove it if it only numbers the rows. If the names take two lines, keep one
+remove it if it only numbers the rows. If the names take two lines, or a title is above them, keep \
+one line
     """
     if len(names) == 1 and (found := (set(SEPARATORS) - {separator}) & set(names[0])):
         option = for_user(f"sep={min(found)!r}", f"--sep {min(found)!r}")
@@ -49,7 +50,8 @@ remove it if it only numbers the rows. If the names take two lines, keep one
     if empty:
         raise InputError(
             f"{path}: column {empty[0] + 1} has no name; name it in the first line, or remove it "
-            "if it only numbers the rows. If the names take two lines, keep one"
+            "if it only numbers the rows. If the names take two lines, or a title is above them, "
+            "keep one line"
         )
     seen: set[str] = set()
     for name in names:

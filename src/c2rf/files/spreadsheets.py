@@ -10,10 +10,11 @@ import pandas as pd
 
 from c2rf._text import all_of, for_user, nearest
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.files.dialect import ReadAs
+from c2rf.files.dialect import ReadAs, check_one_header
 from c2rf.files.reading_errors import check_names, reading
 from c2rf.files.typed import TypedTables
 
+_LOOKED_AT = 1000  # rows, for a second line of names
 _NAME_OF = {".ods": "OpenDocument"}
 
 
@@ -91,7 +92,7 @@ def _place(row: int, column: int) -> str:
 
 def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:
     """Return the cells below the names; empty rows and columns around them are left out."""
-    names = ["" if name is None else _as_name(name) for name in rows[0]]
+    names = [_as_name(name) for name in rows[0]]
     below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
     if not below:
         raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
@@ -100,9 +101,14 @@ def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[An
             break
         names.pop()
     check_names(path, names)
-    return {name: [row[k] for row in below] for k, name in enumerate(names)}
+    columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
+    first = {name: cells[:_LOOKED_AT] for name, cells in columns.items()}
+    check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
+    return columns
 
 
 def _as_name(name: Any) -> str:
+    if name is None:
+        return ""
     is_whole = isinstance(name, float) and name.is_integer()
     return str(int(name)) if is_whole else str(name).strip()

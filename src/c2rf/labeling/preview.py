@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -111,6 +112,14 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
         rows.n_rows,
         None if rows.dialect is None else rows.dialect.decimal,
     )
+
+
+def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list[TablePreview]:
+    """Read tables, and tables of totals, which have the decimal mark of the others if in doubt."""
+    found = [preview(path, how, name=path.name) for path in paths]
+    likely = next((table.decimal for table in found if table.decimal), None)
+    as_data = ReadAs(decimal=how.decimal, likely=likely)
+    return [*found, *(preview(path, as_data, name=path.name) for path in totals)]
 
 
 def _columns(table: pd.DataFrame) -> Iterator[ColumnPreview]:
