@@ -44,7 +44,7 @@ SPREAD = 2.0
 """How much further apart bootstraps are taken to be than they are."""
 SHARPER = 1.25
 """How much sharper probabilities are taken to be than held-out rows say."""
-DOUBT = 0.35
+DOUBT = 0.45
 """For the expected accuracy: a deviation of log-sharpness, beside that of bootstraps, which no
 number of labeled rows takes away. With it, the errors of the expected accuracy are as large as its
 intervals say, on the samples that it was chosen by."""
