@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from c2rf._sklearn_models import takes_missing, takes_only_numbers
 from c2rf._text import listed
 from c2rf.exceptions import InputError, InputTypeError
+
+_MOST_CELLS = 1 << 27  # of a sparse matrix: a gigabyte as an array
 
 
 def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
@@ -33,14 +36,31 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
     name : str
         What the user calls X.
     """
+    encode = getattr(classifier, "_encode", None)
+    if encode is not None and issparse(X):
+        X = _dense(X, name)
     if name != "X":
         _check_same_columns(classifier, X, name)
+    if encode is not None and (encoded := encode(X, reset, name)) is not None:
+        return encoded
     if hasattr(X, "columns") and not takes_only_numbers(classifier.estimator):
         checked = validate_data(classifier, X, reset=reset, skip_check_array=True)
     else:
         checked = _numbers(classifier, X, reset, name)
     _check_finite(classifier, checked, name)
     return checked
+
+
+def _dense(X: Any, name: str) -> NDArray[Any]:
+    """Return a sparse matrix as an array, if it is not too large for that."""
+    n_cells = X.shape[0] * X.shape[1]
+    if n_cells > _MOST_CELLS:
+        raise InputError(
+            f"{name} is a sparse matrix of {n_cells:,} cells, which are {8 * n_cells / 1e9:.0f} GB "
+            f"as an array; at most {_MOST_CELLS:,} are taken: reduce its columns first, by "
+            "sklearn.decomposition.TruncatedSVD, say"
+        )
+    return np.asarray(X.toarray())
 
 
 def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[Any]:

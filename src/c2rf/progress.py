@@ -61,6 +61,34 @@ def report_progress(message: str) -> None:
         callback(message)
 
 
+class Countdown:
+    """Says after each step how many are done, and how long the others will take.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    n_steps : int
+        Number of steps, of about equal length.
+
+    Examples
+    --------
+    >>> with progress_callback(print):
+    ...     Countdown("ranking rows", 2000).done(1000)
+    ranking rows: 1,000 of 2,000, about 0 s left
+    """
+
+    def __init__(self, what: str, n_steps: int) -> None:
+        self.what, self.n_steps = what, n_steps
+        self._done, self._start = 0, time.monotonic()
+
+    def done(self, n_steps: int = 1) -> None:
+        """Count some more steps, and say so."""
+        self._done += n_steps
+        left = (time.monotonic() - self._start) * (self.n_steps - self._done) / self._done
+        report_progress(f"{self.what}: {self._done:,} of {self.n_steps:,}, about {left:.0f} s left")
+
+
 def solver_progress() -> Listener | bool:
     """Return the ``progress`` argument for a solve whose events are reported, too."""
     return False if _callback.get() is None else lambda event: report_progress(line(event))

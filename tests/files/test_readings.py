@@ -141,7 +141,7 @@ def test_dates_among_numbers_are_refused():
     with pytest.raises(InputError, match="holds dates in some rows and numbers in others"):
         look.column(look.at(pd.Series(["2001-05-06"])))
     look = Look(pd.Series(["06.05.2001", ""], name="born"))
-    assert look.column(look.at(pd.Series(["2001-05-06"]))).kind == "numbers"
+    assert look.column(look.at(pd.Series(["2001-05-06"]))).kind == "dates"
 
 
 def test_ten_thousand_columns(tmp_path):

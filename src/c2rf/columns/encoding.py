@@ -7,7 +7,7 @@ are text, so that a saved one can be asked to encode any other file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from c2rf._text import all_of
-from c2rf.columns.kinds import Column, are_numbers, check_size, of_kind
+from c2rf.columns.dates import PARTS, DateParts
+from c2rf.columns.kinds import Column, Kind, are_numbers, check_size, of_kind
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_numbers, as_text
 
@@ -24,9 +25,9 @@ from c2rf.files.cells import as_numbers, as_text
 def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
     """Return an encoder of such columns that has learned the texts of the labeled rows.
 
-    Missing numbers stay missing. Text of few values becomes a column of 0 and 1 per value, other
-    text its rank in alphabetical order. A text that no labeled row has is 0 in all of these
-    columns, or missing.
+    Missing numbers stay missing. A date becomes the numbers of :mod:`c2rf.columns.dates`. Text of
+    few values becomes a column of 0 and 1 per value, other text its rank in alphabetical order. A
+    text that no labeled row has is 0 in all of these columns, or missing.
 
     Examples
     --------
@@ -38,17 +39,18 @@ def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
     >>> encode(encoder, pd.DataFrame({"age": ["3e1"], "town": ["Aalen"]})).tolist()
     [[30.0, 0.0, 0.0]]
     """
-    numbers, few, many = (of_kind(columns, kind) for kind in ("numbers", "one-hot", "ordinal"))
+    numbers, dates, few, many = (of_kind(columns, kind) for kind in get_args(Kind))
     unseen_as_missing = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan}
     encoder = ColumnTransformer(
         [
             ("numbers", "passthrough", numbers),
+            ("dates", DateParts(), dates),
             ("one-hot", OneHotEncoder(handle_unknown="ignore"), few),
             ("ordinal", OrdinalEncoder(**unseen_as_missing), many),
         ],
         sparse_threshold=0,
     )
-    return encoder.fit(_typed(labeled, numbers, few + many))
+    return encoder.fit(_typed(labeled, numbers + dates, few + many))
 
 
 def encode(encoder: Any, table: pd.DataFrame) -> NDArray[np.float64]:
@@ -84,6 +86,10 @@ def encoded_columns(encoder: Any) -> list[tuple[str, str | None]]:
         if name == "one-hot" and len(chosen):
             for column, values in zip(chosen, model.categories_, strict=True):
                 found += [(column, str(value)) for value in values]
+        elif name == "dates":
+            found += [
+                (column, None if part == "days" else part) for column in chosen for part in PARTS
+            ]
         else:
             found += [(column, None) for column in chosen]
     return found
@@ -91,7 +97,7 @@ def encoded_columns(encoder: Any) -> list[tuple[str, str | None]]:
 
 def _inputs(encoder: Any) -> tuple[list[str], list[str]]:
     columns = {name: list(chosen) for name, _, chosen in encoder.transformers_}
-    return columns["numbers"], columns["one-hot"] + columns["ordinal"]
+    return columns["numbers"] + columns.get("dates", []), columns["one-hot"] + columns["ordinal"]
 
 
 def _typed(table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from c2rf.files.cells import as_numbers, as_text, dates_in
 FEW_LEVELS = 20
 """Text with at most this number of different values becomes a column of 0 and 1 for each value."""
 
-Kind = Literal["numbers", "one-hot", "ordinal"]
+Kind = Literal["numbers", "dates", "one-hot", "ordinal"]
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
 _LARGEST = float(np.finfo(np.float32).max)  # trees compare single-precision numbers
 
@@ -143,10 +143,11 @@ class Look:
             self._refuse_some_dates(unlabeled)
             for cells in (self._labeled, unlabeled):
                 _check_largest(self.name, cells.largest)
-            return Column(self.name, "numbers", self._n_numbers, missing, 0)
+            kind: Kind = "dates" if self._labeled.dates + unlabeled.dates else "numbers"
+            return Column(self.name, kind, self._n_numbers, missing, 0)
         if not self.is_text:
             self._refuse_odd_numbers(unlabeled)
-        kind: Kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
+        kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
         return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
 
     def _refuse_some_dates(self, unlabeled: SeenCells) -> None:

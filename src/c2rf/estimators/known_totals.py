@@ -22,6 +22,7 @@ from c2rf.assignment import log_scores, zero_floor
 from c2rf.ensembles.ensemble import seeded
 from c2rf.estimators.checked_rows import CheckedRows
 from c2rf.estimators.class_rows import ClassRows, logarithms
+from c2rf.estimators.encoding import EncodedColumns
 from c2rf.estimators.groups_and_weights import find_groups, find_weights, grouping
 from c2rf.estimators.imputing import Imputer, PopulationImputations
 from c2rf.estimators.learning import (
@@ -44,7 +45,7 @@ _MOST_SEEDS = np.iinfo(np.int32).max
 
 
 class KnownTotalsClassifier(
-    PopulationImputations, PopulationSensitivity, ClassifierMixin, BaseEstimator
+    EncodedColumns, PopulationImputations, PopulationSensitivity, ClassifierMixin, BaseEstimator
 ):
     """Label a population such that the known totals of the classes hold exactly.
 
@@ -288,6 +289,7 @@ class KnownTotalsClassifier(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_missing(self.estimator)
+        tags.input_tags.sparse = True
         return tags
 
     def _fit_to_totals(

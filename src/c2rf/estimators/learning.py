@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from c2rf.learners.blend import MOST_LEARNED, BlendClassifier
 from c2rf.learners.interface import check_learner, takes, uses_population
 from c2rf.population import RowSample, draw_sample
 from c2rf.population.blocks import BLOCK_ROWS, filled
-from c2rf.progress import report_progress
+from c2rf.progress import Countdown, report_progress
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,10 @@ class Learning:
 
 def _showing_progress(parts: Iterator[Floats], n_rows: int) -> Iterator[Floats]:
     """Say after each part how many rows are done, and how long the others will take."""
-    start, done = time.monotonic(), 0
+    countdown = Countdown("ranking rows", n_rows)
     for part in parts:
         yield part
-        done += len(part)
-        left = (time.monotonic() - start) * (n_rows - done) / done
-        report_progress(f"ranking rows: {done:,} of {n_rows:,}, about {left:.0f} s left")
+        countdown.done(len(part))
 
 
 def weight_option(template: Any, sample_weight: Floats | None) -> dict[str, Any]:

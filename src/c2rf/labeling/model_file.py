@@ -24,6 +24,7 @@ from c2rf.exceptions import InputError
 from c2rf.files.reading_errors import reading
 
 TRUSTED = (
+    "c2rf.columns.dates.DateParts",
     "c2rf.ensembles.ensemble.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
     "c2rf.estimators.known_totals.KnownTotalsClassifier",

@@ -113,6 +113,8 @@ def usage(column: Column) -> str:
     """Say what a column is used as."""
     if column.kind == "numbers":
         return "a number"
+    if column.kind == "dates":
+        return "a date: days, year, and month as a cycle"
     values = count(column.levels, "value")
     if column.kind == "one-hot":
         return f"text with {values}, a column of 0 and 1 for each"

@@ -166,7 +166,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         """
         with owned_threads():
             teacher = self.prepare(X, y, X_unlabeled, rates, sample_weight)
-            report_progress("fitting the members of the blend")
+            report_progress("teaching a student what the members say")
             taught = teacher.fit(self.n_jobs)
             self._model = taught.model
             if X_unlabeled is not None and teacher.has_population:
@@ -209,7 +209,6 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         population = self._part(X_unlabeled, rng)
         X, codes, weight = _with_weight(X, codes, weight, len(self.classes_))
         self.rates_ = _checked_rates(rates, codes, weight, len(self.classes_))
-        report_progress("judging the members of the blend by held-out labeled rows")
         teacher = Teacher(
             X, codes, weight, population, self.rates_, families, self.n_estimators,
             int(rng.randint(_MOST_SEEDS)), self.n_jobs,

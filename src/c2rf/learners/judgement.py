@@ -207,7 +207,7 @@ def judge(
         return Verdict(share, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
     crowd = population.take(slice(N_CROWD))
     calls = [(member, lesson, parts, crowd) for member in members for parts in repeats]
-    found = in_threads(_held_out_places, calls, n_jobs)
+    found = in_threads(_held_out_places, calls, n_jobs, "judging members by held-out rows")
     # members x repeats x rows x classes; rows that were never held out are left out
     table = np.reshape(found, (len(members), N_REPEATS, len(lesson.codes), n_classes))
     judged = np.flatnonzero(~np.isnan(table[0, 0, :, 0]))

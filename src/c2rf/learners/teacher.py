@@ -155,7 +155,7 @@ class Teacher:
         """Fit the members that are trusted, and ask them about the population."""
         population = self.scenery.population
         calls = [(self.members[i], lesson, population) for i in self.used]
-        found = in_threads(_fit_and_ask, calls, n_jobs)
+        found = in_threads(_fit_and_ask, calls, n_jobs, "fitting members")
         references = [np.sort(said, axis=0) for _, said in found]
         placed = [quantiles(said, r) for (_, said), r in zip(found, references, strict=True)]
         return Asked([scores for scores, _ in found], references, placed)

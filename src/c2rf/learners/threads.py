@@ -14,6 +14,8 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from c2rf.progress import Countdown
+
 
 @contextmanager
 def owned_threads() -> Iterator[None]:
@@ -23,7 +25,10 @@ def owned_threads() -> Iterator[None]:
 
 
 def in_threads(
-    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Any],
+    calls: Sequence[tuple[Any, ...]],
+    n_jobs: int | None,
+    what: str | None = None,
 ) -> list[Any]:
     """Return the results of calls, in their order.
 
@@ -36,6 +41,8 @@ def in_threads(
     n_jobs : int or None
         Number of threads as scikit-learn counts them: None is one unless a surrounding
         ``joblib.parallel_config`` says otherwise, -1 is one per core.
+    what : str, optional
+        What is being done, to say after each call how many are left.
 
     Examples
     --------
@@ -44,6 +51,15 @@ def in_threads(
     """
     n_threads = min(effective_n_jobs(n_jobs), len(calls))
     if n_threads <= 1:
-        return [function(*arguments) for arguments in calls]
+        return list(_counted((function(*arguments) for arguments in calls), len(calls), what))
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda arguments: function(*arguments), calls))
+        results = pool.map(lambda arguments: function(*arguments), calls)
+        return list(_counted(results, len(calls), what))
+
+
+def _counted(results: Iterator[Any], number: int, what: str | None) -> Iterator[Any]:
+    countdown = None if what is None else Countdown(what, number)
+    for result in results:
+        yield result
+        if countdown is not None:
+            countdown.done()
