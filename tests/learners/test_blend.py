@@ -20,6 +20,7 @@ from c2rf.learners.least_squares import (
     calibrated_means,
 )
 from c2rf.learners.members import FAMILIES
+from c2rf.progress import progress_callback
 
 LIGHT = {"n_estimators": 8, "random_state": 0}
 
@@ -254,3 +255,13 @@ class TestEncoder:
         encoder = Encoder(np.array([[1.0], [2.0], [np.nan]]))
         assert encoder.encode(np.array([[np.nan]])).tolist() == [[0.0, 0.0]]
         assert encoder.encode(np.array([[3.0]])).tolist() == [[-0.5 / np.sqrt(0.5)] * 2]
+
+
+def test_learning_says_how_long_it_will_take():
+    X, y = make_twonorm(120, random_state=0)
+    said = []
+    with progress_callback(said.append):
+        BlendClassifier(families=("trees", "linear"), n_estimators=5).fit(X[:40], y[:40], X[40:])
+    judged = [line for line in said if line.startswith("judging members")]
+    assert judged[-1] == "judging members by held-out rows: 6 of 6, about 0 s left"
+    assert any(line.startswith("fitting members: 1 of ") for line in said)
