@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf._compiled import compiled
+from c2rf._compiled import compiled, summing
 from c2rf._typing import Floats, Ints
 from c2rf.core.problem import Problem
 from c2rf.solver.implications import slack
@@ -50,11 +50,9 @@ class Cliques:
 
     def __init__(self, problem: Problem, names: Ints, rng: np.random.Generator) -> None:
         self._names, self._rng = names, rng
-        votes = np.concatenate([problem.patterns, -problem.patterns]).astype(float)
-        self._middle = votes @ (problem.lower + problem.upper)
-        more = -problem.n_columns % 4  # columns of zeros: the loops go in steps of four
-        self._votes = np.pad(votes, ((0, 0), (0, more)))
-        self._widths = np.pad(problem.upper - problem.lower, (0, more)).astype(float)
+        self._votes = np.concatenate([problem.patterns, -problem.patterns]).astype(float)
+        self._middle = self._votes @ (problem.lower + problem.upper)
+        self._widths = (problem.upper - problem.lower).astype(float)
         self._limit = 4 * (1 - slack(problem)) - float(self._widths.sum())
         self.work = 0
         """All that was done so far, about nanoseconds, but counted and not measured."""
@@ -95,21 +93,17 @@ class Cliques:
         return [order[members[begin:end]] for begin, end in ends]
 
 
-@compiled
+@summing
 def _fitting(
     votes: Floats, weighted: Floats, middle: Floats, limit: float, literal: int, of: Ints, to: Ints
 ) -> int:
     """Write those of some literals that exclude a literal to another list; return how many."""
     kept = 0
     for other in of:
-        # Four sums at a time: they do not have to wait for each other.
-        a, b, c, d = middle[literal], middle[other], 0.0, 0.0
-        for j in range(0, votes.shape[1], 4):
-            a += weighted[literal, j] * votes[other, j]
-            b += weighted[literal, j + 1] * votes[other, j + 1]
-            c += weighted[literal, j + 2] * votes[other, j + 2]
-            d += weighted[literal, j + 3] * votes[other, j + 3]
-        if (a + b) + (c + d) < limit and other != literal:
+        common = middle[literal] + middle[other]
+        for j in range(votes.shape[1]):
+            common += weighted[literal, j] * votes[other, j]
+        if common < limit and other != literal:
             to[kept] = other
             kept += 1
     return kept
