@@ -47,7 +47,7 @@ SHARPER = 1.25
 DOUBT = 0.45
 """For the expected accuracy: a deviation of log-sharpness, beside that of bootstraps, which no
 number of labeled rows takes away. With it, the errors of the expected accuracy are as large as its
-intervals say, on the samples that it was chosen by."""
+intervals say, on samples of the experiment with another seed, which judge nothing."""
 MOST_IMPUTATIONS = 1000
 """More imputations than this say nothing more."""
 
