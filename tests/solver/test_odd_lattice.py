@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from brute import optimum
 from c2rf.core.problem import Problem, make_problem
 from c2rf.core.votes import PatternTable
 from c2rf.solver.search import Searcher
@@ -89,3 +90,21 @@ def test_small_lattices_are_looked_at_as_a_whole():
     searcher = Searcher(replace(problem, n_positive=wished), 0)
     assert searcher.run(3 * 10**9)
     assert searcher.eta == 0
+
+
+def test_a_search_without_hope_looks_at_every_point_and_goes_on(monkeypatch):
+    """Nothing reaches 0: after the first epoch come lines, all points, and the next epoch."""
+    votes = np.where(np.random.default_rng(0).random((12, 5)) < 0.6, 1, -1)
+    problem = make_problem(votes, 0, 1, 3)
+    searcher = Searcher(problem, 0)
+    looked = []
+    kept = OddLattice.all_points
+
+    def all_points(lattice, at_once):
+        looked.append(at_once)
+        return kept(lattice, at_once)
+
+    monkeypatch.setattr(OddLattice, "all_points", all_points)
+    assert not searcher.run(10**9)
+    assert len(looked) == 1
+    assert searcher.eta == optimum(problem)
