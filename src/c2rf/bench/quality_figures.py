@@ -19,7 +19,6 @@ _AXES = {
     "fraction": "labeled rows, %",
     "positive_weight": "weight of positive rows when drawn",
     "total_error": "error of the total that is told, %",
-    "few_labels": "labeled rows of a class",
 }
 _MARKS = "osD^vPX*<>"
 
@@ -78,7 +77,8 @@ def _critical_differences(axes: Axes, ranks: Ranks) -> None:
 
 def figure_settings(quality: Quality, settings: Sequence[Setting]) -> BenchFigure | None:
     """Draw what fewer labels, another bias and a wrong total cost each method."""
-    names = [name for name in SETTINGS if any(setting.name == name for setting in settings)]
+    drawable = [name for name in SETTINGS if name != "few_labels"]  # which has no usual place
+    names = [name for name in drawable if any(setting.name == name for setting in settings)]
     if not names:
         return None
     with mpl.rc_context(LOOK):
