@@ -61,6 +61,9 @@ comma, but '12.5' has not; correct it, or take the column as text with text=['pr
         signs = [*_SIGNS[","], *_SIGNS["group"], *(_SIGNS["."] if decimal == "," else [])]
         if not _holds(column, signs):
             return None
+        quick = _by_arrow(column) if decimal == "," else None
+        if quick is not None:
+            return quick
         codes, cells = pd.factorize(column.to_numpy(dtype=object))
         plain = np.empty(len(cells), dtype=object)
         plain[:] = [self._cell(cell, column, marks, first_row) for cell in cells]
@@ -88,6 +91,22 @@ comma, but '12.5' has not; correct it, or take the column as text with text=['pr
             return
         row = first_row + int(np.flatnonzero(column == found[0])[0])
         parse_number(found[0], None, f"{self.path}, data row {row}: in column {column.name!r}")
+
+
+def _by_arrow(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return decimal commas as points where no cell has another mark; None if some have."""
+    values = getattr(column.array, "_pa_array", None)
+    if values is None or _holds(column, [*_SIGNS["."], *_SIGNS["group"]]):
+        return None
+    import pyarrow as pa
+    from pyarrow import compute
+
+    plain = compute.replace_substring(values, ",", ".")
+    try:  # which refuses all that is not a number, like 1,2,3
+        compute.if_else(compute.equal(plain, ""), "0", plain).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return pd.Series(type(column.array)(plain), index=column.index, name=column.name)
 
 
 def _holds(column: pd.Series[Any], signs: Sequence[bytes]) -> bool:
