@@ -33,6 +33,7 @@ def test_the_report_has_intervals_by_class_and_by_group(result, tmp_path):
     expected = result.classifier.expected_accuracy(3)
     low, high = percent(expected.overall.low), percent(expected.overall.high)
     assert f"with an interval from {low} to {high}" in text
+    assert f"with an interval from {low} to {high}" in result.summary()
     for title in ("Expected to be right, by class", "Expected to be right, by group"):
         assert f"{title} " in text
     assert set(expected.by_group) == {"north", "south", "west"}

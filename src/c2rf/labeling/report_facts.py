@@ -14,6 +14,7 @@ from c2rf._frames import as_pandas
 from c2rf._text import quoted, short
 from c2rf._typing import Ints
 from c2rf.files.cells import as_text
+from c2rf.imputation.accuracy import ExpectedAccuracy
 from c2rf.labeling.comparing import balance, importance, population_sample
 from c2rf.labeling.model_file import versions
 from c2rf.labeling.scoring import Scored
@@ -79,7 +80,6 @@ def make_facts(
         changes=_changes(task),
         stated=_stated(task),
         remainder=_remainder(task, classifier),
-        right=_right(task, classifier, scored, asked.imputations),
         **_compared(task, classifier, scored, asked.seed),
     )
 
@@ -119,13 +119,8 @@ def _remainder(task: Task, classifier: Any) -> float | None:
     return None if task.weights is None else float(classifier.totals_met_["off"].abs().max())
 
 
-def _right(
-    task: Task, classifier: Any, scored: Scored, n_imputations: int | None
-) -> list[RightFact]:
-    """Return how many labels are right, with intervals, if imputations were asked for."""
-    if n_imputations is None or n_imputations < 2:
-        return []
-    expected = classifier.expected_accuracy(n_imputations)
+def right_facts(task: Task, scored: Scored, expected: ExpectedAccuracy) -> list[RightFact]:
+    """Return how many labels are right, with intervals: of all, by class and by group."""
     sizes = np.bincount(scored.codes, minlength=len(task.classes))
     groups = np.bincount(task.groups.codes, minlength=len(task.groups.names))
     found = [("all", "all", task.n_rows, expected.overall)]

@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 
 from c2rf.estimators.sensitivity import Sensitivity
+from c2rf.imputation.accuracy import ExpectedAccuracy
 from c2rf.labeling.imputations import USUAL, imputation_parts
 from c2rf.labeling.model_file import StoredModel
 from c2rf.labeling.outputs import Outputs
 from c2rf.labeling.parts import LabelParts, label_columns
-from c2rf.labeling.report_facts import make_facts
+from c2rf.labeling.report_facts import make_facts, right_facts
 from c2rf.labeling.scoring import Scored
 from c2rf.labeling.sensitivity import sensitivity_fact, sensitivity_line
 from c2rf.labeling.summary import Line, as_text, summary_lines
@@ -108,10 +109,21 @@ class Classification:
         """How many labels are right, where the unlabeled table has the target after all."""
         return score(self.task.truth, self.scored.codes, self.task.target)
 
+    @cached_property
+    def expected_accuracy(self) -> ExpectedAccuracy | None:
+        """How many labels are expected to be right, with intervals, if imputations were asked for.
+
+        It takes two imputations at least.
+        """
+        number = self.asked.imputations
+        return None if number is None or number < 2 else self.classifier.expected_accuracy(number)
+
     @property
     def summary_lines(self) -> list[Line]:
         """What was done, as names and sentences."""
-        lines = summary_lines(self.task, self.classifier, self.counts, self.accuracy)
+        lines = summary_lines(
+            self.task, self.classifier, self.counts, self.accuracy, self.expected_accuracy
+        )
         if self.sensitivity is None:
             return lines
         return [*lines, sensitivity_line(self.sensitivity, self.task.classes)]
@@ -147,6 +159,9 @@ class Classification:
         from c2rf.report import make_page
 
         facts = make_facts(self.task, self.classifier, self.scored, self.asked)
+        if self.expected_accuracy is not None:
+            right = right_facts(self.task, self.scored, self.expected_accuracy)
+            facts = replace(facts, right=right)
         if self.sensitivity is not None:
             facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.scored))
         if self.accuracy is not None:

@@ -11,6 +11,7 @@ from c2rf.columns.kinds import Column
 from c2rf.report.facts import UNRELIABLE
 
 if TYPE_CHECKING:
+    from c2rf.imputation.accuracy import ExpectedAccuracy
     from c2rf.labeling.task import Task
     from c2rf.labeling.truth import Accuracy
 
@@ -27,7 +28,11 @@ def plan_lines(task: Task, method: str) -> list[Line]:
 
 
 def summary_lines(
-    task: Task, classifier: Any, counts: Mapping[str, int], accuracy: Accuracy | None = None
+    task: Task,
+    classifier: Any,
+    counts: Mapping[str, int],
+    accuracy: Accuracy | None = None,
+    expected: ExpectedAccuracy | None = None,
 ) -> list[Line]:
     """Say what was done, given how many rows got each label."""
     lines, bounds = _data(task), task.bounds
@@ -40,20 +45,27 @@ def summary_lines(
     lines += _how_met(task, classifier)
     if accuracy is not None:
         lines.append(("accuracy", str(accuracy)))
-    lines += _right(task, classifier)
+    lines += _right(task, classifier, expected)
     solution = getattr(classifier, "solution_", None)
     if solution is not None:
         lines.append(("proof", proof(solution)))
     return [*lines, *_columns(task)]
 
 
-def _right(task: Task, classifier: Any) -> list[Line]:
+def _right(task: Task, classifier: Any, expected: ExpectedAccuracy | None) -> list[Line]:
     """Say how many labels are expected to be right, and of which classes too few."""
     confusion = getattr(classifier, "expected_confusion_", None)
     if confusion is None:
         return []
     labels = confusion.sum(axis=1)
-    lines = [("right", f"about {percent(confusion.trace() / labels.sum())} of the labels")]
+    about = f"about {percent(confusion.trace() / labels.sum())} of the labels"
+    if expected is not None:
+        found = expected.overall
+        about = (
+            f"{percent(found.estimate)} of the labels, with an interval from "
+            f"{percent(found.low)} to {percent(found.high)}"
+        )
+    lines = [("right", about)]
     bad = [
         f"{short(name)} ({percent(confusion[k, k] / labels[k])})"
         for k, name in enumerate(task.classes)
