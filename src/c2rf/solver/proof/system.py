@@ -19,7 +19,7 @@ _CUTS_PER_ROUND = 400  # or a quarter of the patterns, if that is more
 # More pairs than the first number are not used at all, more than the second only at first:
 # they make linear programs slow, and cliques say more with fewer rows.
 _MOST_PAIRS = 70_000
-_FEW_PAIRS = 10_000
+_FEW_PAIRS = 20_000
 
 
 class SignSystem:
