@@ -19,7 +19,7 @@ from c2rf.labeling.report_facts import make_facts
 from c2rf.report.sections.assumed import assumed
 from c2rf.report.sections.missed import missed
 from c2rf.report.sections.rest_on import rest_on
-from c2rf.report.sections.right import right
+from c2rf.report.sections.right_labels import right
 
 N_IMPUTATIONS = 20
 

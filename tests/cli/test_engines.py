@@ -16,7 +16,7 @@ import pytest
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 from c2rf.files.tables import read_table
-from c2rf.labeling.where import find_rows, is_large
+from c2rf.labeling.row_storage import find_rows, is_large
 from c2rf.population import Memory
 from people import People, make_people
 

@@ -17,7 +17,7 @@ from c2rf.files.cells import as_numbers, as_text
 from c2rf.files.tables import find_format, read_file
 from c2rf.files.text import TextFiles
 from c2rf.files.typed_parts import TypedFiles
-from c2rf.labeling.where import find_rows, is_large
+from c2rf.labeling.row_storage import find_rows, is_large
 from c2rf.population.files import Files, find_files
 
 N = 50

@@ -21,8 +21,8 @@ from c2rf.app.visit import Visit
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.files.cells import as_text
 from c2rf.files.tables import read_file
+from c2rf.labeling.row_storage import find_rows
 from c2rf.labeling.run import prepare
-from c2rf.labeling.where import find_rows
 
 MOST_CLASSES = 50
 POLICIES = {"refuse them": "strict", "scale them, and say so": "scale"}

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.best_class import sizes_in_groups
 from c2rf.assignment.crossing import label_crossing, rounded_up
 from c2rf.assignment.direct import (
     clipped_to_sizes,
@@ -27,7 +28,6 @@ from c2rf.assignment.direct import (
 from c2rf.assignment.direct_proof import direct_gap
 from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.large import Sizes, label_large
-from c2rf.assignment.standing import sizes_in_groups
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, Conflict, find_conflict

@@ -19,10 +19,10 @@ from fractions import Fraction
 import numpy as np
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.best_class import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
 from c2rf.assignment.crossing_proof import Priced, proven
 from c2rf.assignment.handicaps import ScoredRows, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.moves import Answer, fractional_moves, typical_loss, whole_moves
-from c2rf.assignment.standing import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from c2rf._typing import Codes, Floats, Ints
+from c2rf.assignment.best_class import NearRows, Standing, moved, near_rows
 from c2rf.assignment.branching import CLOSE, WholeMoves, best_moves
 from c2rf.assignment.handicaps import ScoredRows
 from c2rf.assignment.moves import Moves
 from c2rf.assignment.optimality import PricedMargin, optimality_gap
-from c2rf.assignment.standing import NearRows, Standing, moved, near_rows
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
 

@@ -16,8 +16,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.best_class import sizes_in_groups
 from c2rf.assignment.handicaps import ScoredRows
-from c2rf.assignment.standing import sizes_in_groups
 from c2rf.totals.system import System
 
 _MOST_ROUNDS = 40

@@ -18,11 +18,11 @@ from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from c2rf._typing import Codes, Floats
+from c2rf.assignment.best_class import sizes_in_groups, stand
 from c2rf.assignment.closest import none_is_closer
 from c2rf.assignment.crossing import RelaxedLabels, relax
 from c2rf.assignment.exchanges import exchanged
 from c2rf.assignment.handicaps import ScoredRows
-from c2rf.assignment.standing import sizes_in_groups, stand
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.system import System
 

@@ -142,9 +142,9 @@ def classify(
     """
     from c2rf.files.dialect import ReadAs
     from c2rf.labeling.outputs import Outputs
+    from c2rf.labeling.row_storage import at_scheduler
     from c2rf.labeling.run import prepare
     from c2rf.labeling.summary import plan_lines
-    from c2rf.labeling.where import at_scheduler
     from c2rf.labeling.wishes import HowAsked, Wishes
     from c2rf.totals.parse_text import collect, parse_share
 

@@ -44,7 +44,7 @@ def predict(
     from c2rf.labeling.model_file import StoredModel
     from c2rf.labeling.outputs import check_labels_name
     from c2rf.labeling.predictions import predict_rows
-    from c2rf.labeling.where import at_scheduler
+    from c2rf.labeling.row_storage import at_scheduler
 
     check_choice("engine", engine, ENGINES)
     check_labels_name(out, force=force, inputs=[model, file])

@@ -11,10 +11,10 @@ from c2rf.columns.choose import check_column
 from c2rf.files.dialect import AS_FOUND, ReadAs
 from c2rf.labeling.model_file import StoredModel
 from c2rf.labeling.parts import LabelParts, label_columns, shown_columns
+from c2rf.labeling.row_storage import find_rows
 from c2rf.labeling.scoring import score_rows
 from c2rf.labeling.survey import survey
 from c2rf.labeling.tables import column_names
-from c2rf.labeling.where import find_rows
 from c2rf.population.encoded import encoded
 
 

@@ -13,7 +13,7 @@ from c2rf._frames import as_pandas
 from c2rf._text import count, short
 from c2rf.files.cells import as_numbers, as_text, dates_in, is_date
 from c2rf.files.dialect import AS_FOUND, ReadAs
-from c2rf.labeling.where import find_rows
+from c2rf.labeling.row_storage import find_rows
 
 FIRST_ROWS = 3
 MOST_COLUMNS = 60

@@ -25,7 +25,7 @@ from c2rf.population.sample import random_rows
 from c2rf.report import ChangeFact, Facts, FeatureFact, ForestFact, RankingFact, RightFact
 from c2rf.report.facts import NEAREST
 from c2rf.totals import Bounds
-from c2rf.totals.said import read_said
+from c2rf.totals.stated_total import read_said
 
 MOST_SHOWN = 100_000
 """The most rows whose score and confidence a report shows; of more, it draws this number."""

@@ -13,10 +13,10 @@ from c2rf.files.dialect import ReadAs
 from c2rf.labeling.imputations import imputation_parts
 from c2rf.labeling.methods import LABELING_METHODS, check_options
 from c2rf.labeling.result import Classification
+from c2rf.labeling.row_storage import at_scheduler
 from c2rf.labeling.scoring import score_unlabeled
 from c2rf.labeling.sensitivity import check_sensitivity, check_task, find_sensitivity
 from c2rf.labeling.task import Task, make_task
-from c2rf.labeling.where import at_scheduler
 from c2rf.labeling.wishes import HowAsked, Wishes
 from c2rf.progress import report_progress, showing_progress
 

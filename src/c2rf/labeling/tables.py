@@ -13,7 +13,7 @@ from c2rf._frames import as_pandas
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_text
 from c2rf.files.dialect import ReadAs
-from c2rf.labeling.where import find_rows
+from c2rf.labeling.row_storage import find_rows
 from c2rf.labeling.wishes import Wishes
 from c2rf.population import Population
 

@@ -5,7 +5,7 @@ from c2rf.totals.estimate import Estimate
 from c2rf.totals.from_user import Margin, Totals, read_totals
 from c2rf.totals.known import Groups, are_given, known_bounds, read_groups
 from c2rf.totals.reconcile import Change
-from c2rf.totals.said import Policy
+from c2rf.totals.stated_total import Policy
 from c2rf.totals.weights import read_weights
 
 __all__ = [

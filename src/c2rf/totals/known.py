@@ -16,7 +16,7 @@ from c2rf.totals.bounds import Bounds
 from c2rf.totals.from_user import Totals
 from c2rf.totals.make_bounds import check_left_out, make_bounds
 from c2rf.totals.margins import crossing_bounds, margin_parts
-from c2rf.totals.said import Policy
+from c2rf.totals.stated_total import Policy
 
 
 class Groups(NamedTuple):

@@ -20,7 +20,7 @@ from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, Conflict, find_conflict
 from c2rf.totals.names import check_classes, check_groups
 from c2rf.totals.reconcile import Change
-from c2rf.totals.said import SLACK, Policy, Said, read_said, scale_hint, written
+from c2rf.totals.stated_total import SLACK, Policy, Said, read_said, scale_hint, written
 
 # Rates whose sum misses the whole by less than half a row are just rounded rates.
 _ROUNDING = 0.5

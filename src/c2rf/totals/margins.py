@@ -30,7 +30,7 @@ from c2rf.totals.bounds import Bounds, MarginBounds, counted
 from c2rf.totals.feasible import Figures, contradiction, fit_together, nearest_table
 from c2rf.totals.names import check_classes, check_groups
 from c2rf.totals.reconcile import Change, least_squares, relative_variances, rounded
-from c2rf.totals.said import Policy, Said, read_said, scale_hint, written
+from c2rf.totals.stated_total import Policy, Said, read_said, scale_hint, written
 from c2rf.totals.system import cell_matrix
 
 _MOST_NAMED = 12

@@ -13,7 +13,7 @@ from c2rf.report.sections.headline import lead, unreliable
 from c2rf.report.sections.how import how
 from c2rf.report.sections.missed import missed
 from c2rf.report.sections.rest_on import rest_on
-from c2rf.report.sections.right import right
+from c2rf.report.sections.right_labels import right
 from c2rf.report.sections.sure import sure
 from c2rf.report.sections.wrong_totals import wrong_totals
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from c2rf.exceptions import InputError
-from c2rf.labeling.where import at_scheduler, find_rows
+from c2rf.labeling.row_storage import at_scheduler, find_rows
 
 dask = pytest.importorskip("dask")
 
