@@ -13,7 +13,7 @@ from c2rf.assignment import log_scores
 from c2rf.estimators.labeled_rows import LabeledRows
 from c2rf.estimators.meeting import Meeting
 from c2rf.imputation.accuracy import expected_confusion
-from c2rf.population.blocks import filled, large_array, release, row_blocks
+from c2rf.population.blocks import filled, large_array, row_blocks
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class ClassRows(LabeledRows):
         groups = self.meeting.groups.codes
         corrected = (
             softmax(log_scores(self.scores[rows], self.floor) + self.priors[groups[rows]], axis=1)
-            for rows in row_blocks(len(self.scores))
+            for rows in row_blocks(len(self.scores), reading=[self.scores])
         )
         return filled(self.scores.shape, corrected)
 
@@ -52,7 +52,7 @@ class ClassRows(LabeledRows):
         """Of the rows labeled k, how many are expected to be really of class j."""
         n_classes = len(self.table)
         total = np.zeros((n_classes, n_classes))
-        for rows in row_blocks(len(self.scores)):
+        for rows in row_blocks(len(self.scores), reading=[self.probabilities]):
             own = np.asarray(self.codes_here[rows])
             total += expected_confusion(own, self.probabilities[rows], n_classes)
         return total
@@ -65,8 +65,6 @@ class ClassRows(LabeledRows):
 def logarithms(table: Floats, floor: float) -> Floats:
     """Return the logarithms of probabilities, of many in a file as they are."""
     logs = large_array(table.shape)
-    for rows in row_blocks(len(table)):
+    for rows in row_blocks(len(table), reading=[table, logs]):
         logs[rows] = log_scores(table[rows], floor)
-        release(table)
-        release(logs)
     return logs

@@ -25,6 +25,7 @@ from c2rf.files.tables import check_pyarrow
 from c2rf.files.writing import TableWriter
 from c2rf.labeling.scoring import Scored
 from c2rf.population import Chunk, Memory, Population
+from c2rf.population.blocks import release
 
 LABEL = "label"
 ADDED = (LABEL, "score", "confidence")
@@ -83,6 +84,8 @@ class LabelParts:
         for chunk in self.rows.chunks(self._read):
             part = slice(chunk.start, chunk.start + chunk.data.shape[0])
             yield self._table(chunk, *(column.values[part] for column in self.added))
+            for column in self.added:
+                release(column.values)
 
     def __len__(self) -> int:
         return len(self.added[0].values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from c2rf.assignment import log_scores
 from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
 from c2rf.exceptions import InputError
 from c2rf.population import Population
-from c2rf.population.blocks import BLOCK_ROWS, large_array, release, row_blocks
+from c2rf.population.blocks import BLOCK_ROWS, large_array, row_blocks
 from c2rf.totals import Groups
 
 MOST_SCORE = 100.0
@@ -50,7 +50,7 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Scored:
         codes = np.asarray(rows.codes_here[part])
         return _by_lead(shifted, probabilities[part], codes, _place(classifier, positive))
 
-    return _gathered(len(rows.scores), score)
+    return _gathered(len(rows.scores), score, reading=[rows.scores, probabilities])
 
 
 def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | None) -> Scored:
@@ -130,12 +130,13 @@ def _joined(parts: list[Scored]) -> Scored:
     return Scored(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _gathered(n_rows: int, score: Callable[[slice], Scored]) -> Scored:
-    """Score all rows, a block at a time; many of them are kept in files."""
+def _gathered(
+    n_rows: int, score: Callable[[slice], Scored], reading: Sequence[Floats] = ()
+) -> Scored:
+    """Score all rows, a block at a time; many of them are kept in files, as is what is read."""
     kinds = (np.int32, np.float64, np.float64)
     columns = [large_array((n_rows,), kind) for kind in kinds]
-    for part in row_blocks(n_rows):
+    for part in row_blocks(n_rows, reading=[*columns, *reading]):
         for column, values in zip(columns, score(part), strict=True):
             column[part] = values
-            release(column)
     return Scored(*columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,7 @@ def survey(
     seen = rows.reduce(partial(_see, looks, group, id), _merge, columns)
     assert rows.n_rows is not None
     groups = Groups.none(rows.n_rows) if seen.groups is None else seen.groups.in_order()
-    repeated = 0 if id is None else rows.n_rows - len(np.unique(seen.ids))
+    repeated = 0 if id is None else _n_repeated(seen.ids)
     found = [look.column(cells) for look, cells in zip(looks, seen.cells, strict=True)]
     return Survey(found, groups, repeated)
 
@@ -96,9 +96,21 @@ def _see(looks: Sequence[Look], group: Sequence[str], id: str | None, chunk: Chu
     groups = _groups_of(table, group) if group else None
     ids = np.empty(0, dtype=np.uint64)
     if id is not None:
-        texts = as_text(table[id]).fillna("")
-        ids = pd.util.hash_array(texts.to_numpy(dtype=object))
+        ids = _hashes(table[id])
     return _Seen(cells, groups, ids)
+
+
+def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
+    """Return a number for each id, the same for the same id; whole numbers need no texts."""
+    if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
+        return pd.util.hash_array(ids.to_numpy())
+    return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
+
+
+def _n_repeated(ids: NDArray[np.uint64]) -> int:
+    """Return how many ids an earlier row has; they are sorted in place, since there may be many."""
+    ids.sort()
+    return int((ids[1:] == ids[:-1]).sum())
 
 
 def _merge(parts: Sequence[_Seen]) -> _Seen:

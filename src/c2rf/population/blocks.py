@@ -8,7 +8,7 @@ probabilities that it gets in memory.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -60,15 +60,20 @@ def rows_of(pieces: list[Any], rows: slice) -> Any:
     return plain(stacked(wanted))
 
 
-def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Yield the rows of one block after the other.
+def row_blocks(
+    n_rows: int, size: int = BLOCK_ROWS, reading: Sequence[NDArray[Any]] = ()
+) -> Iterator[slice]:
+    """Yield the rows of one block after the other, and release what is read after each.
 
     Examples
     --------
     >>> list(row_blocks(5, 3))
     [slice(0, 3, None), slice(3, 5, None)]
     """
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+        for table in reading:
+            release(table)
 
 
 def filled(shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
