@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,7 @@ class LabeledChunk(NamedTuple):
 
 
 @dataclass(eq=False)
-class LabeledRows:
+class LabeledRows(ABC):
     """Rows by a number each, and the class that each number stands for.
 
     Parameters
@@ -64,9 +65,9 @@ class LabeledRows:
         """The number of each row, as an array."""
         return np.asarray(self.codes.compute() if hasattr(self.codes, "compute") else self.codes)
 
+    @abstractmethod
     def scores_of(self, rows: slice) -> Floats:
         """Return the scores of some rows."""
-        raise NotImplementedError
 
     def chunks(self) -> Iterator[LabeledChunk]:
         """Yield labels and scores, a block of rows at a time."""
