@@ -338,7 +338,12 @@ class TestFeatures:
         table.to_parquet("t.parquet")
         read = read_table(Path("t.parquet"))
         X, _, _, encoder = make_features(read, read, list(read))
-        expected = [[1, 2, 0, 1, 1, 0, 0], [np.nan, np.nan, 1, 0, 0, 0, 1], [3, 1, 0, 1, 0, 1, 0]]
+        # A number; of a date its day, year and month on a circle; a bool; a category.
+        expected = [
+            [1, 2, 1970, 0, 1, 0, 1, 1, 0, 0],
+            [*[np.nan] * 5, 1, 0, 0, 0, 1],
+            [3, 1, 1970, 0, 1, 0, 1, 0, 1, 0],
+        ]
         np.testing.assert_array_equal(X, expected)
         np.testing.assert_array_equal(encode(encoder, read), X)
 
