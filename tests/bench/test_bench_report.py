@@ -155,7 +155,7 @@ def test_top_lambda_is_compared_with_weights() -> None:
 # Files
 
 
-@pytest.mark.parametrize(("name", "pictures", "tables"), [("report", 3, 4), ("quality", 2, 8)])
+@pytest.mark.parametrize(("name", "pictures", "tables"), [("report", 3, 4), ("quality", 2, 9)])
 def test_the_smoke_run_and_its_pages_need_nothing_from_anywhere(
     name: str, pictures: int, tables: int, smoked: Path
 ) -> None:

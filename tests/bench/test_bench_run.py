@@ -93,7 +93,9 @@ def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.Da
 
 def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
     fields = json.loads(record.to_line())
-    assert fields["format"] == 4
+    assert fields["format"] == 5
+    assert fields.pop("calibration") is None
+    assert Record.from_line(json.dumps({**fields, "format": 4})) == record
     assert fields["protocol"].pop("few_labels") is None
     old = Record.from_line(json.dumps({**fields, "format": 3}))
     assert old == record

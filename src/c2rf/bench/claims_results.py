@@ -10,10 +10,8 @@ import numpy as np
 from c2rf.bench.checks import Check
 from c2rf.bench.imputing import OURS, RECIPE
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results
+from c2rf.bench.results import Results, tuned_and_others
 
-TUNED_ON = (0, 1)
-"""Numbers of the samples that settings were chosen by; the others judge them."""
 SINGLE = "single labels"
 LEAST_COVERED, MOST_COVERED = 0.88, 0.99
 """Between which the mean coverage of shares should be, ..."""
@@ -51,11 +49,7 @@ class ClaimResults:
 
     def halves(self) -> Iterator[tuple[str, list[Record]]]:
         """Yield the records of samples that settings were chosen by, of the others, and all."""
-        tuned = [record for record in self.records if record.sample in TUNED_ON]
-        others = [record for record in self.records if record.sample not in TUNED_ON]
-        for name, own in (("samples 0 and 1", tuned), ("the other samples", others)):
-            if own:
-                yield name, own
+        yield from tuned_and_others(self.records)
         yield "all", self.records
 
 

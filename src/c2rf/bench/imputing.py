@@ -27,7 +27,8 @@ N_IMPUTATIONS = 20
 OURS, RECIPE = "imputations", "plain recipe"
 _N_FOLDS = 5
 _N_TREES = 100  # scikit-learn's default
-_LEAST_PROBABILITY = 1e-3  # a forest that is certain is not to be believed
+LEAST_PROBABILITY = 1e-3
+"""A forest that is certain is not to be believed."""
 
 
 def impute(sample: TrialSample) -> tuple[Signs, Claims]:
@@ -61,7 +62,7 @@ def by_recipe(sample: TrialSample) -> Iterator[NDArray[np.bool_]]:
         trees = _trees(int(rng.integers(2**31)))
         logs = log_scores(
             trees.fit(sample.X_labeled[rows], codes[rows]).predict_proba(sample.X_unlabeled),
-            _LEAST_PROBABILITY,
+            LEAST_PROBABILITY,
         )
         yield choose(sharpness * (logs[:, 1] - logs[:, 0]), sample.n_positive, rng)
 
@@ -73,7 +74,7 @@ def _sharpness(X: Floats, codes: NDArray[np.intp], rates: Floats, seed: int) -> 
         return 1.0
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     held_out = cross_val_predict(_trees(seed), X, codes, cv=folds, method="predict_proba")
-    return best_sharpness(log_scores(held_out, _LEAST_PROBABILITY), codes, rates)
+    return best_sharpness(log_scores(held_out, LEAST_PROBABILITY), codes, rates)
 
 
 def _trees(seed: int) -> ExtraTreesClassifier:

@@ -11,15 +11,19 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
+from sklearn.ensemble import ExtraTreesClassifier
 
 import c2rf
 from c2rf import baselines
 from c2rf._text import check_choice
 from c2rf._typing import Floats, Signs
+from c2rf.assignment import log_scores
 from c2rf.bench.claims import Claims
-from c2rf.bench.imputing import impute
+from c2rf.bench.imputing import LEAST_PROBABILITY, impute
 from c2rf.bench.protocol import TrialSample
 from c2rf.estimators.known_totals import KnownTotalsClassifier
+from c2rf.learners.calibrate import matching_offsets
 
 Status = Literal["computed", "optimal", "feasible", "none", "failed"]
 
@@ -55,6 +59,8 @@ class TrialAnswer:
         What went wrong.
     claims : Claims or None
         What is claimed of figures, by a method that does so.
+    probability : ndarray of float, or None
+        Of each unlabeled row to be positive, by a method that says so and meets the total.
     """
 
     labels: Signs | None
@@ -63,6 +69,7 @@ class TrialAnswer:
     stats: dict[str, Any] = field(default_factory=dict)
     message: str = ""
     claims: Claims | None = None
+    probability: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -118,12 +125,12 @@ def weighted(sample: TrialSample, solver: Solver, **options: Any) -> TrialAnswer
 
 
 def learned(
-    sample: TrialSample, solver: Solver, *, learn: Callable[[TrialSample], Signs]
+    sample: TrialSample, solver: Solver, *, learn: Callable[[TrialSample], TrialAnswer]
 ) -> TrialAnswer:
     """Learn from the features; where only one class is labeled there is nothing to learn."""
     if len(np.unique(sample.y_labeled)) == 1:
         return most_votes(sample, solver)
-    return TrialAnswer(learn(sample).astype(np.int8), "computed")
+    return learn(sample)
 
 
 def imputed(sample: TrialSample, solver: Solver) -> TrialAnswer:
@@ -131,26 +138,44 @@ def imputed(sample: TrialSample, solver: Solver) -> TrialAnswer:
     if len(np.unique(sample.y_labeled)) == 1:
         return most_votes(sample, solver)
     labels, claims = impute(sample)
-    return TrialAnswer(labels.astype(np.int8), "computed", claims=claims)
+    return _computed(labels, claims=claims)
 
 
-def _top_probabilities(sample: TrialSample) -> Signs:
-    return baselines.top_probabilities(*_known(sample), random_state=sample.seed)
+def _top_probabilities(sample: TrialSample) -> TrialAnswer:
+    """Label as :func:`c2rf.baselines.top_probabilities` does, and keep the probabilities."""
+    X, y, X_unlabeled, n_positive = _known(sample)
+    trees = ExtraTreesClassifier(baselines.N_TREES, random_state=sample.seed).fit(X, y)
+    found = trees.predict_proba(X_unlabeled)
+    labels = baselines.top_lambda(found[:, 1], n_positive, random_state=sample.seed)
+    return TrialAnswer(labels, "computed", probability=_meeting_the_total(found, n_positive))
 
 
-def _prior_corrected(sample: TrialSample) -> Signs:
-    return baselines.prior_corrected(*_known(sample), random_state=sample.seed)
+def _meeting_the_total(probabilities: Floats, n_positive: int) -> Floats:
+    """Return the probabilities to be positive, with log-odds shifted so that they add up."""
+    logs = log_scores(probabilities, LEAST_PROBABILITY)
+    rate = n_positive / len(logs)
+    shifted: Floats = softmax(logs + matching_offsets(logs, np.array([1 - rate, rate])), axis=1)
+    return shifted[:, 1]
 
 
-def _self_training(sample: TrialSample) -> Signs:
-    return baselines.self_training(*_known(sample)[:3], random_state=sample.seed)
+def _prior_corrected(sample: TrialSample) -> TrialAnswer:
+    return _computed(baselines.prior_corrected(*_known(sample), random_state=sample.seed))
 
 
-def _known_totals(sample: TrialSample) -> Signs:
+def _self_training(sample: TrialSample) -> TrialAnswer:
+    return _computed(baselines.self_training(*_known(sample)[:3], random_state=sample.seed))
+
+
+def _known_totals(sample: TrialSample) -> TrialAnswer:
     X, y, X_unlabeled, n_positive = _known(sample)
     classifier = KnownTotalsClassifier(random_state=sample.seed)
     classifier.fit(X, y, X_unlabeled=X_unlabeled, totals={1: n_positive})
-    return classifier.transduction_
+    probability = classifier.transduction_proba_[:, 1]
+    return _computed(classifier.transduction_, probability=probability)
+
+
+def _computed(labels: Signs, **more: Any) -> TrialAnswer:
+    return TrialAnswer(labels.astype(np.int8), "computed", **more)
 
 
 def _known(sample: TrialSample) -> tuple[Floats, Signs, Floats, int]:
@@ -161,7 +186,7 @@ def _paper(title: str, method: str) -> BenchMethod:
     return BenchMethod(title, partial(weighted, method=method), solves="the paper's")
 
 
-def _learner(title: str, learn: Callable[[TrialSample], Signs]) -> BenchMethod:
+def _learner(title: str, learn: Callable[[TrialSample], TrialAnswer]) -> BenchMethod:
     return BenchMethod(title, partial(learned, learn=learn))
 
 

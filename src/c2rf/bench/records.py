@@ -10,10 +10,10 @@ from typing import Any
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
-FORMAT = 4
-"""What is written. Formats 2 and 4 added ``total_error`` and ``few_labels`` to the protocol, format
-3 added ``claims``."""
-READABLE = (1, 2, 3, FORMAT)
+FORMAT = 5
+"""What is written. Formats 2 and 4 added ``total_error`` and ``few_labels`` to the protocol; 3 and
+5 added ``claims`` and ``calibration``."""
+READABLE = (1, 2, 3, 4, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
@@ -66,6 +66,9 @@ class Record(Key):
         What it ran with and on.
     claims : dict or None
         How true its claims are, see :func:`c2rf.bench.claims.score_claims`.
+    calibration : dict or None
+        How true its probabilities are, see
+        :func:`c2rf.bench.calibration.score_probabilities`.
     """
 
     n_points: int
@@ -90,6 +93,7 @@ class Record(Key):
     versions: dict[str, str]
     machine: dict[str, Any]
     claims: dict[str, Any] | None = None
+    calibration: dict[str, float] | None = None
 
     @property
     def key(self) -> Key:

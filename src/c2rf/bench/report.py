@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from c2rf.bench.calibration_tables import calibration_tables
 from c2rf.bench.checks import Check, all_checks, goals
 from c2rf.bench.claims_results import ClaimResults, claim_checks
 from c2rf.bench.methods import ON_PAPER_S_TREES
@@ -146,6 +147,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         *(scores_table(quality, metric) for metric in METRICS),
         *(against_table(quality, rival) for rival in ("top-lambda", "rf")),
         samples_table(quality),
+        *calibration_tables(quality),
         figure_settings(quality, changed),
         *(settings_table(quality, changed, metric) for metric in METRICS),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,9 @@ from c2rf.bench.records import Record
 
 Cell = list[Record]
 """The records of one method on all samples of one data set."""
+
+TUNED_ON = (0, 1)
+"""Numbers of the samples that settings were chosen by; the others judge them."""
 
 
 @dataclass(frozen=True, order=True)
@@ -152,6 +155,15 @@ class Results:
     def _enough(self, data: str, n_solved: int) -> bool:
         """Whether these are more than half of the samples: 3 of 5."""
         return 2 * n_solved > self.n_samples(data)
+
+
+def tuned_and_others(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield the records of samples that settings were chosen by, and those of the others."""
+    tuned = [record for record in records if record.sample in TUNED_ON]
+    others = [record for record in records if record.sample not in TUNED_ON]
+    for name, own in (("samples 0 and 1", tuned), ("the other samples", others)):
+        if own:
+            yield name, own
 
 
 def score(record: Record, metric: str) -> float | None:

@@ -17,6 +17,7 @@ from typing import Protocol as Interface
 
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 
+from c2rf.bench.calibration import score_probabilities
 from c2rf.bench.claims import score_claims
 from c2rf.bench.data import DataSet, UnavailableError, load
 from c2rf.bench.methods import BENCH_METHODS, Solver
@@ -188,13 +189,15 @@ def make_record(task: Trial, outcome: TrialOutcome) -> Record:
     sample, answer = task.drawn.sample, outcome.answer
     stats, labels, truth = answer.stats, answer.labels, task.drawn.truth
     columns = stats.get("columns")
-    scores = dict[str, Any](eta=None, accuracy=None, mcc=None, claims=None)
+    scores = dict[str, Any](eta=None, accuracy=None, mcc=None)
     if labels is not None:
         scores["eta"] = abs(int((labels > 0).sum()) - sample.n_positive)
         scores["accuracy"] = float(accuracy_score(truth, labels))
         scores["mcc"] = float(matthews_corrcoef(truth, labels))
         if answer.claims is not None:
             scores["claims"] = score_claims(answer.claims, labels, truth)
+        if answer.probability is not None:
+            scores["calibration"] = score_probabilities(answer.probability, labels, truth)
     return Record(
         **vars(task.key),
         n_points=len(task.data.y),
