@@ -16,7 +16,7 @@ from c2rf.bench.checks import goals
 from c2rf.bench.data import NAMES
 from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import COMPARED, Quality, Ranks, changed_settings
-from c2rf.bench.quality_figures import figure_ranks, figure_settings
+from c2rf.bench.quality_figures import figure_few_labels, figure_ranks, figure_settings
 from c2rf.bench.quality_tables import (
     against_table,
     means_table,
@@ -178,6 +178,29 @@ def test_without_other_settings_there_is_nothing_to_tell() -> None:
     assert changed_settings(records, USUAL) == []
     assert settings_table(found, [], "accuracy") is None
     assert figure_settings(found, []) is None
+    assert figure_few_labels([]) is None
+
+
+def test_few_labels_have_a_figure_of_their_own() -> None:
+    both = {"ring": [50.0, 60.0], "churn": [80.0, 80.0]}
+    better = {"ring": [70.0, 70.0], "churn": [79.0, 80.0]}
+    usual = scored({"known-totals": better, "extra-trees-top": both})
+    records = [*usual, *scored({"known-totals": better, "extra-trees-top": both}, few_labels=1)]
+    records += scored({"known-totals": better}, few_labels=2)
+    settings = changed_settings(records, USUAL)
+    assert [s.title for s in settings] == ["1 labeled in a class", "2 labeled in a class"]
+    picture = figure_few_labels(settings)
+    assert picture is not None
+    assert (
+        "1 labeled in a class: known totals 74.8, extra trees, top λ 67.5, smallest gain -0.5 on "
+        "churn; 2 labeled in a class: known totals 74.8."
+    ) in picture.note
+    assert figure_settings(quality(records), settings) is None  # it has no usual place there
+    assert picture in [
+        replace(part, svg=picture.svg, png=picture.png)
+        for part in quality_report(records).parts
+        if not isinstance(part, Table)
+    ]
 
 
 # Goals

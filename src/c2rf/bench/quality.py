@@ -61,6 +61,18 @@ class Quality:
         ours, theirs = (self.results.scores(data, who, "accuracy") for who in (runner, rival))
         return np.array([value - theirs[seed] for seed, value in ours.items() if seed in theirs])
 
+    def smallest_gain(self, runner: Runner, rival: Runner) -> tuple[str, float] | None:
+        """Return the data set on which a method is least ahead of another, and by how much.
+
+        None if a data set is missing on either side.
+        """
+        gains = {data: self.gains(runner, rival, data) for data in self.results.data_sets}
+        if not gains or any(len(gain) == 0 for gain in gains.values()):
+            return None
+        means = {data: float(gain.mean()) for data, gain in gains.items()}
+        worst = min(means, key=lambda data: means[data])
+        return worst, means[worst]
+
     def mean_of_sample(self, runner: Runner, metric: str, number: int) -> float | None:
         """Return the mean over all data sets of the sample of that number."""
         values = []

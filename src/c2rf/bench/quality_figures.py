@@ -1,4 +1,4 @@
-"""The figures of the page on quality: average ranks, and what other settings cost."""
+"""The figures of the page on quality: average ranks, other settings, few labels in a class."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _AXES = {
     "total_error": "error of the total that is told, %",
 }
 _MARKS = "osD^vPX*<>"
+_WITH_FEW_LABELS = {"known-totals": ("o", "#0072B2"), "extra-trees-top": ("s", "#D55E00")}
 
 
 def figure_ranks(quality: Quality) -> BenchFigure | None:
@@ -123,3 +124,58 @@ def _costs(axes: Axes, quality: Quality, settings: Sequence[Setting]) -> None:
     places = sorted({usual, *(scale * setting.value for setting in settings)})
     axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.minorticks_off()
+
+
+def figure_few_labels(settings: Sequence[Setting]) -> BenchFigure | None:
+    """Draw the accuracy on each data set where a class has few labeled rows."""
+    few = {s.title: Quality(s.results) for s in settings if s.name == "few_labels"}
+    if not few:
+        return None
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=(9, 4.6), layout="constrained")
+        panels = figure.subplots(1, len(few), squeeze=False, sharex=True, sharey=True)[0]
+        for axes, (title, quality) in zip(panels, few.items(), strict=True):
+            _by_data_set(axes, quality)
+            axes.set_title(title, fontsize=10, loc="left")
+            axes.set_xlabel("accuracy, %")
+        panels[0].invert_yaxis()
+        marks = {mark.get_label(): mark for axes in panels for mark in axes.collections[1:]}
+        figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=2, loc="outside lower center")
+        drawn = images(figure)
+    note = (
+        "Means over the samples of each data set, in which the class with fewest labeled rows has "
+        "that many of them at most. Over all data sets, "
+        + "; ".join(f"{title}: {_in_words(quality)}" for title, quality in few.items())
+        + "."
+    )
+    return BenchFigure("few_labels", "Few labels in a class", note, *drawn)
+
+
+def _by_data_set(axes: Axes, quality: Quality) -> None:
+    """Draw a row for each data set, a mark for each method, and the line between them."""
+    names = quality.results.data_sets
+    rows = np.arange(len(names))
+    found = [
+        (runner, np.array(list(quality.by_data_set(runner, "accuracy").values()), dtype=float))
+        for method in _WITH_FEW_LABELS
+        if (runner := quality.runner(method)) is not None
+    ]
+    means = np.array([values for _, values in found]).reshape(-1, len(names))
+    axes.hlines(rows, means.min(axis=0), means.max(axis=0), color="#888888", linewidth=1.5)
+    for place, (runner, values) in enumerate(found):
+        mark, color = _WITH_FEW_LABELS[runner.method]
+        axes.scatter(
+            values, rows, s=34, marker=mark, color=color, label=runner.short, zorder=4 - place
+        )
+    axes.set_yticks(rows, names)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+
+
+def _in_words(quality: Quality) -> str:
+    """Return the means of both methods, and where ours is least ahead."""
+    ours, rival = (quality.runner(method) for method in _WITH_FEW_LABELS)
+    means = {r.short: quality.mean(r, "accuracy") for r in (ours, rival) if r is not None}
+    words = [f"{name} {mean:.1f}" for name, mean in means.items() if mean is not None]
+    if ours and rival and (found := quality.smallest_gain(ours, rival)) is not None:
+        words.append(f"smallest gain {found[1]:+.1f} on {found[0]}")
+    return ", ".join(words)

@@ -134,7 +134,7 @@ def paper_report(records: Sequence[Record]) -> Report:
 
 def quality_report(records: Sequence[Record]) -> Report:
     """Put together how well all methods label, in the usual setting and in others."""
-    from c2rf.bench.quality_figures import figure_ranks, figure_settings
+    from c2rf.bench.quality_figures import figure_few_labels, figure_ranks, figure_settings
 
     results = Results(records, "biased")
     if not results.records:
@@ -150,6 +150,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         *calibration_tables(quality),
         figure_settings(quality, changed),
         *(settings_table(quality, changed, metric) for metric in METRICS),
+        figure_few_labels(changed),
     ]
     summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), ABOUT]
     there = [part for part in parts if part is not None]
