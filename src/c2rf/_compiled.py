@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,3 +29,13 @@ def _compiled(function: Function, **options: Any) -> Function:
     except RuntimeError:  # no folder for it can be written to: it is compiled in every process
         result = njit(nogil=True, **options)(function)
     return result
+
+
+@cache
+def can_compile() -> bool:
+    """Return whether loops are compiled, and so worth running where a library does the same."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return False
+    return True

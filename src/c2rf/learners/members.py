@@ -12,12 +12,12 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
 
 from c2rf._typing import Codes, Floats
 from c2rf.exceptions import InputError
 from c2rf.learners.least_squares import LeastSquares, Moments
+from c2rf.learners.logistic import LogisticRegression
+from c2rf.learners.support_vectors import SupportVectorMachine
 from c2rf.learners.trees import Growth, grow_forest
 from c2rf.learners.views import Scenery, View
 
@@ -88,8 +88,7 @@ class Scores:
 
     def __call__(self, view: View) -> Floats:
         """Return the scores of rows."""
-        said = getattr(self.model, self.method)(self.look(view))
-        return np.column_stack([-said, said]) if said.ndim == 1 else said
+        return np.asarray(getattr(self.model, self.method)(self.look(view)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +160,8 @@ class Logistic:
 
     def __call__(self, lesson: Lesson) -> Scores:
         """Fit the regression."""
-        model = LogisticRegression(C=self.c, max_iter=1000)
-        model.fit(lesson.view.encoded, lesson.codes, sample_weight=lesson.weight)
+        model = LogisticRegression(self.c)
+        model.fit(lesson.view.encoded, lesson.codes, lesson.weight)
         return Scores(model, "predict_proba", attrgetter("encoded"))
 
 
@@ -176,9 +175,9 @@ class SupportVectors:
     def __call__(self, lesson: Lesson) -> Scores:
         """Find the support vectors."""
         look = Similarities(lesson.kept, self.power)
-        model = SVC(C=self.c, kernel="precomputed")
-        model.fit(look(lesson.view), lesson.codes, sample_weight=lesson.weight)
-        return Scores(model, "decision_function", look)
+        model = SupportVectorMachine(self.c)
+        model.fit(look(lesson.view), lesson.codes, lesson.weight)
+        return Scores(model, "scores", look)
 
 
 @dataclass(frozen=True, eq=False)

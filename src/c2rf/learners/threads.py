@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from c2rf.progress import Countdown
 
@@ -20,8 +21,14 @@ from c2rf.progress import Countdown
 @contextmanager
 def owned_threads() -> Iterator[None]:
     """Keep libraries (BLAS, OpenMP) to one thread each while the block runs."""
-    with threadpool_limits(limits=1):
+    with _libraries().limit(limits=1):
         yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the libraries that start threads, looked up once: that takes milliseconds."""
+    return ThreadpoolController()
 
 
 def in_threads(

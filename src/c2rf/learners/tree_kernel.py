@@ -147,6 +147,13 @@ def _collect(Y: Any, weight: Any, rows: Any, amounts: Any, masses: Any, total: A
 
 
 @compiled
+def _push(stack: Any, place: int, start: int, end: int, node: int, level: int) -> None:
+    """Note a node to be split: its first row, its end, its number and its depth."""
+    stack[place, 0], stack[place, 1] = start, end
+    stack[place, 2], stack[place, 3] = node, level
+
+
+@compiled
 def _grow_tree(
     X: Any, Y: Any, weight: Any, even: bool, rows: Any, n_tried: int, least: int, deepest: int,
     state: Any, nodes: Any, values: Any, stack: Any, seen: Any, amounts: Any, masses: Any
@@ -155,11 +162,12 @@ def _grow_tree(
     n_targets = Y.shape[1]
     total = np.empty(n_targets)
     columns = np.arange(X.shape[1])
-    stack[0] = 0, len(rows), 0, 0  # first row, end, node, depth
+    _push(stack, 0, 0, len(rows), 0, 0)
     n_stacked, n_nodes, depth = 1, 1, 0
     while n_stacked:
         n_stacked -= 1
-        start, end, node, level = stack[n_stacked]
+        start, end = stack[n_stacked, 0], stack[n_stacked, 1]
+        node, level = stack[n_stacked, 2], stack[n_stacked, 3]
         own, size = rows[start:end], end - start
         depth = max(depth, level)
         mass, pure = _collect(Y, weight, own, amounts, masses, total)
@@ -180,11 +188,22 @@ def _grow_tree(
         nodes[node]["column"] = column
         nodes[node]["threshold"] = threshold
         nodes[node]["left"] = n_nodes
-        stack[n_stacked] = middle, end, n_nodes + 1, level + 1
-        stack[n_stacked + 1] = start, middle, n_nodes, level + 1
+        _push(stack, n_stacked, middle, end, n_nodes + 1, level + 1)
+        _push(stack, n_stacked + 1, start, middle, n_nodes, level + 1)
         n_stacked += 2
         n_nodes += 2
     return n_nodes, depth
+
+
+@compiled
+def _copy(
+    nodes: Any, values: Any, number: int, to_nodes: Any, to_values: Any, place: int
+) -> None:  # fmt: skip
+    """Copy nodes and their values; one by one, which compiles much sooner than slices."""
+    for node in range(number):
+        to_nodes[place + node] = nodes[node]
+        for k in range(values.shape[1]):
+            to_values[place + node, k] = values[node, k]
 
 
 @compiled
@@ -242,9 +261,8 @@ def grow(
             old_nodes, old_values = all_nodes, all_values
             all_nodes = np.empty(more, dtype=NODE)
             all_values = np.empty((more, n_targets), dtype=np.float32)
-            all_nodes[:used], all_values[:used] = old_nodes[:used], old_values[:used]
-        all_nodes[used : used + n_nodes] = nodes[:n_nodes]
-        all_values[used : used + n_nodes] = values[:n_nodes]
+            _copy(old_nodes, old_values, used, all_nodes, all_values, 0)
+        _copy(nodes, values, n_nodes, all_nodes, all_values, used)
         used += n_nodes
     return all_nodes[:used].copy(), all_values[:used].copy(), shape
 
