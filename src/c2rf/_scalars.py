@@ -9,6 +9,9 @@ import numpy as np
 
 from c2rf.exceptions import InputError, InputTypeError
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest number that is learned from: trees compare numbers of single precision."""
+
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number.

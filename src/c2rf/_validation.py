@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +16,10 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from c2rf._frames import names_of
+from c2rf._scalars import LARGEST
 from c2rf._sklearn_models import takes_missing, takes_only_numbers
-from c2rf._text import listed
+from c2rf._text import all_of, listed
 from c2rf.exceptions import InputError, InputTypeError
 
 _MOST_CELLS = 1 << 27  # of a sparse matrix: a gigabyte as an array
@@ -36,6 +39,7 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
     name : str
         What the user calls X.
     """
+    _check_different_names(X, name)
     encode = getattr(classifier, "_encode", None)
     if encode is not None and issparse(X):
         X = _dense(X, name)
@@ -49,6 +53,17 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
         checked = _numbers(classifier, X, reset, name)
     _check_finite(classifier, checked, name)
     return checked
+
+
+def _check_different_names(X: Any, name: str) -> None:
+    """Refuse columns of one name: which is which, nobody could say."""
+    counts = Counter(names_of(X) or [])
+    repeated = [column for column, count in counts.items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"the columns of {name} must have different names; found more than one "
+            f"{all_of(repeated)}: rename or remove them"
+        )
 
 
 def _dense(X: Any, name: str) -> NDArray[Any]:
@@ -195,18 +210,29 @@ def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
 
 
 def _check_finite(classifier: Any, X: Any, name: str) -> None:
-    """Refuse infinite values, and missing ones where the ensemble cannot take them."""
+    """Refuse infinite and huge values, and missing ones where the ensemble cannot take them."""
     with np.errstate(all="ignore"):
-        if isinstance(X, np.ndarray) and np.isfinite(X.sum()):
+        if isinstance(X, np.ndarray) and np.isfinite(X.sum(dtype=np.float32)):
             return
     infinite = _columns_with(_is_infinite, classifier, X)
     if infinite:
         raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
+    check_not_huge(classifier, X, name)
     missing = [] if takes_missing(classifier.estimator) else _columns_with(pd.isna, classifier, X)
     if missing:
         raise InputError(
             f"{name} has missing values (NaN) in the columns {listed(missing)}, which the ensemble "
             "cannot take: fill or drop them, or use trees, which can"
+        )
+
+
+def check_not_huge(classifier: Any, X: Any, name: str) -> None:
+    """Refuse numbers that are too large to be learned from."""
+    huge = _columns_with(_is_huge, classifier, X)
+    if huge:
+        raise InputError(
+            f"{name} has numbers beyond {LARGEST:.3g}, the largest that can be learned from, in "
+            f"the columns {listed(huge)}: write them in another unit"
         )
 
 
@@ -220,6 +246,10 @@ def _columns_with(test: Callable[[Any], Any], classifier: Any, X: Any) -> list[A
 
 def _is_infinite(column: NDArray[Any]) -> Any:
     return np.isinf(column) if column.dtype.kind == "f" else False
+
+
+def _is_huge(column: NDArray[Any]) -> Any:
+    return np.abs(column) > LARGEST if column.dtype.kind == "f" else False
 
 
 def _is_numeric(column: Any) -> bool:

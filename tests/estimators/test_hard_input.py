@@ -39,9 +39,24 @@ def test_nothing_but_constants():
     assert right(np.ones((400, 3))) >= 0.3  # anything that adds up
 
 
-def test_more_columns_than_rows():
-    noise = np.random.default_rng(0).normal(size=(400, 60))
-    assert right(np.hstack([X, noise])) > 0.8
+@pytest.mark.parametrize("in_population", [np.nan, 5.0])
+def test_a_column_in_which_the_population_is_all_alike_changes_nothing(in_population):
+    # It cannot tell these rows apart, however well it tells the labeled ones apart.
+    told = np.full(400, in_population)
+    told[LABELED] = Y[LABELED]
+    np.testing.assert_array_equal(labels(np.c_[X, told]), labels(X))
+
+
+def test_labeled_rows_from_elsewhere():
+    moved = np.random.default_rng(1).normal(size=400)
+    moved[LABELED] += 1000  # of all classes alike
+    assert right(np.c_[X, moved]) > 0.9
+
+
+@pytest.mark.parametrize("n_columns", [60, 400])
+def test_more_columns_than_rows(n_columns):
+    noise = np.random.default_rng(0).normal(size=(400, n_columns))
+    assert right(np.hstack([4 * X, noise])) > 0.8
 
 
 def test_one_labeled_row_of_a_class():
@@ -66,7 +81,7 @@ def test_infinite_cells():
         labels(table)
 
 
-@pytest.mark.parametrize("size", [1e-30, 1e30])
+@pytest.mark.parametrize("size", [1e-310, 1e-30, 1e30])
 def test_numbers_of_any_size(size):
     assert right(X * size) > 0.85
 

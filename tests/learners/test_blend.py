@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize
-from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
 from c2rf.learners.encode import Encoder
 from c2rf.learners.judgement import accuracy_at_rates, folds, quantiles, row_weights
-from c2rf.learners.least_squares import (
-    KernelSpace,
-    LeastSquares,
-    LinearSpace,
-    Moments,
-    calibrated_means,
-)
 from c2rf.learners.members import FAMILIES
 from c2rf.progress import progress_callback
 
@@ -187,54 +178,6 @@ class TestHeldOut:
     def test_weights_have_the_rates(self):
         codes, rates = np.array([0, 1, 1, 2, 2, 2]), np.array([0.2, 0.3, 0.5])
         assert np.bincount(codes, weights=row_weights(codes, rates)) == pytest.approx(rates)
-
-
-class TestLeastSquares:
-    @given(st.integers(0, 10_000))
-    def test_calibrated_means_against_a_solver(self, seed):
-        rng = np.random.default_rng(seed)
-        n_classes = int(rng.integers(2, 5))
-        codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=6)])
-        features, rates = rng.normal(size=(len(codes), 1)), rng.dirichlet(np.ones(n_classes))
-        target = rng.normal(size=1)
-        counts = np.bincount(codes)
-        means = np.array([features[codes == k].mean() for k in range(n_classes)])
-        best = minimize(
-            lambda m: (counts * (m - means) ** 2).sum(),
-            means,
-            constraints=LinearConstraint(rates, target, target),
-            tol=1e-12,
-        )
-        found = calibrated_means(features, codes, rates, target).ravel()
-        assert rates @ found == pytest.approx(target[0])
-        assert found == pytest.approx(best.x, abs=1e-3)
-
-    def test_is_ridge_regression_when_all_is_labeled(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(200, 3))
-        codes = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
-        rates = np.bincount(codes) / 200
-        features = LinearSpace().features(X)
-        model = LeastSquares(Moments(features), ridge=0.1).fit(features, codes, rates)
-        padded = np.column_stack([X, np.ones(200)])
-        ridge = Ridge(alpha=0.1 * 200, fit_intercept=False).fit(padded, np.eye(2)[codes])
-        expected = ridge.predict(padded)
-        expected -= expected.mean(axis=1, keepdims=True)
-        assert model.scores(features) == pytest.approx(expected)
-
-    def test_kernel_space_keeps_the_kernel(self):
-        X = np.random.default_rng(0).normal(size=(30, 2))
-        features = KernelSpace(X, 2.0).features(X)[:, :-1]
-        squared = ((X[:, None] - X) ** 2).sum(axis=2)
-        assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)
-
-    def test_weights_are_repetitions(self):
-        rng = np.random.default_rng(0)
-        features, codes = rng.normal(size=(6, 2)), np.array([0, 0, 0, 1, 1, 1])
-        times, rates, mean = np.array([1, 2, 3, 1, 1, 2]), np.array([0.3, 0.7]), np.zeros(2)
-        weighted = calibrated_means(features, codes, rates, mean, times.astype(float))
-        rows = np.repeat(np.arange(6), times)
-        assert weighted == pytest.approx(calibrated_means(features[rows], codes[rows], rates, mean))
 
 
 class TestEncoder:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from c2rf._scalars import LARGEST
 from c2rf._text import for_user
 from c2rf.exceptions import InputError
 from c2rf.files.cells import as_numbers, as_text, dates_in
@@ -19,7 +20,6 @@ FEW_LEVELS = 20
 
 Kind = Literal["numbers", "dates", "one-hot", "ordinal"]
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
-_LARGEST = float(np.finfo(np.float32).max)  # trees compare single-precision numbers
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,34 @@ def are_numbers(kind: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(kind))
 
 
+def check_single_values(column: pd.Series[Any]) -> None:
+    """Refuse a column whose cells are not single values, or of a kind that nothing is known of.
+
+    Examples
+    --------
+    >>> check_single_values(pd.Series([[1, 2], [3]], name="visits"))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: columns must hold numbers, text, dates or true and false; found \
+values of type list in column 'visits': remove it, or make columns of what it holds
+    """
+    found = None
+    if pd.api.types.is_complex_dtype(column.dtype):
+        found = "complex"
+    elif column.dtype == object:
+        odd = (value for value in column if not _is_single(value))
+        found = next((type(value).__name__ for value in odd), None)
+    if found is not None:
+        raise InputError(
+            "columns must hold numbers, text, dates or true and false; found values of type "
+            f"{found} in column {str(column.name)!r}: remove it, or make columns of what it holds"
+        )
+
+
+def _is_single(value: Any) -> bool:
+    return pd.api.types.is_scalar(value) and not isinstance(value, (bytes, complex))
+
+
 def check_size(name: str, numbers: pd.Series[float]) -> None:
     """Refuse numbers that are too large for a tree."""
     _check_largest(name, _largest(numbers))
@@ -194,10 +222,9 @@ def check_size(name: str, numbers: pd.Series[float]) -> None:
 def _check_largest(name: str, largest: float) -> None:
     if np.isinf(largest):
         raise InputError(f"numbers must be finite; found an infinite one in column {name!r}")
-    if largest > _LARGEST:
+    if largest > LARGEST:
         raise InputError(
-            f"numbers must be at most {_LARGEST:.3g} in size; found {largest:.3g} in "
-            f"column {name!r}"
+            f"numbers must be at most {LARGEST:.3g} in size; found {largest:.3g} in column {name!r}"
         )
 
 

@@ -16,10 +16,11 @@ from sklearn.utils.validation import validate_data
 from c2rf._frames import as_pandas, names_of
 from c2rf._sklearn_models import takes_only_numbers
 from c2rf.columns.encoding import encode, make_encoder
-from c2rf.columns.kinds import Column, Look
+from c2rf.columns.kinds import Column, Look, check_single_values
 from c2rf.columns.leave_out import why_left_out
 from c2rf.exceptions import InputError
 from c2rf.learners.interface import uses_population
+from c2rf.progress import report_progress
 
 
 class EncodedColumns:
@@ -61,9 +62,11 @@ def frame_encoder(X: Any) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None
-    if all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values()):
+    if all(map(_is_plain, frame.schema.values())):
         return None
     table = _named(X)
+    for name in table:
+        check_single_values(table[name])
     columns = [_column(table[name]) for name in table]
     kept = [column for column in columns if column is not None]
     if not kept:
@@ -84,6 +87,11 @@ def encode_frame(encoder: Any, X: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name}: {error}") from error
 
 
+def _is_plain(kind: Any) -> bool:
+    """Whether cells of a type are numbers as they are; decimal ones are objects."""
+    return (kind.is_numeric() and kind != nw.Decimal) or kind == nw.Boolean
+
+
 def _named(X: Any) -> pd.DataFrame:
     table = as_pandas(X)
     return table.set_axis(names_of(table), axis=1).reset_index(drop=True)
@@ -93,6 +101,9 @@ def _column(cells: pd.Series[Any]) -> Column | None:
     """Say what a column holds; None if nothing can be learned from it."""
     look = Look(cells)
     column = look.column(look.at(cells, "row {row} of X"))
-    if column.kind in ("one-hot", "ordinal") and why_left_out(cells, cells[:0]) is not None:
-        return None
+    if column.kind in ("one-hot", "ordinal"):
+        why = why_left_out(cells, cells[:0])
+        if why is not None:
+            report_progress(f"column {column.name!r} {why}: it is not learned from")
+            return None
     return column

@@ -44,7 +44,8 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
 def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
     """Return the cells as floats, NaN where there is no value or it is not a number.
 
-    Dates are days since 1970; so is text, where every cell is a date that has one reading.
+    Dates are days since 1970; so is text, where every cell is a date that has one reading. Lengths
+    of time are days, too.
 
     Examples
     --------
@@ -56,6 +57,8 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
     numbers: Any
     if is_date(column.dtype):
         numbers = _days(pd.to_datetime(column).dt.tz_localize(None))
+    elif pd.api.types.is_timedelta64_dtype(column.dtype):
+        numbers = column.to_numpy() / _DAY
     elif pd.api.types.is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
     else:

@@ -29,7 +29,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from c2rf._typing import Codes, Floats
-from c2rf._validation import check_labels
+from c2rf._validation import check_labels, check_not_huge
 from c2rf.exceptions import InputError
 from c2rf.learners.members import checked_families
 from c2rf.learners.teacher import Teacher
@@ -199,6 +199,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         families = checked_families(self.families)
         y = check_labels(self, y, only_two=False)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
+        check_not_huge(self, X, "X")
         if len(X) != len(y):
             raise InputError(f"X and y must have as many rows; found {len(X)} and {len(y)}")
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
@@ -233,7 +234,9 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             Probabilities, in the order of ``classes_``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False
+        )
         with owned_threads():
             return softmax(self._model.logits(X, self.n_jobs), axis=1)
 
@@ -274,6 +277,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         rows = validate_data(
             self, X_unlabeled, dtype=float, ensure_all_finite="allow-nan", reset=False
         )
+        check_not_huge(self, rows, "X_unlabeled")
         most = max(1, min(MOST_LEARNED, _MOST_CELLS // rows.shape[1]))
         # In random order: the first of them stand for all.
         self.learned_rows_: Codes = rng.permutation(len(rows))[:most]

@@ -75,4 +75,11 @@ def _kind(column: NDArray[np.float64]) -> Numbers | FewLevels | None:
         return None
     if len(values) <= MOST_LEVELS:
         return FewLevels(values, counts / len(known))
-    return Numbers(float(known.mean()), float(known.std()))
+    return Numbers(float(known.mean()), _deviation(known))
+
+
+def _deviation(values: Floats) -> float:
+    """Return the standard deviation; squares of very small numbers would be zero."""
+    centred = values - values.mean()
+    scale = np.abs(centred).max()
+    return float(scale * (centred / scale).std())

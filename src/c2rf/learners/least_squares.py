@@ -5,7 +5,8 @@ features over the population, which need no labels and are therefore known well,
 the features within the class. The means of the labeled rows of each class are poor estimates
 where these are few; but the means of all classes, weighted with their known rates, must add up to
 the mean over the population. Calibration, as survey statisticians call it, moves them to where
-they do, the less certain ones further.
+they do, the less certain ones further. Where the gap is far beyond what chance explains, the
+labeled rows are from elsewhere, whatever their class: then all means are moved alike.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from c2rf._typing import Floats
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
 _SMALLEST_EIGENVALUE = 1e-6
 
+MOST_BY_CHANCE = 5.0
+"""Standard errors beyond which a gap between the labeled rows and the population is no chance."""
+
 
 def calibrated_means(
     features: Floats,
     codes: NDArray[np.intp],
     rates: Floats,
-    population_mean: Floats,
+    known: Moments,
     weight: Floats | None = None,
 ) -> Floats:
     """Return the mean of each class, moved such that together they have the population's mean.
@@ -40,22 +44,26 @@ def calibrated_means(
         Numbers of their classes.
     rates : ndarray of shape (n_classes,)
         The known rates of the classes in the population.
-    population_mean : ndarray of shape (n_features,)
-        Mean over all rows of the population.
+    known : Moments
+        Of the features over the population.
     weight : ndarray of shape (n_labeled,), optional
         How much each labeled row counts.
 
     Notes
     -----
     With n_k labeled rows of class k, the variance of their mean goes with 1 / n_k. The means m
-    that minimize the sum of n_k |m_k - mean_k|² subject to sum of rate_k m_k = population mean.
+    minimize the sum of n_k |m_k - mean_k|² subject to sum of rate_k m_k = population mean, for
+    features in which the two sides of it are at most :data:`MOST_BY_CHANCE` standard errors apart.
 
     Examples
     --------
     >>> features = np.array([[0.0], [0.0], [0.0], [1.0]])
-    >>> codes = np.array([0, 0, 0, 1])
-    >>> calibrated_means(features, codes, np.array([0.5, 0.5]), np.array([0.9])).ravel().tolist()
+    >>> codes, rates = np.array([0, 0, 0, 1]), np.array([0.5, 0.5])
+    >>> near, far = (Moments(mean + np.array([[-0.5], [0.5]])) for mean in (0.9, 100.0))
+    >>> calibrated_means(features, codes, rates, near).ravel().round(2).tolist()
     [0.2, 1.6]
+    >>> calibrated_means(features, codes, rates, far).ravel().round(2).tolist()
+    [99.5, 100.5]
     """
     weight = np.ones(len(codes)) if weight is None else weight
     counts = np.bincount(codes, weights=weight, minlength=len(rates))
@@ -63,9 +71,11 @@ def calibrated_means(
     for k in range(len(rates)):
         sums[k] = weight[codes == k] @ features[codes == k]
     means = sums / counts[:, None]
-    gap = population_mean - rates @ means
-    share = (rates / counts) / (rates**2 / counts).sum()
-    return means + share[:, None] * gap
+    gap = known.mean - rates @ means
+    variance = (rates**2 / counts).sum()
+    most = MOST_BY_CHANCE * np.sqrt(variance) * known.deviation
+    share = rates / counts / variance
+    return means + np.where(np.abs(gap) <= most, share[:, None], 1.0) * gap
 
 
 class LinearSpace:
@@ -100,7 +110,7 @@ class KernelSpace:
 
 
 class Moments:
-    """The mean and the second moments of features over a population.
+    """The mean, the standard deviation and the second moments of features over a population.
 
     Parameters
     ----------
@@ -109,7 +119,7 @@ class Moments:
     """
 
     def __init__(self, features: Floats) -> None:
-        self.mean = features.mean(axis=0)
+        self.mean, self.deviation = features.mean(axis=0), features.std(axis=0)
         values, self.vectors = eigh(features.T @ features / len(features))
         self.values = np.maximum(values, 0.0)
 
@@ -146,7 +156,7 @@ class LeastSquares:
     ) -> Self:
         """Fit to labeled rows, some in every class, in a population of known rates."""
         known = self.moments
-        means = calibrated_means(features, codes, rates, known.mean, weight)
+        means = calibrated_means(features, codes, rates, known, weight)
         # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
         targets = known.vectors.T @ (rates[:, None] * means).T
         self.coef_ = known.vectors @ (targets / (known.values + self.ridge)[:, None])

@@ -26,19 +26,24 @@ _MOST_COMPONENTS = 40
 class Filler:
     """Fills missing cells with the median, and adds a column that says where they were missing.
 
+    Leaves out the columns in which all rows of the population are alike: they cannot tell these
+    rows apart, and what labeled rows show by them would only mislead.
+
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns)
         Rows that show which columns have missing cells; NaN where they have.
+    n_labeled : int
+        Number of the first rows that are not of the population.
 
     Examples
     --------
-    >>> filler = Filler(np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, 7.0]]))
-    >>> filler.fill(np.array([[np.nan, np.nan]])).tolist()
+    >>> filler = Filler(np.array([[1.0, 5.0, 0.0], [np.nan, 6.0, 9.0], [3.0, 7.0, 9.0]]), 1)
+    >>> filler.fill(np.array([[np.nan, np.nan, 0.0]])).tolist()
     [[2.0, 6.0, 1.0]]
     """
 
-    def __init__(self, X: Floats) -> None:
+    def __init__(self, X: Floats, n_labeled: int) -> None:
         missing = np.isnan(X)
         self.gaps = np.flatnonzero(missing.any(axis=0))
         self.medians = np.zeros(X.shape[1])
@@ -47,14 +52,19 @@ class Filler:
             self.medians[known] = np.nanmedian(X[:, known], axis=0)
         else:
             self.medians = np.median(X, axis=0)
+        self.kept: Any = slice(None)
+        population = self.fill(X[n_labeled:])
+        varied = (population != population[:1]).any(axis=0)
+        if not varied.all():
+            self.kept = np.flatnonzero(varied) if varied.any() else [0]
 
     def fill(self, X: Floats) -> Floats:
         """Return rows without missing cells."""
         missing = np.isnan(X)
-        if not len(self.gaps) and not missing.any():
-            return X
-        filled = np.where(missing, self.medians, X)
-        return np.hstack([filled, missing[:, self.gaps].astype(X.dtype)])
+        filled = np.where(missing, self.medians, X) if missing.any() else X
+        if len(self.gaps):
+            filled = np.hstack([filled, missing[:, self.gaps].astype(X.dtype)])
+        return filled[:, self.kept]
 
 
 class Components:
@@ -129,7 +139,7 @@ class Scenery:
 
     def __init__(self, X: Floats, population: Floats) -> None:
         both = np.vstack([X, population])
-        self.filler = Filler(both)
+        self.filler = Filler(both, len(X))
         filled = self.filler.fill(both)
         self.encoder = Encoder(filled)
         encoded = self.encoder.encode(filled)
