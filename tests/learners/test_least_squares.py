@@ -74,7 +74,8 @@ def test_is_ridge_regression_when_all_is_labeled():
 
 def test_kernel_space_keeps_the_kernel():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    features = KernelSpace(X, 2.0).features(X)[:, :-1]
+    space = KernelSpace(X, 2.0)
+    features = (space.features(X) @ space.basis)[:, :-1]
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)
 
@@ -95,3 +96,15 @@ def test_labeled_rows_from_elsewhere_do_not_change_what_tells_classes_apart(shif
     own = [features[k == CODES].mean(axis=0) for k in (0, 1)]
     found = calibrated_means(features + shift, CODES, RATES, known)
     np.testing.assert_allclose(found[1] - found[0], own[1] - own[0], atol=1e-8)
+
+
+def test_turned_moments_are_those_of_turned_features():
+    rng = np.random.default_rng(0)
+    features, basis = rng.normal(size=(5000, 4)), rng.normal(size=(4, 3))
+    codes = np.arange(5000) % 2
+    turned, plain = Moments(features, basis, n_jobs=2), Moments(features @ basis)
+    assert turned.mean == pytest.approx(plain.mean)
+    assert turned.deviation == pytest.approx(plain.deviation)
+    one = LeastSquares(turned, 0.1).fit(features, codes, RATES).scores(features)
+    other = LeastSquares(plain, 0.1).fit(features @ basis, codes, RATES).scores(features @ basis)
+    assert one == pytest.approx(other)

@@ -15,13 +15,15 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from sklearn.metrics.pairwise import rbf_kernel
+from scipy.linalg import block_diag
 
 from c2rf._typing import Floats
+from c2rf.learners.gaussian import gaussian
+from c2rf.learners.threads import in_row_parts
 
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
 _SMALLEST_EIGENVALUE = 1e-6
+_ROWS_PER_PART = 1 << 11
 
 MOST_BY_CHANCE = 5.0
 """Standard errors beyond which a gap between the labeled rows and the population is no chance."""
@@ -49,6 +51,11 @@ def calibrated_means(
     weight : ndarray of shape (n_labeled,), optional
         How much each labeled row counts.
 
+    Returns
+    -------
+    ndarray of shape (n_classes, n_kept)
+        Means of the features as the population's moments turn them.
+
     Notes
     -----
     With n_k labeled rows of class k, the variance of their mean goes with 1 / n_k. The means m
@@ -70,7 +77,7 @@ def calibrated_means(
     sums = np.zeros((len(rates), features.shape[1]))
     for k in range(len(rates)):
         sums[k] = weight[codes == k] @ features[codes == k]
-    means = sums / counts[:, None]
+    means = sums / counts[:, None] @ known.basis
     gap = known.mean - rates @ means
     variance = (rates**2 / counts).sum()
     most = MOST_BY_CHANCE * np.sqrt(variance) * known.deviation
@@ -79,7 +86,7 @@ def calibrated_means(
 
 
 class LinearSpace:
-    """The features themselves, and a constant."""
+    """The columns themselves, and a constant."""
 
     def features(self, X: Floats) -> Floats:
         """Return the features of rows."""
@@ -87,7 +94,7 @@ class LinearSpace:
 
 
 class KernelSpace:
-    """Features whose inner products are those of a Gaussian kernel, as seen from landmarks.
+    """The space of a Gaussian kernel as seen from landmarks.
 
     Parameters
     ----------
@@ -95,18 +102,26 @@ class KernelSpace:
         Rows of the population.
     variance : float
         Total variance of the columns, which sets the width of the kernel.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n_landmarks + 1, n_kept + 1)
+        What turns similarities to landmarks (and a constant) into features whose inner products
+        are those of the kernel. They are never worked out for all rows: moments and coefficients
+        can be turned instead.
     """
 
     def __init__(self, landmarks: Floats, variance: float) -> None:
         self._landmarks, self._gamma = landmarks, 0.5 / max(variance, 1e-12)
-        values, vectors = eigh(rbf_kernel(landmarks, gamma=self._gamma))
+        values, vectors = np.linalg.eigh(gaussian(landmarks, landmarks, self._gamma))
         kept = values > _SMALLEST_EIGENVALUE * values.max()
-        self._whiten = vectors[:, kept] / np.sqrt(values[kept])
+        self.basis = block_diag(vectors[:, kept] / np.sqrt(values[kept]), 1.0)
 
-    def features(self, X: Floats) -> Floats:
-        """Return the features of rows."""
-        kernel = rbf_kernel(X, self._landmarks, gamma=self._gamma)
-        return np.column_stack([kernel @ self._whiten, np.ones(len(X))])
+    def features(self, X: Floats, n_jobs: int | None = None) -> Floats:
+        """Return similarities of rows to the landmarks, and a constant."""
+        features = np.ones((len(X), len(self._landmarks) + 1))
+        gaussian(X, self._landmarks, self._gamma, n_jobs, out=features[:, :-1])
+        return features
 
 
 class Moments:
@@ -116,11 +131,30 @@ class Moments:
     ----------
     features : ndarray of shape (n_rows, n_features)
         Of rows of the population.
+    basis : ndarray of shape (n_features, n_kept), optional
+        Turns the features into those whose squares are small for smooth functions.
+    n_jobs : int or None
+        Number of threads.
+
+    Attributes
+    ----------
+    mean, deviation : ndarray of shape (n_kept,)
+        Means and standard deviations of the turned features.
+    vectors, values : ndarray of shape (n_kept, n_kept) and (n_kept,)
+        Principal axes of the turned features, and their second moments.
     """
 
-    def __init__(self, features: Floats) -> None:
-        self.mean, self.deviation = features.mean(axis=0), features.std(axis=0)
-        values, self.vectors = eigh(features.T @ features / len(features))
+    def __init__(
+        self, features: Floats, basis: Floats | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.basis = np.eye(features.shape[1]) if basis is None else basis
+        parts = in_row_parts(
+            lambda rows: features[rows].T @ features[rows], len(features), _ROWS_PER_PART, n_jobs
+        )
+        second = self.basis.T @ (sum(parts) / len(features)) @ self.basis
+        self.mean = features.mean(axis=0) @ self.basis
+        self.deviation = np.sqrt(np.maximum(np.diag(second) - self.mean**2, 0.0))
+        values, self.vectors = np.linalg.eigh(second)
         self.values = np.maximum(values, 0.0)
 
 
@@ -159,7 +193,8 @@ class LeastSquares:
         means = calibrated_means(features, codes, rates, known, weight)
         # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
         targets = known.vectors.T @ (rates[:, None] * means).T
-        self.coef_ = known.vectors @ (targets / (known.values + self.ridge)[:, None])
+        solved = known.vectors @ (targets / (known.values + self.ridge)[:, None])
+        self.coef_ = known.basis @ solved
         return self
 
     def scores(self, features: Floats) -> Floats:

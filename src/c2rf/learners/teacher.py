@@ -62,7 +62,7 @@ class Blended:
 
     def logits(self, X: Floats, n_jobs: int | None = None) -> Floats:
         """Return log-probabilities of any rows, up to a constant per row."""
-        view = self.scenery.view(np.asarray(X, dtype=float))
+        view = self.scenery.view(np.asarray(X, dtype=float), n_jobs)
         said = in_threads(lambda scores: scores(view), [(s,) for s in self.scores], n_jobs)
         placed = [quantiles(s, r) for s, r in zip(said, self.references, strict=True)]
         return blended_logits(placed, self.share, self.rates, self.sharpness)
@@ -103,7 +103,7 @@ class Teacher:
     ) -> None:
         rng = np.random.RandomState(seed)
         self.has_population = population is not None
-        self.scenery = Scenery(X, X if population is None else population)
+        self.scenery = Scenery(X, X if population is None else population, n_jobs)
         self.members = make_members(families, self.scenery, n_estimators)
         kept = np.arange(len(codes))
         self.lesson = Lesson(self.scenery.labeled, kept, codes, weight, rates, seed)

@@ -64,6 +64,22 @@ def in_threads(
         return list(_counted(results, len(calls), what))
 
 
+def in_row_parts(
+    function: Callable[[slice], Any], n_rows: int, rows_per_part: int, n_jobs: int | None
+) -> list[Any]:
+    """Return the results of a function of parts of rows, at least one part.
+
+    The parts are the same for any number of threads, and so is what is rounded.
+
+    Examples
+    --------
+    >>> in_row_parts(lambda rows: (rows.start, rows.stop), 5, 2, n_jobs=2)
+    [(0, 2), (2, 4), (4, 6)]
+    """
+    starts = range(0, max(n_rows, 1), rows_per_part)
+    return in_threads(function, [(slice(s, s + rows_per_part),) for s in starts], n_jobs)
+
+
 def _counted(results: Iterator[Any], number: int, what: str | None) -> Iterator[Any]:
     countdown = None if what is None else Countdown(what, number)
     for result in results:

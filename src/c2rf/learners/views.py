@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.spatial.distance import cdist
 
 from c2rf._typing import Codes, Floats, Singles
 from c2rf.learners.encode import Encoder
+from c2rf.learners.gaussian import gaussian
 from c2rf.learners.least_squares import KernelSpace, LinearSpace, Moments
 
 _LANDMARKS = 200, 200  # of the labeled rows, of the population
@@ -110,7 +110,7 @@ class View:
     similar : ndarray of shape (n_rows, n_labeled)
         Gaussian similarities to the labeled rows.
     linear, kernel : ndarray
-        Features for least squares.
+        Features for least squares: columns or similarities to landmarks, and a constant.
     """
 
     raw: Singles
@@ -135,9 +135,11 @@ class Scenery:
     ----------
     X, population : ndarray of shape (n_rows, n_columns)
         The labeled rows, and rows of the population; NaN where a cell is missing.
+    n_jobs : int or None
+        Number of threads.
     """
 
-    def __init__(self, X: Floats, population: Floats) -> None:
+    def __init__(self, X: Floats, population: Floats, n_jobs: int | None = None) -> None:
         both = np.vstack([X, population])
         self.filler = Filler(both, len(X))
         filled = self.filler.fill(both)
@@ -151,34 +153,34 @@ class Scenery:
         marks = np.vstack([_spread(self._labeled, n_own), there[:n_others]])
         self._components = Components(there)
         self._kernel_space = KernelSpace(marks, variance)
-        self.labeled = self._view(filled[: len(X)], self._labeled)
-        self.population = self._view(filled[len(X) :], there)
+        self.labeled = self._view(filled[: len(X)], self._labeled, n_jobs)
+        self.population = self._view(filled[len(X) :], there, n_jobs)
+        self._n_jobs = n_jobs
 
     @cached_property
     def linear_moments(self) -> Moments:
         """Second moments of the columns over the population."""
-        return Moments(self.population.linear)
+        return Moments(self.population.linear, n_jobs=self._n_jobs)
 
     @cached_property
     def kernel_moments(self) -> Moments:
         """Second moments of the kernel's features over the population."""
-        return Moments(self.population.kernel)
+        return Moments(self.population.kernel, self._kernel_space.basis, self._n_jobs)
 
-    def view(self, X: Floats) -> View:
+    def view(self, X: Floats, n_jobs: int | None = None) -> View:
         """Return any rows as members see them."""
         filled = self.filler.fill(X)
-        return self._view(filled, self.encoder.encode(filled))
+        return self._view(filled, self.encoder.encode(filled), n_jobs)
 
-    def _view(self, filled: Floats, encoded: Floats) -> View:
-        squared = cdist(encoded, self._labeled, "sqeuclidean")
+    def _view(self, filled: Floats, encoded: Floats, n_jobs: int | None) -> View:
         raw = np.ascontiguousarray(filled, dtype=np.float32)
         return View(
             raw,
             np.hstack([raw, self._components.of(encoded)]),
             encoded,
-            np.exp(-self._gamma * squared),
+            gaussian(encoded, self._labeled, self._gamma, n_jobs),
             LinearSpace().features(encoded),
-            self._kernel_space.features(encoded),
+            self._kernel_space.features(encoded, n_jobs),
         )
 
 
