@@ -1,4 +1,4 @@
-"""Gaussian similarities of rows, part by part in threads: quicker, and with little memory beside."""
+"""Gaussian similarities of rows, part by part: in threads, and with little memory beside them."""
 
 from __future__ import annotations
 

@@ -88,6 +88,26 @@ def quantiles(scores: Floats, reference: Floats) -> Floats:
     return placed
 
 
+def own_quantiles(scores: Floats) -> tuple[Floats, Floats]:
+    """Return each column in ascending order, and the :func:`quantiles` of its own rows.
+
+    Examples
+    --------
+    >>> reference, placed = own_quantiles(np.array([[4.0], [2.0], [2.0], [9.0]]))
+    >>> reference.ravel().tolist(), placed.ravel().tolist()
+    ([2.0, 2.0, 4.0, 9.0], [0.625, 0.25, 0.25, 0.875])
+    """
+    reference, placed = np.empty(scores.shape), np.empty(scores.shape)
+    for k, column in enumerate(scores.T):
+        order = np.argsort(column)
+        reference[:, k] = column[order]
+        is_new = np.diff(reference[:, k], prepend=-np.inf) > 0
+        first = np.append(np.flatnonzero(is_new), len(column))
+        middle = (first[:-1] + np.diff(first) / 2) / len(column)
+        placed[order, k] = middle[np.cumsum(is_new) - 1]
+    return reference, placed
+
+
 def log_odds(placed: Floats, rates: Floats) -> Floats:
     """Return log-odds of places, zero at the cut that leaves the known rate above it.
 

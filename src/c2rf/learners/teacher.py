@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from c2rf._typing import Codes, Floats
-from c2rf.learners.judgement import judge, log_odds, quantiles
+from c2rf.learners.judgement import judge, log_odds, own_quantiles, quantiles
 from c2rf.learners.members import Lesson, Scores, make_members
 from c2rf.learners.quick_model import make_quick_model
 from c2rf.learners.sharpness import disagreement, likeliest_sharpness
@@ -155,10 +155,8 @@ class Teacher:
         """Fit the members that are trusted, and ask them about the population."""
         population = self.scenery.population
         calls = [(self.members[i], lesson, population) for i in self.used]
-        found = in_threads(_fit_and_ask, calls, n_jobs, "fitting members")
-        references = [np.sort(said, axis=0) for _, said in found]
-        placed = [quantiles(said, r) for (_, said), r in zip(found, references, strict=True)]
-        return Asked([scores for scores, _ in found], references, placed)
+        found = in_threads(_fit_and_place, calls, n_jobs, "fitting members")
+        return Asked(*(list(each) for each in zip(*found, strict=True)))
 
     def _teach(self, lesson: Lesson, asked: Asked, n_jobs: int | None) -> Taught:
         """Teach a student and a quick model what the members say."""
@@ -184,6 +182,7 @@ def blended_logits(
     return log_softmax(sharpness * odds, axis=1)
 
 
-def _fit_and_ask(member: Any, lesson: Lesson, population: View) -> tuple[Scores, Floats]:
+def _fit_and_place(member: Any, lesson: Lesson, population: View) -> tuple[Scores, Floats, Floats]:
+    """Return a fitted member, its scores of the population in order, and their places."""
     scores = member.fit(lesson)
-    return scores, scores(population)
+    return scores, *own_quantiles(scores(population))
