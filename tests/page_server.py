@@ -33,7 +33,8 @@ def offered(tmp_path_factory) -> Path:
 def address(tmp_path_factory, offered) -> Iterator[str]:
     """The address of a page; when it ends, nothing of its visitors is left."""
     port, folder = free_port(0), tmp_path_factory.mktemp("visitors")
-    with (tmp_path_factory.mktemp("log") / "log.txt").open("w") as log:
+    log_file = tmp_path_factory.mktemp("log") / "log.txt"
+    with log_file.open("w") as log:
         server = subprocess.Popen(
             command(port, browser=False, max_upload="1MB"),
             env=os.environ | {FOLDER: str(offered), "TMPDIR": str(folder)},
@@ -41,16 +42,36 @@ def address(tmp_path_factory, offered) -> Iterator[str]:
             stderr=log,
         )
         place = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{place}/_stcore/health", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield place
-        server.terminate()
-        server.wait(timeout=60)
+        try:
+            assert answers(f"{place}/_stcore/health", server), log_file.read_text()
+            yield place
+        finally:
+            end(server)
     assert not list(folder.glob("c2rf-*"))
+
+
+def answers(place: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until a server answers, as long as it lives."""
+    for _ in range(600):
+        if server.poll() is not None:
+            return False
+        try:
+            urllib.request.urlopen(place, timeout=5).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return True
+    return False
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, gently first."""
+    process.terminate()
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 @pytest.fixture(scope="session")
@@ -68,10 +89,15 @@ def browser(tmp_path_factory) -> Iterator[Any]:
                    "--window-size=1100,1400", f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(option)
     downloads = tmp_path_factory.mktemp("downloads")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    wishes = {
+        "download.default_directory": str(downloads),
+        "profile.default_content_setting_values.automatic_downloads": 1,  # several are allowed
+    }
+    options.add_experimental_option("prefs", wishes)
     service = selenium.ChromeService(executable_path=driver)
     window = selenium.Chrome(options=options, service=service)
     window.downloads = downloads
+    window.set_page_load_timeout(60)
     yield window
     window.quit()
 

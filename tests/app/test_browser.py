@@ -13,8 +13,23 @@ from c2rf.files.tables import read_table
 
 pytest_plugins = ["page_server"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-PATIENCE = 240
+PATIENCE = 120
 SCREENSHOTS = os.environ.get("C2RF_SCREENSHOTS")
+
+
+# Look and click in one step: a page that opens or fills moves what is below, and a click from
+# outside would land where the button has been.
+CLICK = """
+const steps = XPathResult.FIRST_ORDERED_NODE_TYPE;
+const found = document.evaluate(arguments[0], document, null, steps, null).singleNodeValue;
+if (!found || found.disabled) return false;
+found.scrollIntoView({block: "center", behavior: "instant"});
+const box = found.getBoundingClientRect();
+const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+if (!found.contains(top)) return false;
+found.click();
+return true;
+"""
 
 
 class Visitor:
@@ -22,44 +37,43 @@ class Visitor:
 
     def __init__(self, browser, address: str) -> None:
         self.browser = browser
+        for path in browser.downloads.iterdir():
+            path.unlink()
         browser.set_window_size(1100, 1400)
         browser.get(address)
         self.sees("1. Files")
+
+    def waits(self, found, complaint, every: float = 0.2):
+        """Wait until something is found, and return it."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.browser, PATIENCE, every).until(found, complaint)
 
     @property
     def text(self) -> str:
         return self.browser.execute_script("return document.body.innerText")
 
     def sees(self, *words: str) -> None:
-        from selenium.webdriver.support.ui import WebDriverWait
-
         for word in words:
-            WebDriverWait(self.browser, PATIENCE, 0.3).until(
-                lambda _, word=word: word in self.text, f"{word!r} is not in:\n{self.text}"
-            )
+            self.waits(lambda _, word=word: word in self.text, f"{word!r} is not shown", 0.3)
+
+    def is_done(self, _=None) -> bool:
+        """Whether the server has nothing more to send, so that fields stay what they are."""
+        app = self.browser.find_element("css selector", "[data-testid=stApp]")
+        return app.get_attribute("data-test-script-state") == "notRunning"
 
     def clicks(self, words: str) -> None:
-        from selenium.common.exceptions import WebDriverException
-        from selenium.webdriver.support.ui import WebDriverWait
-
         is_it = f"normalize-space()={words!r}"
         path = f"//button[{is_it}] | //label[{is_it}] | //summary[contains(., {words!r})]"
-
-        def click(browser) -> bool:
-            try:
-                browser.find_element("xpath", path).click()
-            except WebDriverException:
-                return False
-            return True
-
-        WebDriverWait(self.browser, PATIENCE, 0.3).until(click)
+        self.waits(
+            lambda browser: browser.execute_script(CLICK, path), f"{words!r} cannot be clicked"
+        )
 
     def field(self, label: str):
         """Return the field with a label, once it is there."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         path = f'//input[contains(@aria-label, "{label}")]'
-        return WebDriverWait(self.browser, PATIENCE, 0.2).until(
+        self.waits(self.is_done, "the page is never done")
+        return self.waits(
             lambda browser: browser.find_element("xpath", path), f"there is no field {label!r}"
         )
 
@@ -77,18 +91,19 @@ class Visitor:
         self.field(label).send_keys(option, Keys.ENTER)
 
     def drops(self, place: int, *paths: Path) -> None:
-        self.sees("Rows whose class is known")
-        field = self.browser.find_elements("css selector", "input[type=file]")[place]
+        self.waits(self.is_done, "the page is never done")
+        field = self.waits(
+            lambda browser: browser.find_elements("css selector", "input[type=file]")[place:],
+            f"there are fewer than {place + 1} places to drop files on",
+        )[0]
         field.send_keys("\n".join(map(str, paths)))
         self.sees(*(path.name for path in paths))
 
     def gets(self, name: str, file: str) -> Path:
         """Click a button to download, and return the file once it is there."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         self.clicks(name)
         path = self.browser.downloads / file
-        WebDriverWait(self.browser, PATIENCE, 0.2).until(lambda _: path.exists(), f"no {file}")
+        self.waits(lambda _: path.exists(), f"{file} was not downloaded")
         return path
 
     def presses(self, *keys: str) -> None:
@@ -100,6 +115,7 @@ class Visitor:
         """Press the tabulator until the focus is where it should be."""
         from selenium.webdriver.common.keys import Keys
 
+        self.waits(self.is_done, "the page is never done")
         for _ in range(80):
             if is_there(self.browser.switch_to.active_element):
                 return
@@ -213,7 +229,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
     visitor.sees("by region", "checked and left out", "the totals fit together")
     visitor.clicks("Label the rows")
     visitor.sees("5. Result", "label völlzeit", "--totals-file regionen.csv --totals-file alle.csv")
-    labels = read_table(visitor.gets("Labels", "labels (1).csv"))
+    labels = read_table(visitor.gets("Labels", "labels.csv"))
     north = labels[labels["region"] == "north"]["label"]
     assert ((north == "yes").sum(), (north == "völlzeit").sum()) == (80, 20)
     assert 50 <= (labels["label"] == "völlzeit").sum() <= 60
