@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
+from c2rf.learners import blend
 from c2rf.learners.encode import Encoder
 from c2rf.learners.judgement import accuracy_at_rates, folds, quantiles, row_weights
 from c2rf.learners.members import FAMILIES
@@ -104,6 +105,18 @@ class TestBlend:
         assert chances.shape == (200, 4)
         assert chances.sum(axis=1) == pytest.approx(1)
         assert (blend.predict(centers) == np.arange(4)).all()
+
+    def test_of_very_many_labeled_rows_a_part_is_learned_from(self, monkeypatch):
+        X, y, rest, truth = sample(make_twonorm, fraction=0.3)
+        monkeypatch.setattr(blend, "MOST_LABELED", 60)
+        said = []
+        with progress_callback(said.append):
+            model = BlendClassifier(**LIGHT).fit(X, y, rest, rates=[1 - truth.mean(), truth.mean()])
+        assert f"learning from 60 of {len(y)} labeled rows" in said
+        assert (model.predict(rest) == truth).mean() > 0.9
+        teacher = BlendClassifier(**LIGHT).prepare(X, y, rest)
+        assert np.bincount(teacher.lesson.codes).tolist() == [30, 30]
+        assert model.rates_ == pytest.approx([1 - truth.mean(), truth.mean()])
 
     def test_two_points(self):
         blend = BlendClassifier(**LIGHT).fit([[0.0], [1.0]], ["a", "b"])

@@ -39,6 +39,9 @@ from c2rf.progress import report_progress
 MOST_LEARNED = 10_000
 """Rows of the population that are learned from, at most; a student labels the others."""
 
+MOST_LABELED = 5_000
+"""Labeled rows that are learned from, at most: what is more takes long and teaches little."""
+
 _MOST_CELLS = 1 << 22  # columns beyond 400 leave fewer rows to learn from
 _MOST_SEEDS = np.iinfo(np.int32).max
 
@@ -100,7 +103,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     Members are made comparable by ranks: a score is replaced by the part of the population that
     has a lower one. Missing values are allowed. Columns of at most 12 distinct values are taken
     for categories by all members but trees. Of a population of more than 10,000 rows a random part
-    is learned from.
+    is learned from; and of more than 5,000 labeled rows, as many of each class as can be.
 
     Examples
     --------
@@ -210,6 +213,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         population = self._part(X_unlabeled, rng)
         X, codes, weight = _with_weight(X, codes, weight, len(self.classes_))
         self.rates_ = _checked_rates(rates, codes, weight, len(self.classes_))
+        if len(codes) > MOST_LABELED:
+            report_progress(f"learning from {MOST_LABELED:,} of {len(codes):,} labeled rows")
+            part = _some_of_each(codes, MOST_LABELED, rng)
+            X, codes, weight = X[part], codes[part], weight[part] / weight[part].mean()
         teacher = Teacher(
             X, codes, weight, population, self.rates_, families, self.n_estimators,
             int(rng.randint(_MOST_SEEDS)), self.n_jobs,
@@ -302,6 +309,21 @@ def _with_weight(
             f"found only zeros in {len(lacking)} of {n_classes} classes"
         )
     return X[kept], codes[kept], weight[kept] / weight[kept].mean()
+
+
+def _some_of_each(codes: Codes, most: int, rng: np.random.RandomState) -> Codes:
+    """Draw rows: of every class one, of every class another one, until there are enough.
+
+    Examples
+    --------
+    >>> codes = np.repeat([0, 1, 2], [2, 50, 100])
+    >>> np.bincount(codes[_some_of_each(codes, 12, np.random.RandomState(0))]).tolist()
+    [2, 5, 5]
+    """
+    counts, order = np.bincount(codes), rng.permutation(len(codes))
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    turn = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(by_class[np.argsort(turn, kind="stable")[:most]])
 
 
 def _checked_rates(rates: ArrayLike | None, codes: Codes, weight: Floats, n_classes: int) -> Floats:
