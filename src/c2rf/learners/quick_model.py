@@ -33,7 +33,7 @@ RIDGE = 1e-3
 CAUTION = 0.9
 """Its log-probabilities are multiplied by this: a copy is less often right than the original."""
 
-_ROWS_PER_CALL = 1 << 13
+_ROWS_PER_CALL = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ WITHOUT_NUMBA = (
     "Numba cannot be used ({reason}): trees are grown by scikit-learn, which labels as well and "
     "takes longer"
 )
-_ROWS_PER_CALL = 1 << 13  # enough to be worth a thread
+_ROWS_PER_CALL = 1 << 11  # enough to be worth a thread, and few enough to keep all threads busy
+_WORTH_A_THREAD = 1 << 15  # rows of all bags
 _MOST_SEED = np.iinfo(np.int32).max
 
 
@@ -177,7 +178,10 @@ def grow_forest(
             for t, bag in enumerate(bags)
         ]
         return PlainForest(in_threads(_grow_plain, plain, n_jobs))
-    parts = np.array_split(np.arange(n_trees), min(n_trees, 8))
+    # A tree is the same whoever grows it: small forests are grown in one call.
+    parts = np.array_split(
+        np.arange(n_trees), min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
+    )
     calls = [
         (X, targets, weight, bags[part], growth.n_tried, growth.least, growth.deepest, seeds[part])
         for part in parts
