@@ -10,8 +10,6 @@ beyond the learned part.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.output import Table
+from benchmarks.timing import best_of
 from c2rf import KnownTotalsClassifier
 from c2rf.baselines import N_TREES
 from c2rf.datasets import biased_sample, make_waveform
@@ -70,18 +69,6 @@ def scoring(trees: Any, ours: Any, X: np.ndarray, repeat: int) -> float:
     """Return how many times the rows per second of extra trees the default scores."""
     theirs, own = best_of(repeat, lambda: trees.predict_proba(X), lambda: ours.predict_proba(X))
     return theirs / own
-
-
-def best_of(repeat: int, *works: Callable[[], Any]) -> list[float]:
-    """Return the least seconds of each work, done in turns after a first time that compiles."""
-    works[-1]()
-    best = [np.inf] * len(works)
-    for _ in range(repeat):
-        for k, work in enumerate(works):
-            start = time.perf_counter()
-            work()
-            best[k] = min(best[k], time.perf_counter() - start)
-    return best
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ alternation, so that a busy machine slows all of them alike. The best of several
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.output import Table
+from benchmarks.timing import best_of
 from c2rf.core.votes import PatternTable
 from c2rf.ensembles.ensemble import Ensemble
 
@@ -65,17 +64,6 @@ def measure(depth: int | None, n_trees: int, n_points: int, rounds: int) -> dict
         "each_tree": seconds[0] / seconds[2],
         "forest_predict": seconds[1] / seconds[2],
     }
-
-
-def best_of(rounds: int, *works: Callable[[], Any]) -> list[float]:
-    """Return the shortest time of each work, done in alternation."""
-    best = [np.inf] * len(works)
-    for _ in range(rounds):
-        for k, work in enumerate(works):
-            start = time.perf_counter()
-            work()
-            best[k] = min(best[k], time.perf_counter() - start)
-    return best
 
 
 if __name__ == "__main__":
