@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.linear_model import Ridge
 
+from c2rf.learners.kernels import Gaussian
 from c2rf.learners.least_squares import (
     KernelSpace,
     LeastSquares,
-    LinearSpace,
     Moments,
     calibrated_means,
 )
@@ -63,7 +63,7 @@ def test_is_ridge_regression_when_all_is_labeled():
     X = rng.normal(size=(200, 3))
     codes = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
     rates = np.bincount(codes) / 200
-    features = LinearSpace().features(X)
+    features = np.column_stack([X, np.ones(200)])
     model = LeastSquares(Moments(features), ridge=0.1).fit(features, codes, rates)
     padded = np.column_stack([X, np.ones(200)])
     ridge = Ridge(alpha=0.1 * 200, fit_intercept=False).fit(padded, np.eye(2)[codes])
@@ -74,7 +74,7 @@ def test_is_ridge_regression_when_all_is_labeled():
 
 def test_kernel_space_keeps_the_kernel():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    space = KernelSpace(X, 2.0)
+    space = KernelSpace(Gaussian(4.0), X)
     features = (space.features(X) @ space.basis)[:, :-1]
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)

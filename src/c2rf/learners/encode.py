@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from c2rf._typing import Floats
+from c2rf._typing import Floats, Ints
 
 MOST_LEVELS = 12
 """A column of at most this number of distinct values is a category: every value gets a column."""
+
+_MOST_KNOTS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,22 @@ class Numbers:
     def encode(self, column: Floats) -> Floats:
         """Return one column."""
         encoded = (column - self.mean) / self.deviation
+        return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class NormalScores:
+    """A column of numbers, of which only the order counts: what a normal one would have instead.
+
+    A few huge values, as in incomes, then are no further away than the few largest of any column.
+    """
+
+    values: Floats
+    scores: Floats
+
+    def encode(self, column: Floats) -> Floats:
+        """Return one column."""
+        encoded = np.interp(column, self.values, self.scores)
         return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
 
 
@@ -51,16 +70,22 @@ class Encoder:
     ----------
     X : ndarray of shape (n_rows, n_features)
         Rows that show how the columns are distributed; NaN is allowed.
+    ranks : bool
+        Whether only the order of numbers counts, not how far they are apart.
 
     Examples
     --------
     >>> encoder = Encoder(np.array([[1.0, 7.0], [2.0, 7.0], [2.0, 7.0], [1.0, 7.0]]))
     >>> encoder.encode(np.array([[1.0, 7.0], [2.0, 9.0]])).round(3).tolist()
     [[0.707, -0.707], [-0.707, 0.707]]
+    >>> incomes = np.geomspace(1, 1e6, 13)[:, None]
+    >>> Encoder(incomes, ranks=True).encode(incomes[[0, 6, 12]]).round(3).tolist()
+    [[-1.858], [0.0], [1.858]]
     """
 
-    def __init__(self, X: Floats) -> None:
-        self._columns = [(j, kind) for j, column in enumerate(X.T) if (kind := _kind(column))]
+    def __init__(self, X: Floats, ranks: bool = False) -> None:
+        kinds = ((j, _kind(column, ranks)) for j, column in enumerate(X.T))
+        self._columns = [(j, kind) for j, kind in kinds if kind is not None]
 
     def encode(self, X: Floats) -> Floats:
         """Return the encoded columns; a single one of zeros where no column varies."""
@@ -68,13 +93,17 @@ class Encoder:
         return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
 
 
-def _kind(column: NDArray[np.float64]) -> Numbers | FewLevels | None:
+def _kind(
+    column: NDArray[np.float64], ranks: bool
+) -> Numbers | NormalScores | FewLevels | None:
     known = column[~np.isnan(column)]
     values, counts = np.unique(known, return_counts=True)
     if len(values) < 2:
         return None
     if len(values) <= MOST_LEVELS:
         return FewLevels(values, counts / len(known))
+    if ranks:
+        return _normal_scores(values, counts)
     return Numbers(float(known.mean()), _deviation(known))
 
 
@@ -83,3 +112,11 @@ def _deviation(values: Floats) -> float:
     centred = values - values.mean()
     scale = np.abs(centred).max()
     return float(scale * (centred / scale).std())
+
+
+def _normal_scores(values: Floats, counts: Ints) -> NormalScores:
+    scores = ndtri((np.cumsum(counts) - counts / 2) / counts.sum())
+    scores /= np.sqrt(counts @ scores**2 / counts.sum())
+    # Between some hundred values a straight line will do.
+    knots = np.unique(np.linspace(0, len(values) - 1, _MOST_KNOTS).astype(int))
+    return NormalScores(values[knots], scores[knots])

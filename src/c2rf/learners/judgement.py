@@ -11,7 +11,7 @@ gone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logit
@@ -24,7 +24,8 @@ from c2rf.learners.views import View
 N_FOLDS = 5
 N_REPEATS = 2
 N_CROWD = 1000
-"""Rows of the population, at most, among which held-out rows find their places."""
+"""Rows of the population, at most, among which held-out rows find their places; and as many others
+that leaves of trees are to know."""
 
 LEAST_PLACE = 1e-3
 """Places closer to an end of the population than this are as good as each other."""
@@ -225,7 +226,11 @@ def judge(
     n_classes = len(lesson.rates)
     if not repeats[0]:
         return Verdict(share, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
-    crowd = population.take(slice(N_CROWD))
+    n_there = len(population.raw)
+    n_crowd = min(N_CROWD, (n_there + 1) // 2)
+    crowd = population.take(slice(n_crowd))
+    if n_there > 1:
+        lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
     calls = [(member, lesson, parts, crowd) for member in members for parts in repeats]
     found = in_threads(_held_out_places, calls, n_jobs, "judging members by held-out rows")
     # members x repeats x rows x classes; rows that were never held out are left out

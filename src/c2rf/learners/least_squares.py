@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from c2rf._typing import Floats
-from c2rf.learners.gaussian import gaussian
+from c2rf.learners.kernels import Gaussian, Laplacian
 from c2rf.learners.threads import in_row_parts
 
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
@@ -77,31 +77,40 @@ def calibrated_means(
     sums = np.zeros((len(rates), features.shape[1]))
     for k in range(len(rates)):
         sums[k] = weight[codes == k] @ features[codes == k]
-    means = sums / counts[:, None] @ known.basis
-    gap = known.mean - rates @ means
+    turned = sums / counts[:, None] @ known.basis
+    return calibrated(turned, counts, rates, known.mean, known.deviation)
+
+
+def calibrated(
+    means: Floats, counts: Floats, rates: Floats, there: Floats, deviation: Floats
+) -> Floats:
+    """Return the means of classes, which rest on some counts of rows, moved as said above.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_classes, n_features)
+        Of labeled rows.
+    counts, rates : ndarray of shape (n_classes,)
+        How many there are of each class, and the known rates of the classes.
+    there, deviation : ndarray of shape (n_features,)
+        Mean and standard deviation over the population.
+    """
+    gap = there - rates @ means
     variance = (rates**2 / counts).sum()
-    most = MOST_BY_CHANCE * np.sqrt(variance) * known.deviation
+    most = MOST_BY_CHANCE * np.sqrt(variance) * deviation
     share = rates / counts / variance
     return means + np.where(np.abs(gap) <= most, share[:, None], 1.0) * gap
 
 
-class LinearSpace:
-    """The columns themselves, and a constant."""
-
-    def features(self, X: Floats) -> Floats:
-        """Return the features of rows."""
-        return np.column_stack([X, np.ones(len(X))])
-
-
 class KernelSpace:
-    """The space of a Gaussian kernel as seen from landmarks.
+    """The space of a kernel as seen from landmarks.
 
     Parameters
     ----------
+    kernel : Gaussian or Laplacian
+        The kernel.
     landmarks : ndarray of shape (n_landmarks, n_columns)
         Rows of the population.
-    variance : float
-        Total variance of the columns, which sets the width of the kernel.
 
     Attributes
     ----------
@@ -111,16 +120,16 @@ class KernelSpace:
         can be turned instead.
     """
 
-    def __init__(self, landmarks: Floats, variance: float) -> None:
-        self._landmarks, self._gamma = landmarks, 0.5 / max(variance, 1e-12)
-        values, vectors = np.linalg.eigh(gaussian(landmarks, landmarks, self._gamma))
+    def __init__(self, kernel: Gaussian | Laplacian, landmarks: Floats) -> None:
+        self._kernel, self._landmarks = kernel, landmarks
+        values, vectors = np.linalg.eigh(kernel(landmarks, landmarks))
         kept = values > _SMALLEST_EIGENVALUE * values.max()
         self.basis = block_diag(vectors[:, kept] / np.sqrt(values[kept]), 1.0)
 
     def features(self, X: Floats, n_jobs: int | None = None) -> Floats:
         """Return similarities of rows to the landmarks, and a constant."""
         features = np.ones((len(X), len(self._landmarks) + 1))
-        gaussian(X, self._landmarks, self._gamma, n_jobs, out=features[:, :-1])
+        self._kernel(X, self._landmarks, n_jobs, out=features[:, :-1])
         return features
 
 
@@ -170,7 +179,7 @@ class LeastSquares:
 
     Examples
     --------
-    >>> features = LinearSpace().features(np.linspace(-1, 1, 21)[:, None])
+    >>> features = np.column_stack([np.linspace(-1, 1, 21), np.ones(21)])
     >>> model = LeastSquares(Moments(features), ridge=0.1)
     >>> rates = np.array([0.5, 0.5])
     >>> model.fit(features[[3, 12]], np.array([0, 1]), rates).scores(features[[0, 20]]).round(2)

@@ -294,6 +294,34 @@ def ask(X: Any, nodes: Any, values: Any, shape: Any) -> Floats:
 
 
 @compiled
+def leaf_sums(X: Any, amounts: Any, nodes: Any, shape: Any) -> Floats:
+    """Return, of every node, the sum of the amounts of the rows that end there.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_rows, n_columns)
+        Finite; row by row in memory.
+    amounts : ndarray of shape (n_rows, n_amounts)
+        What is added up.
+    nodes, shape : ndarray
+        What :func:`grow` returned.
+    """
+    n_rows, n_amounts = amounts.shape
+    sums = np.zeros((len(nodes), n_amounts))
+    places = np.empty(_BLOCK, dtype=np.uint32)
+    for start in range(0, n_rows, _BLOCK):
+        block = X[start : start + _BLOCK].ravel()
+        size, first = min(_BLOCK, n_rows - start), 0
+        for tree in range(len(shape)):
+            _walk(block, X.shape[1], nodes, first, shape[tree, 1], places[:size])
+            for row in range(size):
+                for k in range(n_amounts):
+                    sums[places[row], k] += amounts[start + row, k]
+            first += shape[tree, 0]
+    return sums
+
+
+@compiled
 def _walk(block: Any, n_columns: int, nodes: Any, first: int, depth: int, places: Any) -> None:
     """Send some rows down a tree, in step; their places are then those of leaves."""
     root, width = np.uint64(first), np.uint64(n_columns)  # no index is counted from the end

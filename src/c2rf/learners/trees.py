@@ -98,6 +98,17 @@ class CompiledForest:
         ]
         return np.concatenate(in_threads(found.ask, calls, n_jobs)) / self.n_trees
 
+    def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
+        """Return, of every node of every tree, the sum of the amounts of the rows that end there."""
+        found = kernel()
+        assert found is not None
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        return np.asarray(found.leaf_sums(X, amounts, self.nodes, self.shape))
+
+    def with_values(self, values: Floats) -> CompiledForest:
+        """Return the same trees with other values of their nodes."""
+        return CompiledForest(self.nodes, values.astype(np.float32), self.shape)
+
 
 class PlainForest:
     """Trees of scikit-learn.
@@ -106,10 +117,12 @@ class PlainForest:
     ----------
     trees : list of fitted ExtraTreeRegressor
         The trees.
+    values : list of ndarray of shape (n_nodes, n_targets)
+        What the nodes of each tree say.
     """
 
-    def __init__(self, trees: Sequence[Any]) -> None:
-        self.trees = list(trees)
+    def __init__(self, trees: Sequence[Any], values: Sequence[Floats]) -> None:
+        self.trees, self.values = list(trees), list(values)
 
     @property
     def n_trees(self) -> int:
@@ -118,12 +131,24 @@ class PlainForest:
 
     def some(self, trees: slice) -> PlainForest:
         """Return the forest of some neighbouring trees."""
-        return PlainForest(self.trees[trees])
+        return PlainForest(self.trees[trees], self.values[trees])
 
     def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
         """Return the mean of the trees' probabilities of rows."""
-        calls = [(tree, X) for tree in self.trees]
-        return np.mean(in_threads(_predict, calls, n_jobs), axis=0)
+        calls = [(tree, values, X) for tree, values in zip(self.trees, self.values, strict=True)]
+        return np.mean(in_threads(_ask_plain, calls, n_jobs), axis=0)
+
+    def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
+        """Return, of every node of every tree, the sum of the amounts of the rows that end there."""
+        sums = [np.zeros((len(values), amounts.shape[1])) for values in self.values]
+        for tree, here in zip(self.trees, sums, strict=True):
+            np.add.at(here, tree.apply(X), amounts)
+        return np.concatenate(sums)
+
+    def with_values(self, values: Floats) -> PlainForest:
+        """Return the same trees with other values of their nodes."""
+        ends = np.cumsum([len(own) for own in self.values])
+        return PlainForest(self.trees, np.split(values, ends[:-1]))
 
 
 Forest = CompiledForest | PlainForest
@@ -177,7 +202,8 @@ def grow_forest(
             (X[bag], targets[bag], weight[bag], growth, int(seeds[t] % _MOST_SEED))
             for t, bag in enumerate(bags)
         ]
-        return PlainForest(in_threads(_grow_plain, plain, n_jobs))
+        trees = in_threads(_grow_plain, plain, n_jobs)
+        return PlainForest(trees, [tree.tree_.value[:, :, 0] for tree in trees])
     # A tree is the same whoever grows it: small forests are grown in one call.
     parts = np.array_split(
         np.arange(n_trees), min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
@@ -200,6 +226,5 @@ def _grow_plain(X: Any, targets: Floats, weight: Floats, growth: Growth, seed: i
     return tree.fit(X, targets, sample_weight=weight)
 
 
-def _predict(tree: Any, X: Any) -> Floats:
-    said = tree.predict(X)
-    return said[:, None] if said.ndim == 1 else said
+def _ask_plain(tree: Any, values: Floats, X: Any) -> Floats:
+    return values[tree.apply(X)]

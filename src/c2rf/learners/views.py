@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
 
 from c2rf._typing import Codes, Floats, Singles
 from c2rf.learners.encode import Encoder
-from c2rf.learners.gaussian import gaussian
-from c2rf.learners.least_squares import KernelSpace, LinearSpace, Moments
+from c2rf.learners.kernels import Gaussian, Laplacian
+from c2rf.learners.least_squares import KernelSpace, Moments
 
 _LANDMARKS = 200, 200  # of the labeled rows, of the population
-_LEAST_VARIANCE = 1e-12
+_WIDE = 3.0  # of the kernel for least squares, in usual distances
 _MOST_COMPONENTS = 40
 
 
@@ -107,24 +108,25 @@ class View:
         The same and their principal components over the population, for other trees.
     encoded : ndarray
         Standardized columns and indicators of few values, for the others.
-    similar : ndarray of shape (n_rows, n_labeled)
-        Gaussian similarities to the labeled rows.
-    linear, kernel : ndarray
-        Features for least squares: columns or similarities to landmarks, and a constant.
+    similar, rank_similar : ndarray of shape (n_rows, n_labeled)
+        Similarities to the labeled rows: Gaussian ones, and Laplacian ones of ranks.
+    kernel, rank_kernel : ndarray
+        Features for least squares: such similarities to landmarks, and a constant.
     """
 
     raw: Singles
     wide: Singles
     encoded: Floats
     similar: Floats
-    linear: Floats
+    rank_similar: Floats
     kernel: Floats
+    rank_kernel: Floats
 
     def take(self, rows: Any) -> View:
         """Return some of the rows."""
         return View(
             self.raw[rows], self.wide[rows], self.encoded[rows], self.similar[rows],
-            self.linear[rows], self.kernel[rows],
+            self.rank_similar[rows], self.kernel[rows], self.rank_kernel[rows],
         )  # fmt: skip
 
 
@@ -143,44 +145,57 @@ class Scenery:
         both = np.vstack([X, population])
         self.filler = Filler(both, len(X))
         filled = self.filler.fill(both)
-        self.encoder = Encoder(filled)
-        encoded = self.encoder.encode(filled)
-        self._labeled = encoded[: len(X)]
-        there = encoded[len(X) :]
-        variance = float(there.var(axis=0).sum())
-        self._gamma = 1.0 / max(variance, _LEAST_VARIANCE)
-        n_own, n_others = _LANDMARKS
-        marks = np.vstack([_spread(self._labeled, n_own), there[:n_others]])
-        self._components = Components(there)
-        self._kernel_space = KernelSpace(marks, variance)
-        self.labeled = self._view(filled[: len(X)], self._labeled, n_jobs)
-        self.population = self._view(filled[len(X) :], there, n_jobs)
+        self.encoder, self._ranks = Encoder(filled), Encoder(filled, ranks=True)
+        encoded, ranked = self.encoder.encode(filled), self._ranks.encode(filled)
+        n_labeled = len(X)
+        self._labeled, self._ranked = encoded[:n_labeled], ranked[:n_labeled]
+        self._components = Components(encoded[n_labeled:])
+        self._set_kernels(encoded[n_labeled:], ranked[n_labeled:])
         self._n_jobs = n_jobs
+        self.labeled = self._view(filled[:n_labeled], self._labeled, self._ranked, n_jobs)
+        self.population = self._view(
+            filled[n_labeled:], encoded[n_labeled:], ranked[n_labeled:], n_jobs
+        )
 
-    @cached_property
-    def linear_moments(self) -> Moments:
-        """Second moments of the columns over the population."""
-        return Moments(self.population.linear, n_jobs=self._n_jobs)
+    def _set_kernels(self, encoded: Floats, ranked: Floats) -> None:
+        """Set how wide kernels are, by rows of the population, and from where they are seen."""
+        n_own, n_others = _LANDMARKS
+        variance = float(encoded.var(axis=0).sum())
+        self._gaussian = Gaussian(variance)
+        marks = np.vstack([_spread(self._labeled, n_own), encoded[:n_others]])
+        self._kernel_space = KernelSpace(Gaussian(2 * variance), marks)
+        usual = float(np.median(cdist(ranked[:n_others], self._ranked, "cityblock")))
+        self._laplacian = Laplacian(usual)
+        marks = np.vstack([_spread(self._ranked, n_own), ranked[:n_others]])
+        self._rank_space = KernelSpace(Laplacian(_WIDE * usual), marks)
 
     @cached_property
     def kernel_moments(self) -> Moments:
-        """Second moments of the kernel's features over the population."""
+        """Second moments of the Gaussian kernel's features over the population."""
         return Moments(self.population.kernel, self._kernel_space.basis, self._n_jobs)
+
+    @cached_property
+    def rank_moments(self) -> Moments:
+        """Second moments of the Laplacian kernel's features over the population."""
+        return Moments(self.population.rank_kernel, self._rank_space.basis, self._n_jobs)
 
     def view(self, X: Floats, n_jobs: int | None = None) -> View:
         """Return any rows as members see them."""
         filled = self.filler.fill(X)
-        return self._view(filled, self.encoder.encode(filled), n_jobs)
+        return self._view(filled, self.encoder.encode(filled), self._ranks.encode(filled), n_jobs)
 
-    def _view(self, filled: Floats, encoded: Floats, n_jobs: int | None) -> View:
+    def _view(
+        self, filled: Floats, encoded: Floats, ranked: Floats, n_jobs: int | None
+    ) -> View:
         raw = np.ascontiguousarray(filled, dtype=np.float32)
         return View(
             raw,
             np.hstack([raw, self._components.of(encoded)]),
             encoded,
-            gaussian(encoded, self._labeled, self._gamma, n_jobs),
-            LinearSpace().features(encoded),
+            self._gaussian(encoded, self._labeled, n_jobs),
+            self._laplacian(ranked, self._ranked, n_jobs),
             self._kernel_space.features(encoded, n_jobs),
+            self._rank_space.features(ranked, n_jobs),
         )
 
 
