@@ -59,7 +59,6 @@ def knowing_leaves(
     parts = forest.leaf_sums(X, indicators).T
     each = np.full((len(population), 1), 1.0 / len(population))
     held = forest.leaf_sums(population, each)[:, 0]
-    deviation = np.sqrt(held * (1 - held))
-    parts = calibrated(parts, counts, rates, held, deviation)
+    parts = calibrated(parts, counts, rates, held)
     scores = rates[:, None] * parts / (held + RIDGE)
     return forest.with_values((scores - scores.mean(axis=0)).T)

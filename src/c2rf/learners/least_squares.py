@@ -82,7 +82,11 @@ def calibrated_means(
 
 
 def calibrated(
-    means: Floats, counts: Floats, rates: Floats, there: Floats, deviation: Floats
+    means: Floats,
+    counts: Floats,
+    rates: Floats,
+    there: Floats,
+    deviation: Floats | float = np.inf,
 ) -> Floats:
     """Return the means of classes, which rest on some counts of rows, moved as said above.
 
@@ -93,7 +97,8 @@ def calibrated(
     counts, rates : ndarray of shape (n_classes,)
         How many there are of each class, and the known rates of the classes.
     there, deviation : ndarray of shape (n_features,)
-        Mean and standard deviation over the population.
+        Mean and standard deviation over the population; of an infinite deviation, any gap can be
+        by chance.
     """
     gap = there - rates @ means
     variance = (rates**2 / counts).sum()

@@ -18,7 +18,7 @@ from c2rf.learners.student import ask_student, from_targets, to_targets
 from c2rf.learners.threads import in_threads
 from c2rf.learners.views import Scenery, View
 
-STUDENT_SHARE = 0.5
+STUDENT_SHARE = 0.3
 """The weight of the student beside the teacher, for rows that both have looked at."""
 
 _LEAST_WEIGHT = 1e-3
