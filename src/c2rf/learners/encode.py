@@ -93,9 +93,7 @@ class Encoder:
         return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
 
 
-def _kind(
-    column: NDArray[np.float64], ranks: bool
-) -> Numbers | NormalScores | FewLevels | None:
+def _kind(column: NDArray[np.float64], ranks: bool) -> Numbers | NormalScores | FewLevels | None:
     known = column[~np.isnan(column)]
     values, counts = np.unique(known, return_counts=True)
     if len(values) < 2:

@@ -184,9 +184,7 @@ class Scenery:
         filled = self.filler.fill(X)
         return self._view(filled, self.encoder.encode(filled), self._ranks.encode(filled), n_jobs)
 
-    def _view(
-        self, filled: Floats, encoded: Floats, ranked: Floats, n_jobs: int | None
-    ) -> View:
+    def _view(self, filled: Floats, encoded: Floats, ranked: Floats, n_jobs: int | None) -> View:
         raw = np.ascontiguousarray(filled, dtype=np.float32)
         return View(
             raw,
