@@ -37,7 +37,7 @@ MODELS = {
     "forest": RandomForestClassifier(10, random_state=0),  # full of ties
     "logistic": LogisticRegression(),  # products of matrices round as their shapes tell them
 }
-LEARNERS = {**MODELS, "blend": BlendClassifier(families=("trees", "linear"), n_estimators=8)}
+LEARNERS = {**MODELS, "blend": BlendClassifier(families=("trees", "kernel"), n_estimators=8)}
 
 
 @pytest.fixture(autouse=True)

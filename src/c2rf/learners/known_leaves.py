@@ -54,7 +54,7 @@ def knowing_leaves(
     >>> forest.means(X).round(2).tolist()
     [[0.28, -0.28], [-2.43, 2.43]]
     """
-    counts = np.bincount(codes, weights=weight, minlength=len(rates))
+    counts = np.bincount(codes, weights=weight, minlength=len(rates)).astype(float)
     indicators = np.eye(len(rates))[codes] * (weight / counts[codes])[:, None]
     parts = forest.leaf_sums(X, indicators).T
     each = np.full((len(population), 1), 1.0 / len(population))

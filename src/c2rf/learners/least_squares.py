@@ -73,7 +73,7 @@ def calibrated_means(
     [99.5, 100.5]
     """
     weight = np.ones(len(codes)) if weight is None else weight
-    counts = np.bincount(codes, weights=weight, minlength=len(rates))
+    counts = np.bincount(codes, weights=weight, minlength=len(rates)).astype(float)
     sums = np.zeros((len(rates), features.shape[1]))
     for k in range(len(rates)):
         sums[k] = weight[codes == k] @ features[codes == k]

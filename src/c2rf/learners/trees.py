@@ -99,7 +99,7 @@ class CompiledForest:
         return np.concatenate(in_threads(found.ask, calls, n_jobs)) / self.n_trees
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
-        """Return, of every node of every tree, the sum of the amounts of the rows that end there."""
+        """Return, of every node, the sum of the amounts of the rows that end there."""
         found = kernel()
         assert found is not None
         X = np.ascontiguousarray(X, dtype=np.float32)
@@ -139,7 +139,7 @@ class PlainForest:
         return np.mean(in_threads(_ask_plain, calls, n_jobs), axis=0)
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
-        """Return, of every node of every tree, the sum of the amounts of the rows that end there."""
+        """Return, of every node, the sum of the amounts of the rows that end there."""
         sums = [np.zeros((len(values), amounts.shape[1])) for values in self.values]
         for tree, here in zip(self.trees, sums, strict=True):
             np.add.at(here, tree.apply(X), amounts)
