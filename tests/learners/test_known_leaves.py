@@ -26,7 +26,7 @@ def problem(n_classes=3, n_labeled=20, n_rows=300):
 
 
 def test_sums_are_those_of_the_rows_in_a_leaf(way):
-    X, codes, weight, _, population = problem()
+    X, codes, _, _, population = problem()
     forest = grow_forest(X, np.eye(3)[codes], Growth(5, 2), seed=0)
     each = forest.leaf_sums(population, np.ones((len(population), 1)))
     assert each.sum() == pytest.approx(5 * len(population))
