@@ -19,7 +19,7 @@ from c2rf.learners.judgement import log_odds, row_weights
 USUAL_SHARPNESS = 2.0
 """Where there is no evidence at all."""
 
-LEVEL, SLOPE, DEVIATION = -2.1, -1.35, 0.3
+LEVEL, SLOPE, DEVIATION = -2.25, -1.4, 0.2
 """The prior: log-sharpness is normal around LEVEL + SLOPE log(disagreement)."""
 
 EVIDENCE = 0.5
