@@ -60,10 +60,13 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     families : sequence of str, or None, default=None
-        The kinds of members: "trees", "full-trees", "turned-trees" (extra trees that try some or
-        all columns at a split, or all columns and principal components), "logistic" (regression),
-        "svc", "wide-svc", "narrow-svc" (support vectors by kernels of three widths), "linear" and
-        "kernel" (least squares that use the population). None means all.
+        The kinds of members: "trees", "full-trees", "turned-trees" (extra trees whose leaves know
+        how much of the population they hold, and that try some or all columns at a split, or all
+        columns and principal components), "plain-trees" (the last kind with leaves that know only
+        labeled rows), "logistic" (regression), "svc", "narrow-svc" (support vectors by Gaussian
+        kernels of two widths), "rank-svc" (by a Laplacian kernel of ranks), "kernel" and
+        "rank-kernel" (least squares that know the population, in such kernels' spaces). None means
+        all.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
