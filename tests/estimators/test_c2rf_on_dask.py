@@ -341,8 +341,9 @@ class TestCluster:
         patience = {"distributed.comm.timeouts.connect": "120s", "scheduler": None}
         with (
             dask.config.set(patience),
+            # Another worker takes over: a nanny that restarts a killed one can hang.
             distributed.LocalCluster(
-                n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+                n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60
             ) as cluster,
             distributed.Client(cluster),
         ):
