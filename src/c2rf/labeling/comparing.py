@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from c2rf._typing import Codes, Floats
 from c2rf.assignment import Bounds, assign, log_scores
 from c2rf.columns.encoding import encoded_columns
+from c2rf.columns.kinds import of_kind
 from c2rf.labeling.scoring import Scored
 from c2rf.labeling.task import Task
 from c2rf.population import RowSample, draw_sample
@@ -48,13 +49,14 @@ def balance(task: Task, sample: Floats, counts: Floats) -> list[BalanceFact]:
     plain, weighted = _means(task.X, np.ones(len(codes))), _means(task.X, weights)
     means = _means(sample, np.ones(len(sample)))
     spread = np.sqrt(np.maximum(_means((sample - means) ** 2, np.ones(len(sample))), 0.0))
-    found = []
+    found, days = [], of_kind(task.columns, "dates")
     for k, (column, value) in enumerate(encoded_columns(task.encoder)):
         if not np.isfinite([plain[k], weighted[k], means[k]]).all() or spread[k] <= 0:
             continue
         before, after = (plain[k] - means[k]) / spread[k], (weighted[k] - means[k]) / spread[k]
         name = column if value is None else f"{column}: {value}"
-        found.append(BalanceFact(name, plain[k], weighted[k], means[k], before, after))
+        unit = _unit(task.X[:, k], value, column in days)
+        found.append(BalanceFact(name, plain[k], weighted[k], means[k], before, after, unit))
     return found
 
 
@@ -80,6 +82,15 @@ def importance(task: Task, classifier: Any, scored: Scored, drawn: RowSample, se
         shuffled[:, own] = X[rng.permutation(n_rows)][:, own]
         changed[name] = float(np.mean(labels(shuffled) != usual))
     return ImportanceFact(changed, n_rows)
+
+
+def _unit(cells: Floats, value: str | None, is_date: bool) -> Literal["number", "year", "date"]:
+    """Say how the mean of a column is written; whole numbers of this time are years."""
+    if is_date:
+        return "date" if value is None else "year" if value == "year" else "number"
+    given = cells[~np.isnan(cells)]
+    is_year = value is None and ((given == np.floor(given)) & (given > 1500) & (given < 2200)).all()
+    return "year" if is_year else "number"
 
 
 def _means(X: Floats, weights: Floats) -> Floats:

@@ -42,7 +42,7 @@ def summary_lines(
     for (name, n), (low, high) in zip(counts.items(), ends, strict=True):
         known = f"{what}: {span(round(low), round(high), in_all)}"
         lines.append((f"label {short(name)}", f"{n:,} ({known})"))
-    lines += _how_met(task, classifier)
+    lines += [*_groups(task), *_how_met(task, classifier)]
     if accuracy is not None:
         lines.append(("accuracy", str(accuracy)))
     lines += _right(task, classifier, expected)
@@ -149,14 +149,24 @@ def _in_all(task: Task) -> int:
 
 def _known(task: Task) -> list[Line]:
     bounds = task.bounds
+    ends = zip(task.classes, bounds.lower, bounds.upper, strict=True)
     lines = [
         (f"total of {short(name)}", span(round(low), round(high), _in_all(task)))
-        for name, low, high in zip(task.classes, bounds.lower, bounds.upper, strict=True)
+        for name, low, high in ends
     ]
-    for margin in task.totals.margins:
-        n_known = count(len(margin.by_group), "group")
-        lines.append(("groups", f"{n_known} of {', '.join(map(str, margin.columns))} with totals"))
-    return lines
+    return [*lines, *_groups(task)]
+
+
+def _groups(task: Task) -> list[Line]:
+    """Say which groups have totals."""
+    return [
+        (
+            "groups",
+            f"{count(len(margin.by_group), 'group')} of {', '.join(map(str, margin.columns))} "
+            "with totals",
+        )
+        for margin in task.totals.margins
+    ]
 
 
 def _columns(task: Task) -> list[Line]:
@@ -182,9 +192,13 @@ def _chosen(task: Task) -> list[Line]:
         more = f" and {len(names) - MOST_COLUMNS} more" if len(names) > MOST_COLUMNS else ""
         lines.append(("left out", f"{said}{more}: {why} ({back} brings it back)"))
     for name in task.codes[:MOST_COLUMNS]:
-        option = for_user(f"text=[{name!r}]", f"--text {name}")
+        option = for_user(f"drop=[{name!r}]", f"--drop {name}")
         lines.append(
-            (f"column {short(name)}", f"numbers that look like codes; if they are, use {option}")
+            (
+                f"column {short(name)}",
+                "numbers that look like codes; if codes next to each other are not alike, "
+                f"leave it out with {option}",
+            )
         )
     return lines
 

@@ -92,19 +92,22 @@ def _ties(facts: Facts) -> Iterator[str]:
 
 
 def _columns(facts: Facts) -> Iterator[str]:
-    def of(test: list[str], words: str) -> Iterator[str]:
+    def of(test: list[str], one: str, several: str) -> Iterator[str]:
         if test:
-            one = "column" if len(test) == 1 else "columns"
-            yield words.format(f"{one} {_listed(test)}")
+            yield (one if len(test) == 1 else several).format(_listed(test))
 
     n_labeled = len(facts.sample)
     yield from of(
         [f.name for f in facts.features if f.levels <= 1],
-        "Nothing can be learned from the {}: all labeled rows have the same value.",
+        "Nothing can be learned from the column {}: all labeled rows have the same value.",
+        "Nothing can be learned from the columns {}: all labeled rows have the same values.",
     )
     yield from of(
         [f.name for f in facts.features if f.is_text and f.levels > max(20, 0.9 * n_labeled)],
-        "The {} differs in almost every labeled row. If it is an id, leave it out with --drop.",
+        "The column {} differs in almost every labeled row. If it is an id, leave it out with "
+        "--drop.",
+        "The columns {} differ in almost every labeled row. If they are ids, leave them out with "
+        "--drop.",
     )
     for feature in facts.features:
         if feature.unseen:
@@ -128,7 +131,10 @@ def _columns(facts: Facts) -> Iterator[str]:
         for f in facts.features
         if abs(f.missing[0] / n_labeled - f.missing[1] / facts.n) > 0.2
     ]
-    yield from of(lopsided, "The {} is empty far more often in one file than in the other.")
+    more_often = "empty far more often in one file than in the other."
+    yield from of(
+        lopsided, f"The column {{}} is {more_often}", f"The columns {{}} are {more_often}"
+    )
 
 
 def _groups(facts: Facts) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class BalanceFact:
 
     ``labeled``, ``weighted`` (each class to its known total) and ``population`` are means;
     ``before`` and ``after`` weighting are differences in standard deviations of the population.
+    ``unit`` says how means are written: a number, a year, or a date in days since 1970.
     """
 
     name: str
@@ -83,6 +84,7 @@ class BalanceFact:
     population: float
     before: float
     after: float
+    unit: Literal["number", "year", "date"] = "number"
 
 
 @dataclass(frozen=True)

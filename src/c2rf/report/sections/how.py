@@ -13,8 +13,11 @@ from c2rf.report.sections.common import MOST_ROWS, Part, left_out
 _MEMBERS = {
     "trees": "extra trees, some columns tried at a split",
     "full-trees": "extra trees, all columns tried at a split",
+    "turned-trees": "extra trees on the columns and their principal components",
     "logistic": "logistic regression",
     "svc": "support vectors",
+    "wide-svc": "support vectors that look farther around each row",
+    "narrow-svc": "support vectors that look less far around each row",
     "linear": "least squares that know the population",
     "kernel": "the same in a Gaussian kernel's space",
 }
@@ -79,7 +82,9 @@ def _members(ranking: RankingFact) -> Grid:
     ]
     note = (
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
-        "members that label well have more weight."
+        "members that label well have more weight. It is no forecast of the right labels: held-out "
+        "rows are like the rows learned from, the rows to be labeled may not be. "
+        "Use it to compare members only."
     )
     return Grid("Who ranked the rows", ["member", "estimated accuracy", "weight"], rows, note)
 

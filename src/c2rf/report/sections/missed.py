@@ -39,7 +39,8 @@ def missed(facts: Facts) -> Iterator[Part]:
     )
     rows = [
         [
-            short(b.name), _number(b.labeled), _number(b.weighted), _number(b.population),
+            short(b.name),
+            *(_mean(value, b.unit) for value in (b.labeled, b.weighted, b.population)),
             f"{b.before:+.2f}", f"{b.after:+.2f}",
         ]
         for b in shown
@@ -55,8 +56,18 @@ def missed(facts: Facts) -> Iterator[Part]:
     yield Grid("Labeled rows against rows to be labeled", header, rows, note)
 
 
-def _number(value: float) -> str:
-    """Write a mean with four digits, as people write numbers."""
+def _mean(value: float, unit: str) -> str:
+    """Write a mean as people write dates, years, and numbers of four digits.
+
+    Examples
+    --------
+    >>> _mean(14610.4, "date"), _mean(2010.4, "year"), _mean(2010.4, "number")
+    ('2010-01-01', '2010', '2,010')
+    """
+    if unit == "date":
+        return str(np.datetime64(round(value), "D"))
+    if unit == "year":
+        return f"{value:.0f}"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
