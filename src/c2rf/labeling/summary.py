@@ -192,13 +192,9 @@ def _chosen(task: Task) -> list[Line]:
         more = f" and {len(names) - MOST_COLUMNS} more" if len(names) > MOST_COLUMNS else ""
         lines.append(("left out", f"{said}{more}: {why} ({back} brings it back)"))
     for name in task.codes[:MOST_COLUMNS]:
-        option = for_user(f"drop=[{name!r}]", f"--drop {name}")
+        option = for_user(f"text=[{name!r}]", f"--text {name}")
         lines.append(
-            (
-                f"column {short(name)}",
-                "numbers that look like codes; if codes next to each other are not alike, "
-                f"leave it out with {option}",
-            )
+            (f"column {short(name)}", f"numbers that look like codes; if they are, use {option}")
         )
     return lines
 

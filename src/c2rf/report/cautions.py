@@ -92,17 +92,13 @@ def _ties(facts: Facts) -> Iterator[str]:
 
 
 def _columns(facts: Facts) -> Iterator[str]:
-    def of(test: list[str], one: str, several: str) -> Iterator[str]:
-        if test:
-            yield (one if len(test) == 1 else several).format(_listed(test))
-
     n_labeled = len(facts.sample)
-    yield from of(
+    yield from _of(
         [f.name for f in facts.features if f.levels <= 1],
         "Nothing can be learned from the column {}: all labeled rows have the same value.",
         "Nothing can be learned from the columns {}: all labeled rows have the same values.",
     )
-    yield from of(
+    yield from _of(
         [f.name for f in facts.features if f.is_text and f.levels > max(20, 0.9 * n_labeled)],
         "The column {} differs in almost every labeled row. If it is an id, leave it out with "
         "--drop.",
@@ -116,6 +112,11 @@ def _columns(facts: Facts) -> Iterator[str]:
                 f"({percent(feature.unseen / facts.n)}) have a value of {quoted(feature.name)} "
                 "that no labeled row has. They are judged by their other columns."
             )
+    yield from _gaps(facts)
+
+
+def _gaps(facts: Facts) -> Iterator[str]:
+    n_labeled = len(facts.sample)
     gaps = {f.name: f.missing for f in facts.features if sum(f.missing)}
     if gaps:
         labeled, unlabeled = (sum(pair[k] for pair in gaps.values()) for k in (0, 1))
@@ -132,9 +133,14 @@ def _columns(facts: Facts) -> Iterator[str]:
         if abs(f.missing[0] / n_labeled - f.missing[1] / facts.n) > 0.2
     ]
     more_often = "empty far more often in one file than in the other."
-    yield from of(
+    yield from _of(
         lopsided, f"The column {{}} is {more_often}", f"The columns {{}} are {more_often}"
     )
+
+
+def _of(names: list[str], one: str, several: str) -> Iterator[str]:
+    if names:
+        yield (one if len(names) == 1 else several).format(_listed(names))
 
 
 def _groups(facts: Facts) -> Iterator[str]:
