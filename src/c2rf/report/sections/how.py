@@ -14,12 +14,13 @@ _MEMBERS = {
     "trees": "extra trees, some columns tried at a split",
     "full-trees": "extra trees, all columns tried at a split",
     "turned-trees": "extra trees on the columns and their principal components",
+    "plain-trees": "the same without a look at the population",
     "logistic": "logistic regression",
     "svc": "support vectors",
-    "wide-svc": "support vectors that look farther around each row",
     "narrow-svc": "support vectors that look less far around each row",
-    "linear": "least squares that know the population",
-    "kernel": "the same in a Gaussian kernel's space",
+    "rank-svc": "support vectors on the ranks of numbers",
+    "kernel": "least squares that know the population",
+    "rank-kernel": "the same on the ranks of numbers",
 }
 """The members of the blend in words."""
 
