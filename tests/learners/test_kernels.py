@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from c2rf.learners.encode import Encoder
+from c2rf.learners.encode import Encoder, count_values
 from c2rf.learners.kernels import Gaussian, Laplacian
 
 
@@ -27,7 +27,7 @@ def test_formula_in_parts_and_threads(kernel, distance):
 
 def test_ranks_are_normal_whatever_the_scale():
     values = np.random.default_rng(0).normal(size=5000)
-    encoder = Encoder(np.exp(5 * values)[:, None], ranks=True)
+    encoder = Encoder(count_values(np.exp(5 * values)[:, None]), ranks=True)
     encoded = encoder.encode(np.exp(5 * values)[:, None])[:, 0]
     assert encoded.std() == pytest.approx(1, abs=1e-3)
     expected = norm.ppf((np.argsort(np.argsort(values)) + 0.5) / 5000)

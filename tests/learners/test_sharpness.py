@@ -8,23 +8,23 @@ from c2rf.learners.sharpness import LEVEL, SLOPE, USUAL_SHARPNESS, disagreement,
 HALF = np.array([0.5, 0.5])
 
 
-def places(seed):
+def leads(seed):
     place = (np.random.default_rng(seed).permutation(1000) + 0.5) / 1000
-    return np.column_stack([1 - place, place])
+    return np.column_stack([0.5 - place, place - 0.5])
 
 
 class TestDisagreement:
     def test_independent_members_differ_as_by_chance(self):
-        many = [places(seed) for seed in range(6)]
+        many = [leads(seed) for seed in range(6)]
         assert disagreement(many, np.full(6, 1 / 6), HALF) == pytest.approx(1.0, abs=0.05)
 
     def test_a_member_without_weight_does_not_count(self):
         share = np.array([0.5, 0.5, 0.0])
-        assert disagreement([places(0), places(0), places(1)], share, HALF) == pytest.approx(0.0)
+        assert disagreement([leads(0), leads(0), leads(1)], share, HALF) == pytest.approx(0.0)
 
     def test_it_takes_two(self):
-        assert disagreement([places(0)], np.ones(1), HALF) is None
-        assert disagreement([places(0), places(1)], HALF, np.array([1.0, 0.0])) is None
+        assert disagreement([leads(0)], np.ones(1), HALF) is None
+        assert disagreement([leads(0), leads(1)], HALF, np.array([1.0, 0.0])) is None
 
 
 class TestSharpness:

@@ -4,9 +4,9 @@ How it learns, given labeled rows, rows of the population and the known rates of
 
 1. :class:`~c2rf.learners.views.Scenery` encodes all rows, once.
 2. :func:`~c2rf.learners.judgement.judge` holds out labeled rows and weighs the members.
-3. The members are fitted to all labeled rows. Their scores become places in the population, the
-   weighted mean of the log-odds of the places becomes log-probabilities (:class:`Teacher`), as
-   sharp as :mod:`~c2rf.learners.sharpness` finds right.
+3. The members are fitted to all labeled rows. Their scores become leads over the cuts that the
+   known rates make (:mod:`~c2rf.learners.leads`), the weighted mean of the leads becomes
+   log-probabilities (:class:`Teacher`), as sharp as :mod:`~c2rf.learners.sharpness` finds right.
 4. A student (:mod:`~c2rf.learners.student`) learns these of many rows, and both are added up. For
    rows beyond those learned from there is a quick model (:mod:`~c2rf.learners.quick_model`).
 
@@ -47,7 +47,7 @@ _MOST_SEEDS = np.iinfo(np.int32).max
 
 
 class BlendClassifier(ClassifierMixin, BaseEstimator):
-    """Blend trees, linear and kernel methods, each trusted as held-out labeled rows support it.
+    """Blend trees and kernel methods, each trusted as held-out labeled rows support it.
 
     Which kind of classifier is best differs from data to data, and a few dozen labeled rows
     hardly tell. They tell more when one knows the population they come from: this classifier
@@ -60,13 +60,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     families : sequence of str, or None, default=None
-        The kinds of members: "trees", "full-trees", "turned-trees" (extra trees whose leaves know
-        how much of the population they hold, and that try some or all columns at a split, or all
-        columns and principal components), "plain-trees" (the last kind with leaves that know only
-        labeled rows), "logistic" (regression), "svc", "narrow-svc" (support vectors by Gaussian
-        kernels of two widths), "rank-svc" (by a Laplacian kernel of ranks), "kernel" and
-        "rank-kernel" (least squares that know the population, in such kernels' spaces). None means
-        all.
+        The kinds of members: "trees", "rank-trees", "turned-trees" (extra trees whose leaves know
+        how much of the population they hold, and that try some columns at a split, some columns of
+        ranks, or all columns and principal components), "plain-trees" (the last kind with leaves
+        that know only labeled rows), "svc", "narrow-svc" (support vectors by Gaussian kernels of
+        two widths), "rank-svc" (by a Laplacian kernel of ranks), "kernel" and "rank-kernel" (least
+        squares that know the population, in such kernels' spaces). None means all.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -85,7 +84,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     weights_ : list of (str, float)
         Every member's family and its weight.
     sharpness_ : float
-        How fast probabilities change with the blended places, learned from held-out rows and from
+        How fast probabilities change with the blended leads, learned from held-out rows and from
         how far the members differ on the population.
     learned_rows_ : ndarray of int
         The rows of the population that were learned from. Only with a population.
@@ -103,10 +102,11 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Members are made comparable by ranks: a score is replaced by the part of the population that
-    has a lower one. Missing values are allowed. Columns of at most 12 distinct values are taken
-    for categories by all members but trees. Of a population of more than 10,000 rows a random part
-    is learned from; and of more than 5,000 labeled rows, as many of each class as can be.
+    Members are made comparable by the known rates: a score is replaced by its distance to the one
+    that the known rate of the population is above. Missing values are allowed. Columns of at most
+    12 distinct values are taken for categories by all members but some trees. Of a population of
+    more than 10,000 rows a random part is learned from; and of more than 5,000 labeled rows, as
+    many of each class as can be.
 
     Examples
     --------

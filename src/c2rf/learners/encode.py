@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from c2rf._typing import Floats, Ints
+from c2rf.learners.threads import in_threads
 
 MOST_LEVELS = 12
 """A column of at most this number of distinct values is a category: every value gets a column."""
@@ -60,6 +62,30 @@ class FewLevels:
         return encoded
 
 
+class CountedValues(NamedTuple):
+    """The different values of a column in ascending order, and how often each occurs."""
+
+    values: Floats
+    counts: Ints
+
+
+def count_values(X: Floats, n_jobs: int | None = None) -> list[CountedValues]:
+    """Count the values of each column; NaN is allowed and not counted.
+
+    Examples
+    --------
+    >>> values, counts = count_values(np.array([[3.0], [1.0], [np.nan], [3.0]]))[0]
+    >>> values.tolist(), counts.tolist()
+    ([1.0, 3.0], [1, 2])
+    """
+    return in_threads(_counted, [(column,) for column in X.T], n_jobs)
+
+
+def _counted(column: Floats) -> CountedValues:
+    known = column[~np.isnan(column)]
+    return CountedValues(*np.unique(known, return_counts=True))
+
+
 class Encoder:
     """Standardizes columns of numbers and spreads out columns of few values.
 
@@ -68,23 +94,25 @@ class Encoder:
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-        Rows that show how the columns are distributed; NaN is allowed.
+    counted : sequence of CountedValues
+        How the columns are distributed.
     ranks : bool
         Whether only the order of numbers counts, not how far they are apart.
 
     Examples
     --------
-    >>> encoder = Encoder(np.array([[1.0, 7.0], [2.0, 7.0], [2.0, 7.0], [1.0, 7.0]]))
+    >>> X = np.array([[1.0, 7.0], [2.0, 7.0], [2.0, 7.0], [1.0, 7.0]])
+    >>> encoder = Encoder(count_values(X))
     >>> encoder.encode(np.array([[1.0, 7.0], [2.0, 9.0]])).round(3).tolist()
     [[0.707, -0.707], [-0.707, 0.707]]
     >>> incomes = np.geomspace(1, 1e6, 13)[:, None]
-    >>> Encoder(incomes, ranks=True).encode(incomes[[0, 6, 12]]).round(3).tolist()
+    >>> encoder = Encoder(count_values(incomes), ranks=True)
+    >>> encoder.encode(incomes[[0, 6, 12]]).round(3).tolist()
     [[-1.858], [0.0], [1.858]]
     """
 
-    def __init__(self, X: Floats, ranks: bool = False) -> None:
-        kinds = ((j, _kind(column, ranks)) for j, column in enumerate(X.T))
+    def __init__(self, counted: Sequence[CountedValues], ranks: bool = False) -> None:
+        kinds = ((j, _kind(column, ranks)) for j, column in enumerate(counted))
         self._columns = [(j, kind) for j, kind in kinds if kind is not None]
 
     def encode(self, X: Floats) -> Floats:
@@ -93,23 +121,21 @@ class Encoder:
         return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
 
 
-def _kind(column: NDArray[np.float64], ranks: bool) -> Numbers | NormalScores | FewLevels | None:
-    known = column[~np.isnan(column)]
-    values, counts = np.unique(known, return_counts=True)
+def _kind(column: CountedValues, ranks: bool) -> Numbers | NormalScores | FewLevels | None:
+    values, counts = column
     if len(values) < 2:
         return None
     if len(values) <= MOST_LEVELS:
-        return FewLevels(values, counts / len(known))
-    if ranks:
-        return _normal_scores(values, counts)
-    return Numbers(float(known.mean()), _deviation(known))
+        return FewLevels(values, counts / counts.sum())
+    return _normal_scores(values, counts) if ranks else _numbers(values, counts)
 
 
-def _deviation(values: Floats) -> float:
-    """Return the standard deviation; squares of very small numbers would be zero."""
-    centred = values - values.mean()
-    scale = np.abs(centred).max()
-    return float(scale * (centred / scale).std())
+def _numbers(values: Floats, counts: Ints) -> Numbers:
+    share = counts / counts.sum()
+    mean = float(share @ values)
+    # Squares of very small numbers would be zero.
+    scale = float(np.abs(values - mean).max())
+    return Numbers(mean, scale * float(np.sqrt(share @ ((values - mean) / scale) ** 2)))
 
 
 def _normal_scores(values: Floats, counts: Ints) -> NormalScores:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logit
 
 from c2rf._typing import Codes, Floats
+from c2rf.learners.leads import Cuts
 from c2rf.learners.members import Lesson, Member
 from c2rf.learners.threads import in_threads
 from c2rf.learners.views import View
@@ -24,11 +24,8 @@ from c2rf.learners.views import View
 N_FOLDS = 5
 N_REPEATS = 2
 N_CROWD = 1000
-"""Rows of the population, at most, among which held-out rows find their places; and as many others
-that leaves of trees are to know."""
-
-LEAST_PLACE = 1e-3
-"""Places closer to an end of the population than this are as good as each other."""
+"""Rows of the population, at most, that show where a member's cuts are; and as many others that
+leaves of trees are to know."""
 
 TEMPERATURE = 0.5
 """A member that is less accurate than another by this many standard errors has 1/e of its
@@ -65,62 +62,6 @@ def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tu
             yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
 
 
-def quantiles(scores: Floats, reference: Floats) -> Floats:
-    """Return which part of the reference is below each score, by interpolation.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        What to place.
-    reference : ndarray of shape (n_reference, n_classes)
-        Scores of rows of the population, each column in ascending order.
-
-    Examples
-    --------
-    >>> quantiles(np.array([[2.0], [2.5], [9.0]]), np.array([[1.0], [2.0], [3.0], [4.0]]))
-    array([[0.375],
-           [0.5  ],
-           [0.875]])
-    """
-    placed = np.empty(np.shape(scores))
-    for k, column in enumerate(reference.T):
-        values, first, counts = np.unique(column, return_index=True, return_counts=True)
-        placed[:, k] = np.interp(scores[:, k], values, (first + counts / 2) / len(column))
-    return placed
-
-
-def own_quantiles(scores: Floats) -> tuple[Floats, Floats]:
-    """Return each column in ascending order, and the :func:`quantiles` of its own rows.
-
-    Examples
-    --------
-    >>> reference, placed = own_quantiles(np.array([[4.0], [2.0], [2.0], [9.0]]))
-    >>> reference.ravel().tolist(), placed.ravel().tolist()
-    ([2.0, 2.0, 4.0, 9.0], [0.625, 0.25, 0.25, 0.875])
-    """
-    reference, placed = np.empty(scores.shape), np.empty(scores.shape)
-    for k, column in enumerate(scores.T):
-        order = np.argsort(column)
-        reference[:, k] = column[order]
-        is_new = np.diff(reference[:, k], prepend=-np.inf) > 0
-        first = np.append(np.flatnonzero(is_new), len(column))
-        middle = (first[:-1] + np.diff(first) / 2) / len(column)
-        placed[order, k] = middle[np.cumsum(is_new) - 1]
-    return reference, placed
-
-
-def log_odds(placed: Floats, rates: Floats) -> Floats:
-    """Return log-odds of places, zero at the cut that leaves the known rate above it.
-
-    Examples
-    --------
-    >>> log_odds(np.array([[0.5, 0.9]]), np.array([0.5, 0.1])).round(3).tolist()
-    [[0.0, 0.0]]
-    """
-    inside = np.clip(placed, LEAST_PLACE, 1 - LEAST_PLACE)
-    return logit(inside) - logit(np.clip(1 - rates, LEAST_PLACE, 1 - LEAST_PLACE))
-
-
 def row_weights(codes: Codes, rates: Floats, weight: Floats | None = None) -> Floats:
     """Return weights with which labeled rows have the known rates.
 
@@ -135,14 +76,14 @@ def row_weights(codes: Codes, rates: Floats, weight: Floats | None = None) -> Fl
 
 
 def accuracy_at_rates(
-    placed: Floats, codes: Codes, rates: Floats, weight: Floats | None = None
+    leads: Floats, codes: Codes, rates: Floats, weight: Floats | None = None
 ) -> float:
     """Estimate the accuracy of labels that have the known rates.
 
     Parameters
     ----------
-    placed : ndarray of shape (n_held_out, n_classes)
-        The quantiles of the scores of held-out rows among those of the population.
+    leads : ndarray of shape (n_held_out, n_classes)
+        Of held-out rows.
     codes : ndarray of shape (n_held_out,)
         Numbers of their classes.
     rates : ndarray of shape (n_classes,)
@@ -152,14 +93,14 @@ def accuracy_at_rates(
 
     Examples
     --------
-    >>> placed = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]])
-    >>> accuracy_at_rates(placed, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))
+    >>> leads = np.array([[2.0, -2.0], [-1.0, 1.0], [-1.5, 1.5], [-2.0, 2.0]])
+    >>> accuracy_at_rates(leads, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))
     0.75
     """
     weights = row_weights(codes, rates, weight)
     errors = 0.0
-    for k, rate in enumerate(rates):
-        inside, above = codes == k, placed[:, k] > 1 - rate
+    for k in range(len(rates)):
+        inside, above = codes == k, leads[:, k] > 0
         left_out = weights[inside & ~above].sum()
         taken_in = weights[~inside & above].sum()
         # The variance of a sum of indicators goes with the sum of the squared weights.
@@ -187,15 +128,15 @@ class Verdict:
         The weights, which add up to one.
     accuracies : ndarray of shape (n_members,), or None
         The estimated accuracies; None where no labeled row can be held out.
-    odds : ndarray of shape (n_judged, n_classes)
-        Blended log-odds of the places of the labeled rows that were held out.
+    leads : ndarray of shape (n_judged, n_classes)
+        Blended leads of the labeled rows that were held out.
     judged : ndarray of int
         Numbers of these rows.
     """
 
     share: Floats
     accuracies: Floats | None
-    odds: Floats
+    leads: Floats
     judged: Codes
 
 
@@ -215,7 +156,7 @@ def judge(
     lesson : Lesson
         All labeled rows.
     population : View
-        Rows of the population, among which held-out rows find their places.
+        Rows of the population, which show where the cuts are.
     rng : RandomState
         Draws the folds.
     n_jobs : int or None
@@ -232,7 +173,7 @@ def judge(
     if n_there > 1:
         lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
     calls = [(member, lesson, parts, crowd) for member in members for parts in repeats]
-    found = in_threads(_held_out_places, calls, n_jobs, "judging members by held-out rows")
+    found = in_threads(_held_out_leads, calls, n_jobs, "judging members by held-out rows")
     # members x repeats x rows x classes; rows that were never held out are left out
     table = np.reshape(found, (len(members), N_REPEATS, len(lesson.codes), n_classes))
     judged = np.flatnonzero(~np.isnan(table[0, 0, :, 0]))
@@ -243,8 +184,7 @@ def judge(
     error = standard_error(accuracies.max(), row_weights(codes, lesson.rates, weight))
     share = share * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
     share /= share.sum()
-    odds = np.tensordot(share, log_odds(table, lesson.rates).mean(axis=1), axes=1)
-    return Verdict(share, accuracies, odds, judged)
+    return Verdict(share, accuracies, np.tensordot(share, table.mean(axis=1), axes=1), judged)
 
 
 def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
@@ -271,13 +211,13 @@ def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
     return known * shares + (1 - known) * trees / trees.sum()
 
 
-def _held_out_places(
+def _held_out_leads(
     member: Member, lesson: Lesson, parts: Sequence[tuple[Codes, Codes]], crowd: View
 ) -> Floats:
-    """Return the places of held-out rows among a crowd; NaN where a row was never held out."""
-    placed = np.full((len(lesson.codes), len(lesson.rates)), np.nan)
+    """Return the leads of held-out rows; NaN where a row was never held out."""
+    leads = np.full((len(lesson.codes), len(lesson.rates)), np.nan)
     for kept, held in parts:
         scores = member.fit(lesson.take(kept))
-        reference = np.sort(scores(crowd), axis=0)
-        placed[held] = quantiles(scores(lesson.view.take(held)), reference)
-    return placed
+        cuts = Cuts.of(scores(crowd), lesson.rates)
+        leads[held] = cuts.leads(scores(lesson.view.take(held)))
+    return leads

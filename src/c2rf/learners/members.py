@@ -13,28 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from c2rf._typing import Codes, Floats
+from c2rf._typing import Codes, Floats, Singles
 from c2rf.exceptions import InputError
 from c2rf.learners.known_leaves import knowing_leaves
 from c2rf.learners.least_squares import LeastSquares, Moments
-from c2rf.learners.logistic import LogisticRegression
 from c2rf.learners.support_vectors import SupportVectorMachine
-from c2rf.learners.trees import Growth, grow_forest
+from c2rf.learners.trees import Forest, Growth, grow_forest
 from c2rf.learners.views import Scenery, View
 
 FAMILIES = (
-    "trees", "full-trees", "turned-trees", "plain-trees", "logistic", "svc", "narrow-svc",
-    "rank-svc", "kernel", "rank-kernel",
+    "trees", "rank-trees", "turned-trees", "plain-trees", "svc", "narrow-svc", "rank-svc", "kernel",
+    "rank-kernel",
 )  # fmt: skip
-"""Extra trees whose leaves know how much of the population they hold, and that try some or all
-columns at a split, or all columns and principal components; the last kind with leaves that know
-only labeled rows; logistic regression; support vectors, by Gaussian kernels of two widths and by a
-Laplacian one of ranks; and least squares that know the population, in such kernels' spaces."""
+"""Extra trees whose leaves know how much of the population they hold, and that try some columns at
+a split, some columns of ranks, or all columns and principal components; the last kind with leaves
+that know only labeled rows; support vectors, by Gaussian kernels of two widths and by a Laplacian
+one of ranks; and least squares that know the population, in such kernels' spaces."""
 
-RIDGES = 0.001, 0.01, 0.1
-RANK_RIDGES = 0.3, 1.0, 3.0
+RIDGES = 0.001, 0.01
+RANK_RIDGES = 0.5, 2.0
 """Of least squares, each a member; those of the second kernel are divided by the number of labeled
 rows."""
+
+
+LEAST_PROBABILITY = 0.01
+"""Below this the votes of trees tell nothing apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class Lesson:
         Whether fewer trees will do, to judge a member.
     others : slice
         The rows of the population that leaves of trees are to know. To judge a member, these are
-        not those among which held-out rows find their places: neither should be known better.
+        not those that its cuts are found by: neither should be known better.
     """
 
     view: View
@@ -125,28 +128,28 @@ def checked_families(families: Sequence[str] | None) -> tuple[str, ...]:
 
 def make_members(families: Sequence[str], scenery: Scenery, n_estimators: int) -> list[Member]:
     """Return the unfitted members of some families."""
-    n_raw, n_wide, there = (
-        scenery.labeled.raw.shape[1], scenery.labeled.wide.shape[1], scenery.population
-    )  # fmt: skip
+    labeled, there = scenery.labeled, scenery.population
+    some, all_wide = Growth(n_estimators, _root(labeled.raw)), labeled.wide.shape[1]
     made: dict[str, list[Callable[[Lesson], Scores]]] = {
-        "trees": [Trees(Growth(n_estimators, max(1, int(np.sqrt(n_raw)))), "raw", there)],
-        "full-trees": [Trees(Growth(n_estimators, n_raw), "raw", there)],
-        "turned-trees": [Trees(Growth(n_estimators, n_wide), "wide", there)],
-        "plain-trees": [Trees(Growth(n_estimators, n_wide), "wide", None)],
-        "logistic": [Logistic(c) for c in (0.1, 1.0)],
-        "svc": [SupportVectors(1.0)],
-        "narrow-svc": [SupportVectors(3.0, power=3.0)],
-        "rank-svc": [SupportVectors(3.0, "rank_similar")],
+        "trees": [Trees(some, "raw", there)],
+        "rank-trees": [Trees(Growth(n_estimators, _root(labeled.ranks)), "ranks", there)],
+        "turned-trees": [Trees(Growth(n_estimators, all_wide), "wide", there)],
+        "plain-trees": [Trees(Growth(n_estimators, all_wide), "wide", None)],
+        "svc": [SupportVectors("plain", 1.0)],
+        "narrow-svc": [SupportVectors("plain", 3.0, power=3.0)],
+        "rank-svc": [SupportVectors("ranked", 3.0)],
+        "kernel": [KnownMoments("plain", scenery.plain_moments, ridge) for ridge in RIDGES],
+        "rank-kernel": [
+            KnownMoments("ranked", scenery.rank_moments, ridge / len(labeled.raw))
+            for ridge in RANK_RIDGES
+        ],
     }
-    if "kernel" in families:
-        moments = scenery.kernel_moments
-        made["kernel"] = [KnownMoments("kernel", moments, ridge) for ridge in RIDGES]
-    if "rank-kernel" in families:
-        moments, n_labeled = scenery.rank_moments, len(scenery.labeled.raw)
-        made["rank-kernel"] = [
-            KnownMoments("rank_kernel", moments, ridge / n_labeled) for ridge in RANK_RIDGES
-        ]
     return [Member(family, fit) for family in families for fit in made[family]]
+
+
+def _root(columns: Singles) -> int:
+    """Return how many columns a tree tries that tries some of them."""
+    return max(1, int(np.sqrt(columns.shape[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,31 +168,31 @@ class Trees:
         seed = lesson.seed + self.growth.n_tried  # not the same trees as those of another member
         X = getattr(lesson.view, self.sees)
         forest = grow_forest(X, indicators, growth, seed, lesson.weight)
-        if self.population is not None:
-            there = getattr(self.population, self.sees)[lesson.others]
-            forest = knowing_leaves(forest, X, lesson.codes, lesson.weight, lesson.rates, there)
+        if self.population is None:
+            return Scores(LogMeans(forest), "scores", attrgetter(self.sees))
+        there = getattr(self.population, self.sees)[lesson.others]
+        forest = knowing_leaves(forest, X, lesson.codes, lesson.weight, lesson.rates, there)
         return Scores(forest, "means", attrgetter(self.sees))
 
 
-@dataclass(frozen=True)
-class Logistic:
-    """Logistic regression."""
+@dataclass(frozen=True, eq=False)
+class LogMeans:
+    """The logarithms of a forest's probabilities, which tell unlikely classes apart."""
 
-    c: float
+    forest: Forest
 
-    def __call__(self, lesson: Lesson) -> Scores:
-        """Fit the regression."""
-        model = LogisticRegression(self.c)
-        model.fit(lesson.view.encoded, lesson.codes, lesson.weight)
-        return Scores(model, "predict_proba", attrgetter("encoded"))
+    def scores(self, X: Singles) -> Floats:
+        """Return a score per class, less their mean over the classes."""
+        logs = np.log(np.maximum(self.forest.means(X), LEAST_PROBABILITY))
+        return logs - logs.mean(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)
 class SupportVectors:
     """Support vectors in a kernel's space; the power of similarities sets its width."""
 
+    sees: str
     c: float
-    sees: str = "similar"
     power: float = 1.0
 
     def __call__(self, lesson: Lesson) -> Scores:
@@ -210,7 +213,7 @@ class Similarities:
 
     def __call__(self, view: View) -> Floats:
         """Return the similarities, to a power."""
-        near = getattr(view, self.sees)[:, self.kept]
+        near = getattr(view, self.sees).to_labeled[:, self.kept]
         return near if self.power == 1.0 else near**self.power
 
 
@@ -218,13 +221,13 @@ class Similarities:
 class KnownMoments:
     """Least squares with the second moments of the population."""
 
-    features: str
+    sees: str
     moments: Moments
     ridge: float
 
     def __call__(self, lesson: Lesson) -> Scores:
         """Solve the least squares."""
-        own = getattr(lesson.view, self.features)
+        look = attrgetter(f"{self.sees}.features")
         model = LeastSquares(self.moments, self.ridge)
-        model.fit(own, lesson.codes, lesson.rates, lesson.weight)
-        return Scores(model, "scores", attrgetter(self.features))
+        model.fit(look(lesson.view), lesson.codes, lesson.rates, lesson.weight)
+        return Scores(model, "scores", look)

@@ -114,8 +114,8 @@ def make_quick_model(
         Number of threads.
     """
     view = scenery.population
-    coef = ridge_coef(view.encoded, targets, RIDGE)
-    left = targets - linear(view.encoded, coef)
+    coef = ridge_coef(view.plain.encoded, targets, RIDGE)
+    left = targets - linear(view.plain.encoded, coef)
     n_rows, n_columns = view.raw.shape
     growth = Growth(TREES_PER_STAGE, max(1, round(PART_TRIED * n_columns)), LEAST_ROWS, DEEPEST)
     rng, forests = np.random.default_rng([seed, 6]), []

@@ -1,4 +1,4 @@
-"""How fast probabilities change with the blended places: learned from two kinds of evidence.
+"""How fast probabilities change with the blended leads: learned from two kinds of evidence.
 
 Held-out labeled rows say it by their likelihood, but where they are few they say little. The
 population says it, too: the more the members differ on its rows, the less sure one should be. That
@@ -14,12 +14,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from c2rf._typing import Codes, Floats
-from c2rf.learners.judgement import log_odds, row_weights
+from c2rf.learners.judgement import row_weights
 
-USUAL_SHARPNESS = 2.0
+USUAL_SHARPNESS = 1.5
 """Where there is no evidence at all."""
 
-LEVEL, SLOPE, DEVIATION = -2.25, -1.4, 0.2
+LEVEL, SLOPE, DEVIATION = -1.45, -1.2, 0.3
 """The prior: log-sharpness is normal around LEVEL + SLOPE log(disagreement)."""
 
 EVIDENCE = 0.5
@@ -29,13 +29,13 @@ _RANGE = (0.05, 30.0)
 _LEAST_DISAGREEMENT = 1e-2
 
 
-def disagreement(placed: Sequence[Floats], share: Floats, rates: Floats) -> float | None:
+def disagreement(leads: Sequence[Floats], share: Floats, rates: Floats) -> float | None:
     """Return how often two members give a row different classes, one meaning as by chance.
 
     Parameters
     ----------
-    placed : sequence of ndarray of shape (n_rows, n_classes)
-        The places that each member gives the rows of the population.
+    leads : sequence of ndarray of shape (n_rows, n_classes)
+        The leads that each member gives the rows of the population.
     share : ndarray of shape (n_members,)
         Weights of the members, which add up to one.
     rates : ndarray of shape (n_classes,)
@@ -48,33 +48,33 @@ def disagreement(placed: Sequence[Floats], share: Floats, rates: Floats) -> floa
 
     Examples
     --------
-    >>> places = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
+    >>> leads = np.array([[2.0, -2.0], [0.5, -0.5], [-1.0, 1.0], [-2.0, 2.0]])
     >>> half = np.array([0.5, 0.5])
-    >>> disagreement([places, places], half, half)
+    >>> disagreement([leads, leads], half, half)
     0.0
-    >>> disagreement([places, places[[1, 2, 0, 3]]], half, half)
+    >>> disagreement([leads, leads[[1, 2, 0, 3]]], half, half)
     1.0
     """
     by_chance = 1.0 - float((rates**2).sum())
     other_member = 1.0 - float((share**2).sum())
     if by_chance <= 0 or other_member <= 0:
         return None
-    votes = np.zeros_like(placed[0])
-    for w, places in zip(share, placed, strict=True):
-        votes[np.arange(len(votes)), log_odds(places, rates).argmax(axis=1)] += w
+    votes = np.zeros_like(leads[0])
+    for w, own in zip(share, leads, strict=True):
+        votes[np.arange(len(votes)), own.argmax(axis=1)] += w
     differ = float(np.mean(1.0 - (votes**2).sum(axis=1)))
     return max(0.0, differ) / other_member / by_chance
 
 
 def likeliest_sharpness(
-    odds: Floats, codes: Codes, rates: Floats, weight: Floats, differ: float | None = None
+    leads: Floats, codes: Codes, rates: Floats, weight: Floats, differ: float | None = None
 ) -> float:
     """Return the likeliest sharpness.
 
     Parameters
     ----------
-    odds : ndarray of shape (n_rows, n_classes)
-        Log-odds of the places of held-out labeled rows.
+    leads : ndarray of shape (n_rows, n_classes)
+        Blended leads of held-out labeled rows.
     codes, weight : ndarray of shape (n_rows,)
         Numbers of their classes, and how much each row counts.
     rates : ndarray of shape (n_classes,)
@@ -84,9 +84,9 @@ def likeliest_sharpness(
 
     Examples
     --------
-    >>> odds = np.array([[1.0, -1.0], [0.5, -0.5], [-0.5, 0.5], [1.0, -1.0]])
+    >>> leads = np.array([[1.0, -1.0], [0.5, -0.5], [-0.5, 0.5], [1.0, -1.0]])
     >>> codes, half = np.array([0, 0, 1, 1]), np.array([0.5, 0.5])
-    >>> sure, unsure = (likeliest_sharpness(odds, codes, half, np.ones(4), d) for d in (0.1, 0.5))
+    >>> sure, unsure = (likeliest_sharpness(leads, codes, half, np.ones(4), d) for d in (0.1, 0.5))
     >>> sure > unsure
     True
     """
@@ -99,7 +99,7 @@ def likeliest_sharpness(
         expected = LEVEL + SLOPE * np.log(max(differ, _LEAST_DISAGREEMENT))
 
     def loss(log_sharpness: float) -> float:
-        chances = log_softmax(np.exp(log_sharpness) * odds, axis=1)
+        chances = log_softmax(np.exp(log_sharpness) * leads, axis=1)
         unlikely = -EVIDENCE * n_effective * float(weights @ chances[np.arange(len(codes)), codes])
         if expected is None:
             return unlikely

@@ -135,20 +135,18 @@ class SupportVectorMachine:
     def scores(self, kernel: Floats) -> Floats:
         """Return a score per class from inner products with the rows of the fit.
 
-        Of two classes it is the side of the boundary; of more, the pairs that a class wins and,
-        among equals, by how far.
+        Of two classes it is the side of the boundary; of more, the sum over the others of votes
+        between -1 and 1, the clearer the further a row is from the boundary.
         """
         sides = kernel @ self.coef_ + self.intercept_
         if len(self.pairs_) == 1:
             return np.hstack([-sides, sides])
-        wins = np.zeros((len(sides), self.pairs_[-1][1] + 1))
-        margins = np.zeros_like(wins)
+        votes = np.tanh(sides)
+        scores = np.zeros((len(sides), self.pairs_[-1][1] + 1))
         for p, (one, other) in enumerate(self.pairs_):
-            wins[:, other] += sides[:, p] > 0
-            wins[:, one] += sides[:, p] <= 0
-            margins[:, other] += sides[:, p]
-            margins[:, one] -= sides[:, p]
-        return wins + margins / (3 * (np.abs(margins) + 1))  # less than half a win
+            scores[:, one] -= votes[:, p]
+            scores[:, other] += votes[:, p]
+        return scores
 
 
 def _solve_pair(kernel: Floats, second: Any, costs: Floats) -> tuple[Floats, float]:

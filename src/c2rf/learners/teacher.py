@@ -1,4 +1,4 @@
-"""The members of a blend together: fitted, placed in the population, and as sharp as is right."""
+"""The members of a blend together: fitted, made comparable, and as sharp as is right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from c2rf._typing import Codes, Floats
-from c2rf.learners.judgement import judge, log_odds, own_quantiles, quantiles
+from c2rf.learners.judgement import judge
+from c2rf.learners.leads import Cuts
 from c2rf.learners.members import Lesson, Scores, make_members
 from c2rf.learners.quick_model import make_quick_model
 from c2rf.learners.sharpness import disagreement, likeliest_sharpness
@@ -42,11 +43,11 @@ class Taught:
 
 
 class Asked(NamedTuple):
-    """Fitted members, and of each the scores of the population in order and its places."""
+    """Fitted members, and of each its cuts of the population and the leads of its rows."""
 
     scores: list[Scores]
-    references: list[Floats]
-    placed: list[Floats]
+    cuts: list[Cuts]
+    leads: list[Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +56,16 @@ class Blended:
 
     scenery: Scenery
     scores: list[Scores]
-    references: list[Floats]
+    cuts: list[Cuts]
     share: Floats
-    rates: Floats
     sharpness: float
 
     def logits(self, X: Floats, n_jobs: int | None = None) -> Floats:
         """Return log-probabilities of any rows, up to a constant per row."""
         view = self.scenery.view(np.asarray(X, dtype=float), n_jobs)
         said = in_threads(lambda scores: scores(view), [(s,) for s in self.scores], n_jobs)
-        placed = [quantiles(s, r) for s, r in zip(said, self.references, strict=True)]
-        return blended_logits(placed, self.share, self.rates, self.sharpness)
+        leads = [cuts.leads(s) for cuts, s in zip(self.cuts, said, strict=True)]
+        return blended_logits(leads, self.share, self.sharpness)
 
 
 class Teacher:
@@ -112,7 +112,7 @@ class Teacher:
         self.used = np.flatnonzero(share >= _LEAST_WEIGHT)
         self.share = share[self.used] / share[self.used].sum()
         self._first = self._ask_members(self.lesson, n_jobs)
-        self.disagreement = disagreement(self._first.placed, self.share, rates)
+        self.disagreement = disagreement(self._first.leads, self.share, rates)
         self.sharpness = self.sharpness_of(np.ones(len(codes)))
 
     def fit(self, n_jobs: int | None = None) -> Taught:
@@ -148,25 +148,23 @@ class Teacher:
         codes, own = self.lesson.codes[judged], self.lesson.weight[judged] * weight[judged]
         kept = own > 0
         return likeliest_sharpness(
-            self.verdict.odds[kept], codes[kept], self.lesson.rates, own[kept], self.disagreement
+            self.verdict.leads[kept], codes[kept], self.lesson.rates, own[kept], self.disagreement
         )
 
     def _ask_members(self, lesson: Lesson, n_jobs: int | None) -> Asked:
         """Fit the members that are trusted, and ask them about the population."""
         population = self.scenery.population
         calls = [(self.members[i], lesson, population) for i in self.used]
-        found = in_threads(_fit_and_place, calls, n_jobs, "fitting members")
+        found = in_threads(_fit_and_ask, calls, n_jobs, "fitting members")
         return Asked(*(list(each) for each in zip(*found, strict=True)))
 
     def _teach(self, lesson: Lesson, asked: Asked, n_jobs: int | None) -> Taught:
         """Teach a student and a quick model what the members say."""
         population = self.scenery.population
-        logits = blended_logits(asked.placed, self.share, lesson.rates, self.sharpness)
+        logits = blended_logits(asked.leads, self.share, self.sharpness)
         if not self.has_population:
-            return Taught(logits, Blended(
-                self.scenery, asked.scores, asked.references, self.share, lesson.rates,
-                self.sharpness,
-            ))  # fmt: skip
+            model = Blended(self.scenery, asked.scores, asked.cuts, self.share, self.sharpness)
+            return Taught(logits, model)
         taught = to_targets(logits)
         said = ask_student(population.wide, taught, lesson.seed, n_jobs)
         both = (1 - STUDENT_SHARE) * taught + STUDENT_SHARE * said
@@ -174,15 +172,15 @@ class Teacher:
         return Taught(from_targets(both, len(lesson.rates)), quick)
 
 
-def blended_logits(
-    placed: Sequence[Floats], share: Floats, rates: Floats, sharpness: float
-) -> Floats:
-    """Return the log-probabilities that follow from the places that members give rows."""
-    odds = sum(w * log_odds(places, rates) for w, places in zip(share, placed, strict=True))
-    return log_softmax(sharpness * odds, axis=1)
+def blended_logits(leads: Sequence[Floats], share: Floats, sharpness: float) -> Floats:
+    """Return the log-probabilities that follow from the leads that members give rows."""
+    blended = sum(w * own for w, own in zip(share, leads, strict=True))
+    return log_softmax(sharpness * blended, axis=1)
 
 
-def _fit_and_place(member: Any, lesson: Lesson, population: View) -> tuple[Scores, Floats, Floats]:
-    """Return a fitted member, its scores of the population in order, and their places."""
+def _fit_and_ask(member: Any, lesson: Lesson, population: View) -> tuple[Scores, Cuts, Floats]:
+    """Return a fitted member, its cuts of the population, and the leads of the rows."""
     scores = member.fit(lesson)
-    return scores, *own_quantiles(scores(population))
+    said = scores(population)
+    cuts = Cuts.of(said, lesson.rates)
+    return scores, cuts, cuts.leads(said)

@@ -7,17 +7,18 @@ in a kernel's space) is worked out once for all rows, and members take the rows 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from c2rf._typing import Codes, Floats, Singles
-from c2rf.learners.encode import Encoder
+from c2rf.learners.encode import Encoder, count_values
 from c2rf.learners.kernels import Gaussian, Laplacian
 from c2rf.learners.least_squares import KernelSpace, Moments
+from c2rf.learners.threads import in_threads
 
 _LANDMARKS = 200, 200  # of the labeled rows, of the population
 _WIDE = 3.0  # of the kernel for least squares, in usual distances
@@ -96,7 +97,72 @@ class Components:
         return ((encoded - self._mean) @ self._axes).astype(np.float32)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
+class Similar:
+    """Some rows, as a kernel sees them.
+
+    Parameters
+    ----------
+    encoded : ndarray
+        The columns it sees.
+    to_labeled : ndarray of shape (n_rows, n_labeled)
+        Similarities to the labeled rows.
+    features : ndarray
+        Similarities to landmarks, and a constant, for least squares.
+    """
+
+    encoded: Floats
+    to_labeled: Floats
+    features: Floats
+
+    def take(self, rows: Any) -> Similar:
+        """Return some of the rows."""
+        return Similar(self.encoded[rows], self.to_labeled[rows], self.features[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """How a kernel sees any rows: a narrow one labeled rows, a wide one landmarks."""
+
+    encoder: Encoder
+    kernel: Gaussian | Laplacian
+    labeled: Floats
+    space: KernelSpace
+
+    def of(self, filled: Floats, n_jobs: int | None) -> Similar:
+        """Look at rows without missing cells."""
+        return self.of_encoded(self.encoder.encode(filled), n_jobs)
+
+    def of_encoded(self, encoded: Floats, n_jobs: int | None) -> Similar:
+        """Look at encoded rows."""
+        return Similar(
+            encoded,
+            self.kernel(encoded, self.labeled, n_jobs),
+            self.space.features(encoded, n_jobs),
+        )
+
+
+def gaussian_sight(encoder: Encoder, labeled: Floats, population: Floats) -> Sight:
+    """Return the sight of Gaussian kernels, as wide as the population's encoded rows vary."""
+    variance = float(population.var(axis=0).sum())
+    space = _space(Gaussian(2 * variance), labeled, population)
+    return Sight(encoder, Gaussian(variance), labeled, space)
+
+
+def laplacian_sight(encoder: Encoder, labeled: Floats, population: Floats) -> Sight:
+    """Return the sight of Laplacian kernels, as wide as rows usually are apart."""
+    usual = float(np.median(cdist(population[: _LANDMARKS[1]], labeled, "cityblock")))
+    space = _space(Laplacian(_WIDE * usual), labeled, population)
+    return Sight(encoder, Laplacian(usual), labeled, space)
+
+
+def _space(kernel: Gaussian | Laplacian, labeled: Floats, population: Floats) -> KernelSpace:
+    """Return a kernel's space as seen from some rows of both kinds."""
+    n_own, n_others = _LANDMARKS
+    return KernelSpace(kernel, np.vstack([_spread(labeled, n_own), population[:n_others]]))
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """Some rows, as members see them.
 
@@ -106,27 +172,23 @@ class View:
         The columns, for trees.
     wide : ndarray of float32
         The same and their principal components over the population, for other trees.
-    encoded : ndarray
-        Standardized columns and indicators of few values, for the others.
-    similar, rank_similar : ndarray of shape (n_rows, n_labeled)
-        Similarities to the labeled rows: Gaussian ones, and Laplacian ones of ranks.
-    kernel, rank_kernel : ndarray
-        Features for least squares: such similarities to landmarks, and a constant.
+    ranks : ndarray of float32
+        Columns of ranks, for others again.
+    plain, ranked : Similar
+        Standardized columns and indicators of few values, and the same of ranks, by kernels.
     """
 
     raw: Singles
     wide: Singles
-    encoded: Floats
-    similar: Floats
-    rank_similar: Floats
-    kernel: Floats
-    rank_kernel: Floats
+    ranks: Singles
+    plain: Similar
+    ranked: Similar
 
     def take(self, rows: Any) -> View:
         """Return some of the rows."""
         return View(
-            self.raw[rows], self.wide[rows], self.encoded[rows], self.similar[rows],
-            self.rank_similar[rows], self.kernel[rows], self.rank_kernel[rows],
+            self.raw[rows], self.wide[rows], self.ranks[rows], self.plain.take(rows),
+            self.ranked.take(rows),
         )  # fmt: skip
 
 
@@ -139,62 +201,53 @@ class Scenery:
         The labeled rows, and rows of the population; NaN where a cell is missing.
     n_jobs : int or None
         Number of threads.
+
+    Attributes
+    ----------
+    labeled, population : View
+        These rows.
+    plain_moments, rank_moments : Moments
+        Of the features of the two kernels, over the population.
     """
 
     def __init__(self, X: Floats, population: Floats, n_jobs: int | None = None) -> None:
         both = np.vstack([X, population])
         self.filler = Filler(both, len(X))
         filled = self.filler.fill(both)
-        self.encoder, self._ranks = Encoder(filled), Encoder(filled, ranks=True)
-        encoded, ranked = self.encoder.encode(filled), self._ranks.encode(filled)
-        n_labeled = len(X)
-        self._labeled, self._ranked = encoded[:n_labeled], ranked[:n_labeled]
-        self._components = Components(encoded[n_labeled:])
-        self._set_kernels(encoded[n_labeled:], ranked[n_labeled:])
-        self._n_jobs = n_jobs
-        self.labeled = self._view(filled[:n_labeled], self._labeled, self._ranked, n_jobs)
-        self.population = self._view(
-            filled[n_labeled:], encoded[n_labeled:], ranked[n_labeled:], n_jobs
+        own, others = filled[: len(X)], filled[len(X) :]
+        counted = count_values(filled, n_jobs)
+        self.encoder = Encoder(counted)
+        kinds = (
+            (gaussian_sight, self.encoder),
+            (laplacian_sight, Encoder(counted, ranks=True)),
         )
 
-    def _set_kernels(self, encoded: Floats, ranked: Floats) -> None:
-        """Set how wide kernels are, by rows of the population, and from where they are seen."""
-        n_own, n_others = _LANDMARKS
-        variance = float(encoded.var(axis=0).sum())
-        self._gaussian = Gaussian(variance)
-        marks = np.vstack([_spread(self._labeled, n_own), encoded[:n_others]])
-        self._kernel_space = KernelSpace(Gaussian(2 * variance), marks)
-        usual = float(np.median(cdist(ranked[:n_others], self._ranked, "cityblock")))
-        self._laplacian = Laplacian(usual)
-        marks = np.vstack([_spread(self._ranked, n_own), ranked[:n_others]])
-        self._rank_space = KernelSpace(Laplacian(_WIDE * usual), marks)
+        # The two kinds have nothing to do with each other: half of the threads for each.
+        def look(make: Any, encoder: Encoder) -> tuple[Sight, Similar, Moments]:
+            encoded = encoder.encode(others)
+            sight = make(encoder, encoder.encode(own), encoded)
+            seen = sight.of_encoded(encoded, half)
+            return sight, seen, Moments(seen.features, sight.space.basis, half)
 
-    @cached_property
-    def kernel_moments(self) -> Moments:
-        """Second moments of the Gaussian kernel's features over the population."""
-        return Moments(self.population.kernel, self._kernel_space.basis, self._n_jobs)
-
-    @cached_property
-    def rank_moments(self) -> Moments:
-        """Second moments of the Laplacian kernel's features over the population."""
-        return Moments(self.population.rank_kernel, self._rank_space.basis, self._n_jobs)
+        half = max(1, effective_n_jobs(n_jobs) // 2)
+        (self._plain, plain, self.plain_moments), (self._ranked, ranked, self.rank_moments) = (
+            in_threads(look, kinds, n_jobs)
+        )
+        self._components = Components(plain.encoded)
+        self.labeled = self._view(own, self._plain.of(own, 1), self._ranked.of(own, 1))
+        self.population = self._view(others, plain, ranked)
 
     def view(self, X: Floats, n_jobs: int | None = None) -> View:
         """Return any rows as members see them."""
         filled = self.filler.fill(X)
-        return self._view(filled, self.encoder.encode(filled), self._ranks.encode(filled), n_jobs)
+        return self._view(filled, self._plain.of(filled, n_jobs), self._ranked.of(filled, n_jobs))
 
-    def _view(self, filled: Floats, encoded: Floats, ranked: Floats, n_jobs: int | None) -> View:
+    def _view(self, filled: Floats, plain: Similar, ranked: Similar) -> View:
         raw = np.ascontiguousarray(filled, dtype=np.float32)
         return View(
-            raw,
-            np.hstack([raw, self._components.of(encoded)]),
-            encoded,
-            self._gaussian(encoded, self._labeled, n_jobs),
-            self._laplacian(ranked, self._ranked, n_jobs),
-            self._kernel_space.features(encoded, n_jobs),
-            self._rank_space.features(ranked, n_jobs),
-        )
+            raw, np.hstack([raw, self._components.of(plain.encoded)]),
+            ranked.encoded.astype(np.float32), plain, ranked,
+        )  # fmt: skip
 
 
 def _spread(rows: Floats, most: int) -> Floats:

@@ -12,10 +12,9 @@ from c2rf.report.sections.common import MOST_ROWS, Part, left_out
 
 _MEMBERS = {
     "trees": "extra trees, some columns tried at a split",
-    "full-trees": "extra trees, all columns tried at a split",
+    "rank-trees": "the same on the ranks of numbers",
     "turned-trees": "extra trees on the columns and their principal components",
-    "plain-trees": "the same without a look at the population",
-    "logistic": "logistic regression",
+    "plain-trees": "the last without a look at the population",
     "svc": "support vectors",
     "narrow-svc": "support vectors that look less far around each row",
     "rank-svc": "support vectors on the ranks of numbers",
