@@ -48,6 +48,7 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
 def _newton(scores: Floats, rates: Floats) -> Floats:
     longest = max(_LONGEST_STEP, 0.1 * float(scores.max() - scores.min()))
     offsets = np.zeros(len(rates))
+    scores = np.ascontiguousarray(scores.T)  # sums over few classes are quicker that way
     here = _look(scores, rates, offsets)
     for _ in range(_MOST_STEPS):
         gap = here.means - rates
@@ -77,13 +78,14 @@ class _Look:
 
 def _look(scores: Floats, rates: Floats, offsets: Floats) -> _Look:
     value, means, products = -float(rates @ offsets), 0.0 * rates, 0.0 * np.diag(rates)
-    for start in range(0, len(scores), _BLOCK):
-        shifted = scores[start : start + _BLOCK] + offsets
-        top = shifted.max(axis=1, keepdims=True)
-        share = np.exp(shifted - top)
-        total = share.sum(axis=1, keepdims=True)
+    n_rows = scores.shape[1]
+    for start in range(0, n_rows, _BLOCK):
+        share = scores[:, start : start + _BLOCK] + offsets[:, None]
+        top = share.max(axis=0)
+        np.exp(np.subtract(share, top, out=share), out=share)
+        total = share.sum(axis=0)
         share /= total
-        value += float((top + np.log(total)).sum()) / len(scores)
-        means += share.sum(axis=0) / len(scores)
-        products += share.T @ share / len(scores)
+        value += float((top + np.log(total)).sum()) / n_rows
+        means += share.sum(axis=1) / n_rows
+        products += share @ share.T / n_rows
     return _Look(value, means, products)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -172,7 +173,8 @@ def judge(
     crowd = population.take(slice(n_crowd))
     if n_there > 1:
         lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
-    calls = [(member, lesson, parts, crowd) for member in members for parts in repeats]
+    tests = [[_Test.of(lesson, kept, held) for kept, held in parts] for parts in repeats]
+    calls = [(member, len(lesson.codes), parts, crowd) for member in members for parts in tests]
     found = in_threads(_held_out_leads, calls, n_jobs, "judging members by held-out rows")
     # members x repeats x rows x classes; rows that were never held out are left out
     table = np.reshape(found, (len(members), N_REPEATS, len(lesson.codes), n_classes))
@@ -211,13 +213,22 @@ def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
     return known * shares + (1 - known) * trees / trees.sum()
 
 
-def _held_out_leads(
-    member: Member, lesson: Lesson, parts: Sequence[tuple[Codes, Codes]], crowd: View
-) -> Floats:
+class _Test(NamedTuple):
+    """What a member is fitted to, and which rows are held out."""
+
+    lesson: Lesson
+    held: Codes
+    view: View
+
+    @classmethod
+    def of(cls, lesson: Lesson, kept: Codes, held: Codes) -> Self:
+        return cls(lesson.take(kept), held, lesson.view.take(held))
+
+
+def _held_out_leads(member: Member, n_rows: int, tests: Sequence[_Test], crowd: View) -> Floats:
     """Return the leads of held-out rows; NaN where a row was never held out."""
-    leads = np.full((len(lesson.codes), len(lesson.rates)), np.nan)
-    for kept, held in parts:
-        scores = member.fit(lesson.take(kept))
-        cuts = Cuts.of(scores(crowd), lesson.rates)
-        leads[held] = cuts.leads(scores(lesson.view.take(held)))
+    leads = np.full((n_rows, len(tests[0].lesson.rates)), np.nan)
+    for lesson, held, view in tests:
+        scores = member.fit(lesson)
+        leads[held] = Cuts.of(scores(crowd), lesson.rates).leads(scores(view))
     return leads

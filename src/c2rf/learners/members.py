@@ -72,7 +72,7 @@ class Lesson:
     rates: Floats
     seed: int
     light: bool = False
-    others: slice = field(default_factory=lambda: slice(None))
+    others: slice = field(default_factory=lambda: slice(4000))
 
     def take(self, rows: Codes) -> Lesson:
         """Return the lesson of some of the rows, to judge who learns it."""

@@ -165,11 +165,18 @@ class Teacher:
         if not self.has_population:
             model = Blended(self.scenery, asked.scores, asked.cuts, self.share, self.sharpness)
             return Taught(logits, model)
-        taught = to_targets(logits)
-        said = ask_student(population.wide, taught, lesson.seed, n_jobs)
+        taught, n_classes, seed = to_targets(logits), len(lesson.rates), lesson.seed
+        # Each leaves threads idle now and then, which the other can use.
+        said, quick = in_threads(
+            lambda learn, *given: learn(*given, seed, n_jobs),
+            [
+                (ask_student, population.wide, taught),
+                (make_quick_model, self.scenery, taught, n_classes),
+            ],
+            n_jobs,
+        )
         both = (1 - STUDENT_SHARE) * taught + STUDENT_SHARE * said
-        quick = make_quick_model(self.scenery, taught, len(lesson.rates), lesson.seed, n_jobs)
-        return Taught(from_targets(both, len(lesson.rates)), quick)
+        return Taught(from_targets(both, n_classes), quick)
 
 
 def blended_logits(leads: Sequence[Floats], share: Floats, sharpness: float) -> Floats:
