@@ -21,6 +21,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -173,7 +174,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         with owned_threads():
             teacher = self.prepare(X, y, X_unlabeled, rates, sample_weight)
             report_progress("teaching a student what the members say")
-            taught = teacher.fit(self.n_jobs)
+            taught = teacher.fit(self._n_threads())
             self._model = taught.model
             if X_unlabeled is not None and teacher.has_population:
                 self.learned_proba_ = softmax(taught.logits, axis=1)
@@ -222,7 +223,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             X, codes, weight = X[part], codes[part], weight[part] / weight[part].mean()
         teacher = Teacher(
             X, codes, weight, population, self.rates_, families, self.n_estimators,
-            int(rng.randint(_MOST_SEEDS)), self.n_jobs,
+            int(rng.randint(_MOST_SEEDS)), self._n_threads(),
         )  # fmt: skip
         self.sharpness_ = teacher.sharpness
         names, verdict = [member.family for member in teacher.members], teacher.verdict
@@ -248,7 +249,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False
         )
         with owned_threads():
-            return softmax(self._model.logits(X, self.n_jobs), axis=1)
+            return softmax(self._model.logits(X, self._n_threads()), axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row.
@@ -279,6 +280,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _n_threads(self) -> int:
+        """Return their number, found out here: other threads know no ``parallel_config``."""
+        return int(effective_n_jobs(self.n_jobs))
 
     def _part(self, X_unlabeled: Any, rng: np.random.RandomState) -> Floats | None:
         """Return the rows of the population that are learned from, None without any."""

@@ -115,9 +115,9 @@ class Encoder:
         kinds = ((j, _kind(column, ranks)) for j, column in enumerate(counted))
         self._columns = [(j, kind) for j, kind in kinds if kind is not None]
 
-    def encode(self, X: Floats) -> Floats:
+    def encode(self, X: Floats, n_jobs: int | None = 1) -> Floats:
         """Return the encoded columns; a single one of zeros where no column varies."""
-        blocks = [kind.encode(X[:, j]) for j, kind in self._columns]
+        blocks = in_threads(lambda j, kind: kind.encode(X[:, j]), self._columns, n_jobs)
         return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
 
 

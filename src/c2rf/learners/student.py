@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf._typing import Floats, Singles
+from c2rf._typing import Codes, Floats, Singles
+from c2rf.learners.threads import in_threads
 from c2rf.learners.trees import Growth, grow_forest
 
 N_SPLITS = 6
@@ -69,10 +70,15 @@ def ask_student(X: Singles, targets: Floats, seed: int, n_jobs: int | None = Non
     bags = np.stack([np.resize(half, size) for half, _ in halves for _ in range(TREES_PER_HALF)])
     growth = Growth(len(bags), max(1, round(PART_TRIED * X.shape[1])), LEAST_ROWS)
     forest = grow_forest(X, targets, growth, seed, bags=bags.astype(np.int32), n_jobs=n_jobs)
-    said = np.zeros_like(targets)
-    for k, (_, others) in enumerate(halves):
+
+    def ask(k: int, others: Codes) -> Floats:
         trees = slice(k * TREES_PER_HALF, (k + 1) * TREES_PER_HALF)
-        said[others] += forest.some(trees).means(X[others], n_jobs) / N_SPLITS
+        return forest.some(trees).means(X[others])
+
+    found = in_threads(ask, [(k, others) for k, (_, others) in enumerate(halves)], n_jobs)
+    said = np.zeros_like(targets)
+    for (_, others), means in zip(halves, found, strict=True):
+        said[others] += means / N_SPLITS
     return said
 
 

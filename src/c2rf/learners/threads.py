@@ -7,9 +7,9 @@ of them wait for each other, so inside of :func:`owned_threads` it gets one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from threading import Thread
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -56,12 +56,19 @@ def in_threads(
     >>> in_threads(max, [(1, 2), (4, 3)], n_jobs=2)
     [2, 4]
     """
+    work = _Work(function, calls)
     n_threads = min(effective_n_jobs(n_jobs), len(calls))
-    if n_threads <= 1:
-        return list(_counted((function(*arguments) for arguments in calls), len(calls), what))
-    with ThreadPoolExecutor(n_threads) as pool:
-        results = pool.map(lambda arguments: function(*arguments), calls)
-        return list(_counted(results, len(calls), what))
+    # The caller works, too: that is a thread less to start.
+    helpers = [Thread(target=work.run, daemon=True) for _ in range(n_threads - 1)]
+    for helper in helpers:
+        helper.start()
+    try:
+        work.run(None if what is None else Countdown(what, len(calls)))
+    finally:
+        work.turns = iter(())
+        for helper in helpers:
+            helper.join()
+    return work.results()
 
 
 def in_row_parts(
@@ -80,9 +87,39 @@ def in_row_parts(
     return in_threads(function, [(slice(s, s + rows_per_part),) for s in starts], n_jobs)
 
 
-def _counted(results: Iterator[Any], number: int, what: str | None) -> Iterator[Any]:
-    countdown = None if what is None else Countdown(what, number)
-    for result in results:
-        yield result
-        if countdown is not None:
-            countdown.done()
+class _Work:
+    """Calls that several threads make in turn.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    calls : sequence of tuple
+        The arguments of each call.
+    """
+
+    def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
+        self._function, self._calls = function, calls
+        self._found: dict[int, Any] = {}
+        self._failed: dict[int, BaseException] = {}
+        self.turns = iter(range(len(calls)))  # the interpreter hands out each number once
+
+    def run(self, countdown: Countdown | None = None) -> None:
+        """Make calls until none is left; say how many all threads have made."""
+        told = 0
+        for turn in iter(lambda: next(self.turns, None), None):
+            try:
+                self._found[turn] = self._function(*self._calls[turn])
+            except BaseException as error:
+                self._failed[turn] = error
+                self.turns = iter(())
+            if countdown is not None:
+                done = len(self._found)
+                countdown.done(done - told)
+                told = done
+
+    def results(self) -> list[Any]:
+        """Return what was found, in the order of the calls, or raise the first error."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._found[turn] for turn in range(len(self._calls))]

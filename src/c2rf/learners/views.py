@@ -131,7 +131,7 @@ class Sight:
 
     def of(self, filled: Floats, n_jobs: int | None) -> Similar:
         """Look at rows without missing cells."""
-        return self.of_encoded(self.encoder.encode(filled), n_jobs)
+        return self.of_encoded(self.encoder.encode(filled, n_jobs), n_jobs)
 
     def of_encoded(self, encoded: Floats, n_jobs: int | None) -> Similar:
         """Look at encoded rows."""
@@ -224,7 +224,7 @@ class Scenery:
 
         # The two kinds have nothing to do with each other: half of the threads for each.
         def look(make: Any, encoder: Encoder) -> tuple[Sight, Similar, Moments]:
-            encoded = encoder.encode(others)
+            encoded = encoder.encode(others, n_jobs)
             sight = make(encoder, encoder.encode(own), encoded)
             seen = sight.of_encoded(encoded, half)
             return sight, seen, Moments(seen.features, sight.space.basis, half)
