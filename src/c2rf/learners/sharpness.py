@@ -19,7 +19,7 @@ from c2rf.learners.judgement import row_weights
 USUAL_SHARPNESS = 1.5
 """Where there is no evidence at all."""
 
-LEVEL, SLOPE, DEVIATION = -1.45, -1.2, 0.3
+LEVEL, SLOPE, DEVIATION = -1.6, -1.2, 0.3
 """The prior: log-sharpness is normal around LEVEL + SLOPE log(disagreement)."""
 
 EVIDENCE = 0.5
