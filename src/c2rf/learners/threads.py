@@ -62,13 +62,14 @@ def in_threads(
     helpers = [Thread(target=work.run, daemon=True) for _ in range(n_threads - 1)]
     for helper in helpers:
         helper.start()
+    countdown = None if what is None else Countdown(what, len(calls))
     try:
-        work.run(None if what is None else Countdown(what, len(calls)))
+        work.run(countdown)
     finally:
         work.turns = iter(())
         for helper in helpers:
             helper.join()
-    return work.results()
+    return work.results(countdown)
 
 
 def in_row_parts(
@@ -102,24 +103,29 @@ class _Work:
         self._function, self._calls = function, calls
         self._found: dict[int, Any] = {}
         self._failed: dict[int, BaseException] = {}
+        self._n_told = 0
         self.turns = iter(range(len(calls)))  # the interpreter hands out each number once
 
     def run(self, countdown: Countdown | None = None) -> None:
         """Make calls until none is left; say how many all threads have made."""
-        told = 0
         for turn in iter(lambda: next(self.turns, None), None):
             try:
                 self._found[turn] = self._function(*self._calls[turn])
             except BaseException as error:
                 self._failed[turn] = error
                 self.turns = iter(())
-            if countdown is not None:
-                done = len(self._found)
-                countdown.done(done - told)
-                told = done
+            self._tell(countdown)
 
-    def results(self) -> list[Any]:
+    def results(self, countdown: Countdown | None) -> list[Any]:
         """Return what was found, in the order of the calls, or raise the first error."""
         if self._failed:
             raise self._failed[min(self._failed)]
+        self._tell(countdown)
         return [self._found[turn] for turn in range(len(self._calls))]
+
+    def _tell(self, countdown: Countdown | None) -> None:
+        """Say how many calls were made since the last time, if any."""
+        made = len(self._found) - self._n_told
+        if countdown is not None and made:
+            countdown.done(made)
+            self._n_told += made
