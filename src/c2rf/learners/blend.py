@@ -48,7 +48,7 @@ _MOST_SEEDS = np.iinfo(np.int32).max
 
 
 class BlendClassifier(ClassifierMixin, BaseEstimator):
-    """Blend trees and kernel methods, each trusted as held-out labeled rows support it.
+    """Blend trees, linear and kernel methods, each trusted as held-out labeled rows support it.
 
     Which kind of classifier is best differs from data to data, and a few dozen labeled rows
     hardly tell. They tell more when one knows the population they come from: this classifier
@@ -65,8 +65,9 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         how much of the population they hold, and that try some columns at a split, some columns of
         ranks, or all columns and principal components), "plain-trees" (the last kind with leaves
         that know only labeled rows), "svc", "narrow-svc" (support vectors by Gaussian kernels of
-        two widths), "rank-svc" (by a Laplacian kernel of ranks), "kernel" and "rank-kernel" (least
-        squares that know the population, in such kernels' spaces). None means all.
+        two widths), "rank-svc" (by a Laplacian kernel of ranks), "linear", "kernel" and
+        "rank-kernel" (least squares that know the population, on principal components and in such
+        kernels' spaces). None means all.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None

@@ -22,14 +22,16 @@ from c2rf.learners.trees import Forest, Growth, grow_forest
 from c2rf.learners.views import Scenery, View
 
 FAMILIES = (
-    "trees", "rank-trees", "turned-trees", "plain-trees", "svc", "narrow-svc", "rank-svc", "kernel",
-    "rank-kernel",
+    "trees", "rank-trees", "turned-trees", "plain-trees", "svc", "narrow-svc", "rank-svc", "linear",
+    "kernel", "rank-kernel",
 )  # fmt: skip
 """Extra trees whose leaves know how much of the population they hold, and that try some columns at
 a split, some columns of ranks, or all columns and principal components; the last kind with leaves
 that know only labeled rows; support vectors, by Gaussian kernels of two widths and by a Laplacian
-one of ranks; and least squares that know the population, in such kernels' spaces."""
+one of ranks; and least squares that know the population, on principal components and in such
+kernels' spaces."""
 
+LINEAR_RIDGES = 0.01, 0.1
 RIDGES = 0.001, 0.01
 RANK_RIDGES = 0.5, 2.0
 """Of least squares, each a member; those of the second kernel are divided by the number of labeled
@@ -138,9 +140,14 @@ def make_members(families: Sequence[str], scenery: Scenery, n_estimators: int) -
         "svc": [SupportVectors("plain", 1.0)],
         "narrow-svc": [SupportVectors("plain", 3.0, power=3.0)],
         "rank-svc": [SupportVectors("ranked", 3.0)],
-        "kernel": [KnownMoments("plain", scenery.plain_moments, ridge) for ridge in RIDGES],
+        "linear": [
+            KnownMoments("components", scenery.linear_moments, ridge) for ridge in LINEAR_RIDGES
+        ],
+        "kernel": [
+            KnownMoments("plain.features", scenery.plain_moments, ridge) for ridge in RIDGES
+        ],
         "rank-kernel": [
-            KnownMoments("ranked", scenery.rank_moments, ridge / len(labeled.raw))
+            KnownMoments("ranked.features", scenery.rank_moments, ridge / len(labeled.raw))
             for ridge in RANK_RIDGES
         ],
     }
@@ -227,7 +234,7 @@ class KnownMoments:
 
     def __call__(self, lesson: Lesson) -> Scores:
         """Solve the least squares."""
-        look = attrgetter(f"{self.sees}.features")
+        look = attrgetter(self.sees)
         model = LeastSquares(self.moments, self.ridge)
         model.fit(look(lesson.view), lesson.codes, lesson.rates, lesson.weight)
         return Scores(model, "scores", look)

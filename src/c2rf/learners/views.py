@@ -92,9 +92,9 @@ class Components:
         _, vectors = eigh(centred.T @ centred)
         self._axes = vectors[:, ::-1][:, :_MOST_COMPONENTS]
 
-    def of(self, encoded: Floats) -> Singles:
+    def of(self, encoded: Floats) -> Floats:
         """Return the components of rows."""
-        return ((encoded - self._mean) @ self._axes).astype(np.float32)
+        return (encoded - self._mean) @ self._axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +174,8 @@ class View:
         The same and their principal components over the population, for other trees.
     ranks : ndarray of float32
         Columns of ranks, for others again.
+    components : ndarray
+        The principal components, and a constant, for least squares.
     plain, ranked : Similar
         Standardized columns and indicators of few values, and the same of ranks, by kernels.
     """
@@ -181,14 +183,15 @@ class View:
     raw: Singles
     wide: Singles
     ranks: Singles
+    components: Floats
     plain: Similar
     ranked: Similar
 
     def take(self, rows: Any) -> View:
         """Return some of the rows."""
         return View(
-            self.raw[rows], self.wide[rows], self.ranks[rows], self.plain.take(rows),
-            self.ranked.take(rows),
+            self.raw[rows], self.wide[rows], self.ranks[rows], self.components[rows],
+            self.plain.take(rows), self.ranked.take(rows),
         )  # fmt: skip
 
 
@@ -206,8 +209,8 @@ class Scenery:
     ----------
     labeled, population : View
         These rows.
-    plain_moments, rank_moments : Moments
-        Of the features of the two kernels, over the population.
+    linear_moments, plain_moments, rank_moments : Moments
+        Of the components and of the features of the two kernels, over the population.
     """
 
     def __init__(self, X: Floats, population: Floats, n_jobs: int | None = None) -> None:
@@ -236,6 +239,7 @@ class Scenery:
         self._components = Components(plain.encoded)
         self.labeled = self._view(own, self._plain.of(own, 1), self._ranked.of(own, 1))
         self.population = self._view(others, plain, ranked)
+        self.linear_moments = Moments(self.population.components, n_jobs=n_jobs)
 
     def view(self, X: Floats, n_jobs: int | None = None) -> View:
         """Return any rows as members see them."""
@@ -244,9 +248,11 @@ class Scenery:
 
     def _view(self, filled: Floats, plain: Similar, ranked: Similar) -> View:
         raw = np.ascontiguousarray(filled, dtype=np.float32)
+        components = self._components.of(plain.encoded)
         return View(
-            raw, np.hstack([raw, self._components.of(plain.encoded)]),
-            ranked.encoded.astype(np.float32), plain, ranked,
+            raw, np.hstack([raw, components.astype(np.float32)]),
+            ranked.encoded.astype(np.float32), np.hstack([components, np.ones((len(raw), 1))]),
+            plain, ranked,
         )  # fmt: skip
 
 

@@ -12,14 +12,15 @@ from c2rf.report.sections.common import MOST_ROWS, Part, left_out
 
 _MEMBERS = {
     "trees": "extra trees, some columns tried at a split",
-    "rank-trees": "the same on the ranks of numbers",
+    "rank-trees": "extra trees on the ranks of numbers",
     "turned-trees": "extra trees on the columns and their principal components",
-    "plain-trees": "the last without a look at the population",
+    "plain-trees": "extra trees on both, without a look at the population",
     "svc": "support vectors",
     "narrow-svc": "support vectors that look less far around each row",
     "rank-svc": "support vectors on the ranks of numbers",
-    "kernel": "least squares that know the population",
-    "rank-kernel": "the same on the ranks of numbers",
+    "linear": "least squares that know the population",
+    "kernel": "least squares in the space of a kernel",
+    "rank-kernel": "least squares in such a space, on the ranks of numbers",
 }
 """The members of the blend in words."""
 
