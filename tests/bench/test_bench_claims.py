@@ -11,7 +11,14 @@ import pytest
 from bench_records import record
 from browser import check_self_contained
 from c2rf.bench.claims import Claims, Interval, interval_scores, quarters, score_claims
-from c2rf.bench.claims_results import ClaimResults, claim_checks, gain, right_coverage
+from c2rf.bench.claims_results import (
+    OURS,
+    SINGLE,
+    ClaimResults,
+    claim_checks,
+    gain,
+    right_coverage,
+)  # fmt: skip
 from c2rf.bench.data import load
 from c2rf.bench.imputing import by_recipe
 from c2rf.bench.methods import Solver, imputed
@@ -142,6 +149,16 @@ class TestGoals:
         assert right_coverage([few], "rare") == 0.0
         assert right_coverage([most], "rare") == 1.0
         assert gain([few]) == pytest.approx(0.5)
+
+    def test_single_labels_without_an_error_cannot_be_beaten(self, tmp_path):
+        perfect = claimed()
+        perfect.claims["shares"][SINGLE]["error"] = 0.0
+        assert gain([perfect]) == -np.inf
+        perfect.claims["shares"][OURS]["error"] = 0.0
+        assert gain([perfect]) == 0.0
+        perfect.claims["shares"][OURS]["error"] = 0.1
+        write_report([perfect], tmp_path)
+        assert "---" in (tmp_path / "imputations.md").read_text(encoding="utf-8")
 
 
 class TestPage:

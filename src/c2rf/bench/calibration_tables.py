@@ -22,7 +22,7 @@ NOTE = (
     "to be positive to the truth, 1 or 0. Log loss: the mean of minus the natural logarithm of "
     "the true class' probability. Extra trees' log-odds are shifted by a constant so that their "
     "probabilities, 0.001 at least, add up to the total; those of known totals add up by "
-    "themselves. Settings were chosen by samples 0 and 1 only."
+    "themselves. Of these data, settings were chosen by samples 0 and 1 only."
 )
 
 

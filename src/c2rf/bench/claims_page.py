@@ -46,7 +46,8 @@ def shares_table(results: ClaimResults) -> Table:
     rows += [_shares_row(f"mean, {name}", own) for name, own in results.halves()]
     note = (
         "The interval score is that of Gneiting and Raftery: the width, and for a miss its "
-        "distance times 40; the lower the better. Settings were chosen by samples 0 and 1 only."
+        "distance times 40; the lower the better. Of these data, settings were chosen by samples 0 "
+        "and 1 only."
     )
     return Table("Shares in quarters of columns", columns, rows, note)
 
@@ -57,8 +58,8 @@ def _shares_row(name: str, records: Sequence[Record]) -> list[Cell]:
         both = [100 * share_mean(records, way, measure) for way in (OURS, RECIPE)]
         better = both[0] > both[1] if measure == "coverage" else both[0] < both[1]
         row += [Cell(f"{both[0]:.1f}", better), Cell(f"{both[1]:.1f}")]
-    single = 100 * share_mean(records, SINGLE, "error")
-    return [*row, Cell(f"{single:.1f}"), Cell(f"{100 * gain(records):+.0f}")]
+    single, below = 100 * share_mean(records, SINGLE, "error"), 100 * gain(records)
+    return [*row, Cell(f"{single:.1f}"), Cell(f"{below:+.0f}" if np.isfinite(below) else "---")]
 
 
 def right_table(results: ClaimResults) -> Table:

@@ -59,8 +59,14 @@ def share_mean(records: Sequence[Record], way: str, measure: str) -> float:
 
 
 def gain(records: Sequence[Record], way: str = OURS) -> float:
-    """Return by what part the mean error of shares is below that of single labels."""
-    return 1 - share_mean(records, way, "error") / share_mean(records, SINGLE, "error")
+    """Return by what part the mean error of shares is below that of single labels.
+
+    Where these have no error at all it is zero, or minus infinity.
+    """
+    error, single = (share_mean(records, each, "error") for each in (way, SINGLE))
+    if single == 0:
+        return 0.0 if error == 0 else -np.inf
+    return 1 - error / single
 
 
 def right_claims(records: Sequence[Record], which: str) -> list[dict[str, float]]:
