@@ -120,6 +120,31 @@ class TestBlend:
         assert np.bincount(teacher.lesson.codes).tolist() == [30, 30]
         assert model.rates_ == pytest.approx([1 - truth.mean(), truth.mean()])
 
+    def test_a_column_that_is_the_class(self):
+        X = np.repeat([[0.0], [1.0]], [30, 20], axis=0)
+        rest = np.repeat([[0.0], [1.0]], [70, 30], axis=0)
+        blend = BlendClassifier(**LIGHT).fit(X, X[:, 0] > 0, rest, rates=[0.7, 0.3])
+        assert all(accuracy == pytest.approx(1) for _, accuracy in blend.accuracies_)
+        assert blend.predict_proba([[0.0], [1.0]])[[0, 1], [0, 1]].min() > 0.95
+
+    def test_a_rate_of_zero(self):
+        X, y, rest, _ = sample(make_twonorm, 300)
+        blend = BlendClassifier(**LIGHT).fit(X, y, rest, rates=[1.0, 0.0])
+        assert blend.predict_proba(rest)[:, 0].min() > 0.9
+        few = np.append(np.flatnonzero(y == 0)[:9], np.flatnonzero(y == 1)[:1])
+        blend = BlendClassifier(**LIGHT).fit(X[few], y[few], rest, rates=[0.0, 1.0])
+        assert blend.accuracies_ == []  # no held-out row is of a class that is there
+        assert (blend.predict(rest) == 1).all()
+
+    def test_the_order_of_labeled_rows_tells_nothing(self):
+        X, y, _, _ = sample(make_twonorm, fraction=0.4)
+        order = np.argsort(y, kind="stable")
+        accuracies = [
+            np.mean([a for _, a in BlendClassifier(**LIGHT).fit(X[o], y[o]).accuracies_])
+            for o in (np.arange(len(y)), order)
+        ]
+        assert accuracies[0] == pytest.approx(accuracies[1], abs=0.08)
+
     def test_two_points(self):
         blend = BlendClassifier(**LIGHT).fit([[0.0], [1.0]], ["a", "b"])
         assert blend.accuracies_ == []
@@ -185,12 +210,20 @@ class TestHeldOut:
     def test_rates_of_none_and_all(self):
         scores = np.array([[1.0, 4.0], [2.0, 3.0]])
         leads = Cuts.of(scores, np.array([0.0, 1.0])).leads(scores)
-        assert (leads[:, 0] <= 0).all()
+        assert (leads[:, 0] == -LARGEST_LEAD).all()
         assert (leads[:, 1] >= 0).all()
 
     def test_scores_that_tell_nothing(self):
         same = np.zeros((4, 2))
-        assert (Cuts.of(same, np.array([0.5, 0.5])).leads(same) == 0).all()
+        cuts = Cuts.of(same, np.array([0.5, 0.5]))
+        assert (cuts.leads(same) == 0).all()
+        assert np.abs(cuts.leads(np.array([[-9.0, 9.0]]))).max() == LARGEST_LEAD
+
+    @pytest.mark.parametrize("rate", [0.2, 0.3, 0.35])
+    def test_no_cut_goes_through_equal_scores(self, rate):
+        scores = np.repeat([[1.0, 0.0], [0.0, 1.0]], [7, 3], axis=0)
+        leads = Cuts.of(scores, np.array([1 - rate, rate])).leads(scores)
+        assert ((leads > 0) == (scores > 0)).all()
 
     def test_accuracy_is_not_fooled_by_a_biased_sample(self):
         rng = np.random.default_rng(1)
@@ -240,5 +273,5 @@ def test_learning_says_how_long_it_will_take():
     with progress_callback(said.append):
         BlendClassifier(families=("trees", "kernel"), n_estimators=5).fit(X[:40], y[:40], X[40:])
     judged = [line for line in said if line.startswith("judging members")]
-    assert judged[-1] == "judging members by held-out rows: 6 of 6, about 0 s left"
+    assert judged[-1] == "judging members by held-out rows: 10 of 10, about 0 s left"
     assert any(line.startswith("fitting members: 1 of ") for line in said)

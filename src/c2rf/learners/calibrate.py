@@ -48,7 +48,6 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
 def _newton(scores: Floats, rates: Floats) -> Floats:
     longest = max(_LONGEST_STEP, 0.1 * float(scores.max() - scores.min()))
     offsets = np.zeros(len(rates))
-    scores = np.ascontiguousarray(scores.T)  # sums over few classes are quicker that way
     here = _look(scores, rates, offsets)
     for _ in range(_MOST_STEPS):
         gap = here.means - rates
@@ -78,9 +77,11 @@ class _Look:
 
 def _look(scores: Floats, rates: Floats, offsets: Floats) -> _Look:
     value, means, products = -float(rates @ offsets), 0.0 * rates, 0.0 * np.diag(rates)
-    n_rows = scores.shape[1]
+    n_rows = len(scores)
     for start in range(0, n_rows, _BLOCK):
-        share = scores[:, start : start + _BLOCK] + offsets[:, None]
+        # A row per class: sums over few classes are quicker that way.
+        share = np.ascontiguousarray(scores[start : start + _BLOCK].T)
+        share = share + offsets[:, None]
         top = share.max(axis=0)
         np.exp(np.subtract(share, top, out=share), out=share)
         total = share.sum(axis=0)

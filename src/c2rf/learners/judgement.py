@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -167,23 +166,28 @@ def judge(
     repeats = [list(folds(lesson.codes, N_FOLDS, rng)) for _ in range(N_REPEATS)]
     n_classes = len(lesson.rates)
     if not repeats[0]:
-        return Verdict(share, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
+        return _unjudged(share, n_classes)
     n_there = len(population.raw)
     n_crowd = min(N_CROWD, (n_there + 1) // 2)
     crowd = population.take(slice(n_crowd))
     if n_there > 1:
         lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
-    tests = [[_Test.of(lesson, kept, held) for kept, held in parts] for parts in repeats]
-    calls = [(member, len(lesson.codes), parts, crowd) for member in members for parts in tests]
+    calls = [(members, lesson, kept, held, crowd) for parts in repeats for kept, held in parts]
     found = in_threads(_held_out_leads, calls, n_jobs, "judging members by held-out rows")
     # members x repeats x rows x classes; rows that were never held out are left out
-    table = np.reshape(found, (len(members), N_REPEATS, len(lesson.codes), n_classes))
+    table = np.full((len(members), N_REPEATS, len(lesson.codes), n_classes), np.nan)
+    numbers = [(r, held) for r, parts in enumerate(repeats) for _, held in parts]
+    for (repeat, held), leads in zip(numbers, found, strict=True):
+        table[:, repeat, held] = leads
     judged = np.flatnonzero(~np.isnan(table[0, 0, :, 0]))
     table, codes, weight = table[:, :, judged], lesson.codes[judged], lesson.weight[judged]
+    weights = row_weights(codes, lesson.rates, weight)
+    if not weights.any():  # all are of classes that the population does not have
+        return _unjudged(share, n_classes)
     accuracies = np.array(
         [np.mean([accuracy_at_rates(p, codes, lesson.rates, weight) for p in row]) for row in table]
     )
-    error = standard_error(accuracies.max(), row_weights(codes, lesson.rates, weight))
+    error = standard_error(accuracies.max(), weights)
     share = share * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
     share /= share.sum()
     return Verdict(share, accuracies, np.tensordot(share, table.mean(axis=1), axes=1), judged)
@@ -213,22 +217,18 @@ def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
     return known * shares + (1 - known) * trees / trees.sum()
 
 
-class _Test(NamedTuple):
-    """What a member is fitted to, and which rows are held out."""
-
-    lesson: Lesson
-    held: Codes
-    view: View
-
-    @classmethod
-    def of(cls, lesson: Lesson, kept: Codes, held: Codes) -> Self:
-        return cls(lesson.take(kept), held, lesson.view.take(held))
+def _unjudged(share: Floats, n_classes: int) -> Verdict:
+    """Return the verdict where held-out rows say nothing."""
+    return Verdict(share, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
 
 
-def _held_out_leads(member: Member, n_rows: int, tests: Sequence[_Test], crowd: View) -> Floats:
-    """Return the leads of held-out rows; NaN where a row was never held out."""
-    leads = np.full((n_rows, len(tests[0].lesson.rates)), np.nan)
-    for lesson, held, view in tests:
-        scores = member.fit(lesson)
-        leads[held] = Cuts.of(scores(crowd), lesson.rates).leads(scores(view))
+def _held_out_leads(
+    members: Sequence[Member], lesson: Lesson, kept: Codes, held: Codes, crowd: View
+) -> Floats:
+    """Return the leads that each member, fitted to the kept rows, gives those held out."""
+    learned, asked = lesson.take(kept), lesson.view.take(held)
+    leads = np.empty((len(members), len(held), len(lesson.rates)))
+    for own, member in zip(leads, members, strict=True):
+        scores = member.fit(learned)
+        own[:] = Cuts.of(scores(crowd), lesson.rates).leads(scores(asked))
     return leads

@@ -19,6 +19,8 @@ from c2rf._typing import Floats
 LARGEST_LEAD = 5.0
 """Rows further from a cut than this are as good as each other."""
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
@@ -27,7 +29,8 @@ class Cuts:
     Parameters
     ----------
     cuts : ndarray of shape (n_classes,)
-        The score of each class that its known rate of the population is above.
+        The score of each class that its known rate of the population is above; infinite of a class
+        that has no rows.
     unit : float
         The mean distance of the population's scores to the cuts.
     """
@@ -55,16 +58,38 @@ class Cuts:
         >>> cuts.leads(np.array([[5.0, 4.0]])).tolist()
         [[1.0, -1.0]]
         """
-        in_order = np.sort(scores, axis=0)
-        # Between the two rows that the known rate is between.
-        position = (len(scores) - 1) * (1 - rates)
-        below = np.minimum(position.astype(np.intp), max(len(scores) - 2, 0))
-        above, classes = np.minimum(below + 1, len(scores) - 1), np.arange(len(rates))
-        low, high = in_order[below, classes], in_order[above, classes]
-        cuts = low + (position - below) * (high - low)
-        return cls(cuts, float(np.abs(scores - cuts).mean()))
+        pairs = zip(np.sort(scores, axis=0).T, rates, strict=True)
+        cuts = np.array([_cut(column, rate) for column, rate in pairs])
+        distances = np.abs(scores - cuts)[:, np.isfinite(cuts)]
+        return cls(cuts, float(distances.mean()))
 
     def leads(self, scores: Floats) -> Floats:
         """Return the leads of any rows, from their scores."""
-        unit = max(self.unit, np.finfo(float).tiny)
+        finite = self.cuts[np.isfinite(self.cuts)]
+        unit = max(self.unit, _ROUNDING * max(1.0, float(np.abs(finite).max())))
         return np.clip((scores - self.cuts) / unit, -LARGEST_LEAD, LARGEST_LEAD)
+
+
+def _cut(column: Floats, rate: float) -> float:
+    """Return the value that a rate of the values, in ascending order, is above.
+
+    Between equal values no cut is possible: it is on the side that leaves the better rate.
+
+    Examples
+    --------
+    >>> _cut(np.array([0.0, 1.0, 2.0, 3.0]), 0.25), _cut(np.array([0.0, 0.0, 0.0, 1.0]), 0.4)
+    (2.25, 0.5)
+    """
+    if rate <= 0:
+        return np.inf
+    position = (len(column) - 1) * (1 - rate)
+    below = int(position)
+    low, high = column[below], column[min(below + 1, len(column) - 1)]
+    if low < high:
+        return float(low + (position - below) * (high - low))
+    first, end = np.searchsorted(column, low, "left"), np.searchsorted(column, low, "right")
+    if first + end > 2 * len(column) * (1 - rate):  # the middle of the equal ones is above
+        other = column[first - 1] if first > 0 else low
+    else:
+        other = column[end] if end < len(column) else low
+    return float((low + other) / 2)

@@ -172,7 +172,7 @@ class Trees:
         n_trees = self.growth.n_trees
         growth = Growth(max(1, n_trees // 4) if lesson.light else n_trees, self.growth.n_tried)
         indicators = np.eye(len(lesson.rates))[lesson.codes]
-        seed = lesson.seed + self.growth.n_tried  # not the same trees as those of another member
+        seed = lesson.seed + self.growth.n_tried  # other trees where other numbers are tried
         X = getattr(lesson.view, self.sees)
         forest = grow_forest(X, indicators, growth, seed, lesson.weight)
         if self.population is None:

@@ -103,7 +103,9 @@ class Teacher:
     ) -> None:
         rng = np.random.RandomState(seed)
         self.has_population = population is not None
-        self.scenery = Scenery(X, X if population is None else population, n_jobs)
+        # In random order, as a population is: the first of them stand for all.
+        rows = X[rng.permutation(len(X))] if population is None else population
+        self.scenery = Scenery(X, rows, n_jobs)
         self.members = make_members(families, self.scenery, n_estimators)
         kept = np.arange(len(codes))
         self.lesson = Lesson(self.scenery.labeled, kept, codes, weight, rates, seed)

@@ -60,15 +60,16 @@ def in_threads(
     n_threads = min(effective_n_jobs(n_jobs), len(calls))
     # The caller works, too: that is a thread less to start.
     helpers = [Thread(target=work.run, daemon=True) for _ in range(n_threads - 1)]
-    for helper in helpers:
-        helper.start()
     countdown = None if what is None else Countdown(what, len(calls))
     try:
+        for helper in helpers:
+            helper.start()
         work.run(countdown)
     finally:
         work.turns = iter(())
         for helper in helpers:
-            helper.join()
+            if helper.ident is not None:  # it was started
+                helper.join()
     return work.results(countdown)
 
 
@@ -119,7 +120,9 @@ class _Work:
     def results(self, countdown: Countdown | None) -> list[Any]:
         """Return what was found, in the order of the calls, or raise the first error."""
         if self._failed:
-            raise self._failed[min(self._failed)]
+            # A Ctrl-C is not to be lost among errors.
+            stops = [turn for turn, e in self._failed.items() if not isinstance(e, Exception)]
+            raise self._failed[min(stops or self._failed)]
         self._tell(countdown)
         return [self._found[turn] for turn in range(len(self._calls))]
 

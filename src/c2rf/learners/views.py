@@ -226,13 +226,14 @@ class Scenery:
         )
 
         # The two kinds have nothing to do with each other: half of the threads for each.
+        half = max(1, effective_n_jobs(n_jobs) // 2)
+
         def look(make: Any, encoder: Encoder) -> tuple[Sight, Similar, Moments]:
-            encoded = encoder.encode(others, n_jobs)
+            encoded = encoder.encode(others, half)
             sight = make(encoder, encoder.encode(own), encoded)
             seen = sight.of_encoded(encoded, half)
             return sight, seen, Moments(seen.features, sight.space.basis, half)
 
-        half = max(1, effective_n_jobs(n_jobs) // 2)
         (self._plain, plain, self.plain_moments), (self._ranked, ranked, self.rank_moments) = (
             in_threads(look, kinds, n_jobs)
         )
