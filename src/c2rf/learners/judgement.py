@@ -76,14 +76,14 @@ def row_weights(codes: Codes, rates: Floats, weight: Floats | None = None) -> Fl
 
 
 def accuracy_at_rates(
-    leads: Floats, codes: Codes, rates: Floats, weight: Floats | None = None
+    above: Floats, codes: Codes, rates: Floats, weight: Floats | None = None
 ) -> float:
     """Estimate the accuracy of labels that have the known rates.
 
     Parameters
     ----------
-    leads : ndarray of shape (n_held_out, n_classes)
-        Of held-out rows.
+    above : ndarray of shape (n_held_out, n_classes)
+        Whether held-out rows are above the cuts; a part where that is a matter of chance.
     codes : ndarray of shape (n_held_out,)
         Numbers of their classes.
     rates : ndarray of shape (n_classes,)
@@ -93,16 +93,16 @@ def accuracy_at_rates(
 
     Examples
     --------
-    >>> leads = np.array([[2.0, -2.0], [-1.0, 1.0], [-1.5, 1.5], [-2.0, 2.0]])
-    >>> accuracy_at_rates(leads, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))
+    >>> above = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> accuracy_at_rates(above, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))
     0.75
     """
     weights = row_weights(codes, rates, weight)
     errors = 0.0
     for k in range(len(rates)):
-        inside, above = codes == k, leads[:, k] > 0
-        left_out = weights[inside & ~above].sum()
-        taken_in = weights[~inside & above].sum()
+        inside, taken = codes == k, weights * above[:, k]
+        left_out = weights[inside].sum() - taken[inside].sum()
+        taken_in = taken[~inside].sum()
         # The variance of a sum of indicators goes with the sum of the squared weights.
         variances = (weights[inside] ** 2).sum(), (weights[~inside] ** 2).sum()
         if inside.any() and not inside.all():
@@ -174,23 +174,24 @@ def judge(
         lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
     calls = [(members, lesson, kept, held, crowd) for parts in repeats for kept, held in parts]
     found = in_threads(_held_out_leads, calls, n_jobs, "judging members by held-out rows")
-    # members x repeats x rows x classes; rows that were never held out are left out
-    table = np.full((len(members), N_REPEATS, len(lesson.codes), n_classes), np.nan)
+    # two x members x repeats x rows x classes; rows that were never held out are left out
+    table = np.full((2, len(members), N_REPEATS, len(lesson.codes), n_classes), np.nan)
     numbers = [(r, held) for r, parts in enumerate(repeats) for _, held in parts]
-    for (repeat, held), leads in zip(numbers, found, strict=True):
-        table[:, repeat, held] = leads
-    judged = np.flatnonzero(~np.isnan(table[0, 0, :, 0]))
-    table, codes, weight = table[:, :, judged], lesson.codes[judged], lesson.weight[judged]
+    for (repeat, held), both in zip(numbers, found, strict=True):
+        table[:, :, repeat, held] = both
+    judged = np.flatnonzero(~np.isnan(table[0, 0, 0, :, 0]))
+    leads, above = table[..., judged, :]
+    codes, weight = lesson.codes[judged], lesson.weight[judged]
     weights = row_weights(codes, lesson.rates, weight)
     if not weights.any():  # all are of classes that the population does not have
         return _unjudged(share, n_classes)
     accuracies = np.array(
-        [np.mean([accuracy_at_rates(p, codes, lesson.rates, weight) for p in row]) for row in table]
+        [np.mean([accuracy_at_rates(a, codes, lesson.rates, weight) for a in row]) for row in above]
     )
     error = standard_error(accuracies.max(), weights)
     share = share * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
     share /= share.sum()
-    return Verdict(share, accuracies, np.tensordot(share, table.mean(axis=1), axes=1), judged)
+    return Verdict(share, accuracies, np.tensordot(share, leads.mean(axis=1), axes=1), judged)
 
 
 def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
@@ -225,10 +226,11 @@ def _unjudged(share: Floats, n_classes: int) -> Verdict:
 def _held_out_leads(
     members: Sequence[Member], lesson: Lesson, kept: Codes, held: Codes, crowd: View
 ) -> Floats:
-    """Return the leads that each member, fitted to the kept rows, gives those held out."""
+    """Return the leads of held-out rows by each member, and whether they are above its cuts."""
     learned, asked = lesson.take(kept), lesson.view.take(held)
-    leads = np.empty((len(members), len(held), len(lesson.rates)))
-    for own, member in zip(leads, members, strict=True):
+    found = np.empty((2, len(members), len(held), len(lesson.rates)))
+    for k, member in enumerate(members):
         scores = member.fit(learned)
-        own[:] = Cuts.of(scores(crowd), lesson.rates).leads(scores(asked))
-    return leads
+        cuts, said = Cuts.of(scores(crowd), lesson.rates), scores(asked)
+        found[:, k] = cuts.leads(said), cuts.above(said)
+    return found
