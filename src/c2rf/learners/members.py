@@ -38,6 +38,9 @@ RANK_RIDGES = 0.5, 2.0
 rows."""
 
 
+MOST_KNOWN = 4000
+"""Rows of the population, at most, that leaves of trees know: more would tell them nothing new."""
+
 LEAST_PROBABILITY = 0.01
 """Below this the votes of trees tell nothing apart."""
 
@@ -74,7 +77,7 @@ class Lesson:
     rates: Floats
     seed: int
     light: bool = False
-    others: slice = field(default_factory=lambda: slice(4000))
+    others: slice = field(default_factory=lambda: slice(MOST_KNOWN))
 
     def take(self, rows: Codes) -> Lesson:
         """Return the lesson of some of the rows, to judge who learns it."""
