@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from c2rf.solver.backends import RawResult
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 INF = np.inf
 

@@ -18,7 +18,8 @@ from c2rf.core.problem import make_problem
 from c2rf.exceptions import BackendError, InputError
 from c2rf.solver import backends
 from c2rf.solver.backends import Options, Progress, RawResult, base, run
-from c2rf.solver.formulation import MatrixModel, big_m_model
+from c2rf.solver.formulation import big_m_model
+from c2rf.solver.matrix_model import MatrixModel
 from matrix_models import INF, brute_force, covering, make_model, market_split, with_time
 
 GUARD = 30.0  # seconds after which a long solve ends by itself, so that a broken stop is seen

@@ -8,8 +8,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from brute import optimum, sign_vectors
 from c2rf.core.problem import Problem, make_problem
-from c2rf.solver.formulation import Clause, big_m, big_m_model, branching_priorities, eta_bar
+from c2rf.solver.formulation import big_m, big_m_model, branching_priorities, eta_bar
 from c2rf.solver.propositions import merge_trees, reduce
+from c2rf.solver.realise import Clause
 from strategies import problems, weights_of
 
 tight = settings(max_examples=40)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from brute import realisable, sign_vectors, widest
 from c2rf.core.problem import make_problem
 from c2rf.solver import realise as module
-from c2rf.solver.formulation import Clause
-from c2rf.solver.realise import contradicts, realise
+from c2rf.solver.realise import Clause, contradicts, realise
 from strategies import problems, weights_of
 
 

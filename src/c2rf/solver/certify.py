@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from c2rf.solver.infeasible import hopeless_patterns, raise_infeasible
 from c2rf.solver.proof.prover import Prover
 from c2rf.solver.proof.rows import Ground
 from c2rf.solver.proof.writing import blank_certificate
-from c2rf.solver.propositions import Reduction
 from c2rf.solver.run import Run
+
+if TYPE_CHECKING:
+    from c2rf.solver.propositions import Reduction
 
 
 class Certifier:

@@ -10,7 +10,6 @@ On all points, one by one, :func:`big_m_model` is P1 as printed; on the reduced 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,57 +17,8 @@ from scipy import sparse
 
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem, scores
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixModel:
-    """min c'x  s.t.  row_lower <= A x <= row_upper, col_lower <= x <= col_upper, some x integer.
-
-    All a backend ever sees. ``priorities`` (greater first) steer branching where the solver can
-    be steered.
-
-    Examples
-    --------
-    >>> from c2rf.core.problem import make_problem
-    >>> model = big_m_model(make_problem([[1, -1], [1, 1]], 1))
-    >>> model.matrix.shape, int(model.integrality.sum())
-    ((6, 5), 2)
-    """
-
-    objective: Floats
-    matrix: sparse.csr_array
-    row_lower: Floats
-    row_upper: Floats
-    col_lower: Floats
-    col_upper: Floats
-    integrality: NDArray[np.bool_]
-    priorities: NDArray[np.int64] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.row_lower)
-
-    @property
-    def n_cols(self) -> int:
-        """Number of columns."""
-        return len(self.col_lower)
-
-
-@dataclass(frozen=True, eq=False)
-class Clause:
-    """Signs that no weights in the box give together: at least one of them must differ.
-
-    ``signs[k]`` (+1 or -1) is what pattern ``patterns[k]`` cannot be while the others are as said.
-    """
-
-    patterns: NDArray[np.int64]
-    signs: NDArray[np.int8]
-
-    def row(self) -> tuple[NDArray[np.int64], Floats, float]:
-        """Return columns, coefficients and left-hand side of the row that states the clause."""
-        # sum over signs=-1 of z_i  +  sum over signs=+1 of (1 - z_i)  >=  1
-        return self.patterns, -self.signs.astype(float), 1.0 - float((self.signs > 0).sum())
+from c2rf.solver.matrix_model import MatrixModel
+from c2rf.solver.realise import Clause
 
 
 def big_m(problem: Problem) -> float:

@@ -16,8 +16,8 @@ import numpy as np
 from c2rf.exceptions import BackendError, NoSolutionError
 from c2rf.solver.backends import RawResult, integer_bound
 from c2rf.solver.certify import Certifier, infeasible_if_proven
-from c2rf.solver.formulation import Clause, big_m_model
-from c2rf.solver.realise import realise
+from c2rf.solver.formulation import big_m_model
+from c2rf.solver.realise import Clause, realise
 from c2rf.solver.run import Run
 from c2rf.solver.search.odd_lattice import odd_lattice_point
 

@@ -15,10 +15,25 @@ from scipy.optimize import linprog
 
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem, scores
-from c2rf.solver.formulation import Clause
 from c2rf.solver.implications import slack
 
 _ROWS_AT_ONCE = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Clause:
+    """Signs that no weights in the box give together: at least one of them must differ.
+
+    ``signs[k]`` (+1 or -1) is what pattern ``patterns[k]`` cannot be while the others are as said.
+    """
+
+    patterns: NDArray[np.int64]
+    signs: NDArray[np.int8]
+
+    def row(self) -> tuple[NDArray[np.int64], Floats, float]:
+        """Return columns, coefficients and left-hand side of the row that states the clause."""
+        # sum over signs=-1 of z_i  +  sum over signs=+1 of (1 - z_i)  >=  1
+        return self.patterns, -self.signs.astype(float), 1.0 - float((self.signs > 0).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from c2rf.core.verify import certain_signs
 from c2rf.exceptions import VerificationError
 from c2rf.solver.backends import Options, RawResult
 from c2rf.solver.backends import run as run_backend
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from c2rf.core.verify import verify
 from c2rf.core.votes import PatternTable
 from c2rf.exceptions import VerificationError
 from c2rf.solver.backends import Options, RawResult, check_backend, run
-from c2rf.solver.formulation import MatrixModel
 from c2rf.solver.implications import MAX_PATTERNS, find_structure
+from c2rf.solver.matrix_model import MatrixModel
 from c2rf.solver.propositions import Reduction, reduce
 from c2rf.solver.run import with_margins
 from c2rf.solver.z_models import pair_rows, sign_bounds, strengthened_model

@@ -17,8 +17,9 @@ from scipy import sparse
 
 from c2rf._typing import Floats
 from c2rf.core.problem import Problem
-from c2rf.solver.formulation import MatrixModel, eta_bar
+from c2rf.solver.formulation import eta_bar
 from c2rf.solver.implications import Structure
+from c2rf.solver.matrix_model import MatrixModel
 
 
 @dataclass(frozen=True, eq=False)

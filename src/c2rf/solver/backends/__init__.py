@@ -27,7 +27,7 @@ from c2rf.solver.backends.common import (
     refuse_unusable,
     with_cutoff,
 )
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 __all__ = [
     "BACKENDS",

@@ -21,7 +21,7 @@ import numpy as np
 from c2rf._typing import Floats
 from c2rf.core.tolerances import BOUND_TOLERANCE
 from c2rf.exceptions import BackendError
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 RawStatus = Literal["optimal", "infeasible", "limit", "interrupted", "stopped", "failed"]
 

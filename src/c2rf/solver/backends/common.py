@@ -15,7 +15,7 @@ from scipy import sparse
 from c2rf._typing import Floats
 from c2rf.exceptions import BackendError
 from c2rf.solver.backends.base import RawResult, tolerance
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 
 def refuse_unusable(model: MatrixModel) -> None:

@@ -20,7 +20,7 @@ from c2rf.solver.backends.base import (
     infeasible_or_unbounded,
     watching,
 )
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 _ALWAYS = {
     "MIPFocus": 3,  # the bound, as in the paper's experiments

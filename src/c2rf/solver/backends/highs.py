@@ -16,7 +16,7 @@ from c2rf.solver.backends.base import (
     infeasible_or_unbounded,
     watching,
 )
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 # The tightest tolerances keep big-M times tolerance small.
 _ALWAYS = {

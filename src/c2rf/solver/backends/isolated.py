@@ -23,7 +23,7 @@ import numpy as np
 
 from c2rf.exceptions import BackendError
 from c2rf.solver.backends.base import Options, Progress, RawResult, RawStatus, Watch, watching
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 # Seconds a solver has to stop by itself, after its time limit or a request.
 _GRACE = 1.0

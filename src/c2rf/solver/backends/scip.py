@@ -22,7 +22,7 @@ from c2rf.solver.backends.base import (
     infeasible_or_unbounded,
     watching,
 )
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 
 _ALWAYS = {
     "misc/catchctrlc": False,  # Ctrl-C is seen by the event handler

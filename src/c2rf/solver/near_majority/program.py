@@ -24,7 +24,7 @@ from scipy import sparse
 
 from c2rf._typing import Floats, Signs
 from c2rf.core.certificate import TOLERANCE
-from c2rf.solver.formulation import MatrixModel
+from c2rf.solver.matrix_model import MatrixModel
 from c2rf.solver.near_majority.incumbent import Nearest
 
 Whole = NDArray[np.object_]
