@@ -18,7 +18,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import random_table
 from benchmarks.output import Table, save_plot
-from c2rf.core.votes import PatternTable
+from c2rf.forest.votes import PatternTable
 
 BASE = {"points": 100_000, "patterns": 10_000, "trees": 50, "ratio": 100.0}
 GROWTH = {

@@ -14,12 +14,11 @@ import pandas as pd
 
 import c2rf
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.labeling.comparing import balance, importance, population_sample
-from c2rf.labeling.report_facts import make_facts
-from c2rf.report.sections.assumed import assumed
-from c2rf.report.sections.missed import missed
-from c2rf.report.sections.rest_on import rest_on
-from c2rf.report.sections.right_labels import right
+from c2rf.report.method import assumed
+from c2rf.report.quality import right
+from c2rf.report.sample import missed, rest_on
+from c2rf.workflow.extras import balance, importance, population_sample
+from c2rf.workflow.report_facts import make_facts
 
 N_IMPUTATIONS = 20
 

@@ -10,8 +10,8 @@ import numpy as np
 from c2rf.bench.data import load
 from c2rf.bench.protocol import PROTOCOLS, Protocol, sample_seed
 from c2rf.bench.protocol import draw as draw_sample
-from c2rf.core.problem import scores
-from c2rf.core.votes import PatternTable
+from c2rf.forest.problem import scores
+from c2rf.forest.votes import PatternTable
 
 GENERATED = ("made-twonorm-7400", "made-ringnorm-7400", "made-waveform-5000")
 """What is measured on where no folder of data sets is given."""

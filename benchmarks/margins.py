@@ -20,9 +20,9 @@ import pandas as pd
 
 from c2rf.assignment import PROVEN, assign
 from c2rf.exceptions import InputError
-from c2rf.totals import known_bounds, read_groups, read_totals
-from c2rf.totals.bounds import Bounds, MarginBounds
-from c2rf.totals.system import System
+from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.known import known_bounds, read_groups
+from c2rf.totals.stated import read_totals
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from margin_cases import (

@@ -21,7 +21,8 @@ from c2rf.assignment import assign, log_scores
 from c2rf.bench.data import NAMES, load
 from c2rf.bench.protocol import PROTOCOLS, sample_seed
 from c2rf.datasets import biased_sample
-from c2rf.totals import known_bounds, read_groups, read_totals
+from c2rf.totals.known import known_bounds, read_groups
+from c2rf.totals.stated import read_totals
 
 KNOWN = ("overall", "one margin", "two margins")
 LEARNERS = {"blend": lambda: None, "extra-trees": lambda: ExtraTreesClassifier(200)}

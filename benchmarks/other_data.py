@@ -22,7 +22,7 @@ from sklearn.metrics import matthews_corrcoef
 from benchmarks.output import Table
 from c2rf import KnownTotalsClassifier
 from c2rf.baselines import N_TREES
-from c2rf.bench.calibration import calibration_error
+from c2rf.bench.scores import calibration_error
 
 COLUMNS = [
     "data", "classes", "labeled", "accuracy", "trees_accuracy", "mcc", "trees_mcc", "off_by",

@@ -15,7 +15,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table, save_plot
-from c2rf.bench.published import data_sets
+from c2rf.bench.data import data_sets
 from c2rf.exceptions import BackendError
 
 _FLOOR = 0.01
@@ -101,7 +101,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, help="cache folder of the pmlb package")
     parser.add_argument("--samples", type=int, default=2)
-    parser.add_argument("--rivals", default=",".join(c2rf.solver.backends.installed()))
+    parser.add_argument("--rivals", default=",".join(c2rf.forest.backends.installed()))
     parser.add_argument("--cap", type=float, default=60.0, help="seconds a solve may take")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     return parser.parse_args()

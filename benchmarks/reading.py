@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c2rf.files.text import TextFiles
+from c2rf.data.formats.text import TextFiles
 
 
 def main() -> None:

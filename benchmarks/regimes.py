@@ -12,8 +12,8 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table
+from c2rf.bench.data import data_sets
 from c2rf.bench.protocol import PROTOCOLS
-from c2rf.bench.published import data_sets
 
 PAPER = PROTOCOLS["biased"]
 

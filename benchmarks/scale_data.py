@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from c2rf.data.atomic import atomic_output
 from c2rf.datasets import biased_sample, iter_chunks, make_twonorm, make_waveform
-from c2rf.files.all_or_nothing import atomic_output
 
 ROW_GROUP = 1 << 16
 N_LABELED = 1000

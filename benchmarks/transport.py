@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import Table
-from c2rf.assignment import Bounds, assign, log_scores
+from c2rf.assignment import assign, log_scores
+from c2rf.totals.bounds import Bounds
 
 COLUMNS = ("points", "classes", "groups", "coupled", "trees", "seconds", "peak_GB", "met")
 CASES = [

@@ -3,7 +3,7 @@
 usage: python -m benchmarks.votes [--quick]
 
 For each forest the same points are asked of the trees of scikit-learn in turn, of the whole forest
-by its own ``predict``, and of :class:`c2rf.ensembles.ensemble.Ensemble`, one thread each and in
+by its own ``predict``, and of :class:`c2rf.forest.ensembles.Ensemble`, one thread each and in
 alternation, so that a busy machine slows all of them alike. The best of several rounds counts.
 """
 
@@ -18,8 +18,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.output import Table
 from benchmarks.timing import best_of
-from c2rf.core.votes import PatternTable
-from c2rf.ensembles.ensemble import Ensemble
+from c2rf.forest.ensembles import Ensemble
+from c2rf.forest.votes import PatternTable
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 12, None)
 COLUMNS = ["depth", "trees", "points", "formulas", "million_per_s", "each_tree", "forest_predict"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.bench import published
+from c2rf.bench import data as published
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, sample_seed
 from c2rf.bench.records import Record

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.core.problem import make_problem
+from c2rf.forest.bounds.cuts import Cliques
+from c2rf.forest.problem import make_problem
 from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.learners.trees import Growth, grow_forest
-from c2rf.solver.proof.cliques import Cliques
 
 
 def compile_trees() -> None:

@@ -8,8 +8,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
 from c2rf import Estimate
-from c2rf.totals.bounds import Bounds, MarginBounds
-from c2rf.totals.system import System
+from c2rf.totals.bounds import Bounds, MarginBounds, System
 
 
 def crossing_case(seed):

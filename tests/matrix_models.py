@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from c2rf.solver.backends import RawResult
-from c2rf.solver.matrix_model import MatrixModel
+from c2rf.forest.backends.base import MatrixModel, RawResult
 
 INF = np.inf
 

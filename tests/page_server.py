@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from c2rf.app.example import write_example
+from c2rf.app.files import write_example
 from c2rf.app.server import FOLDER, command, free_port
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from c2rf.core.certificate import Statement, check_certificate
-from c2rf.core.problem import make_problem
-from c2rf.core.statement import make_statement
-from c2rf.core.votes import PatternTable
-from c2rf.solver.certify import Certifier
-from c2rf.solver.proof.prover import Prover
-from c2rf.solver.propositions import reduce
-from c2rf.solver.run import Run
+from c2rf.forest.bounds.branch_and_bound import Prover
+from c2rf.forest.bounds.certify import Certifier
+from c2rf.forest.certificate import Statement, check_certificate
+from c2rf.forest.paper import reduce
+from c2rf.forest.problem import make_problem
+from c2rf.forest.run import Run
+from c2rf.forest.verify import make_statement
+from c2rf.forest.votes import PatternTable
 
 
 def statement_of(rows, wished, lower=1.0, upper=100.0, offset=None) -> Statement:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from c2rf.core.problem import Problem, make_problem
+from c2rf.forest.problem import Problem, make_problem
 
 BOXES = [(1, 1), (1, 1.25), (0.3, 0.9), (3, 3.5), (1, 2), (1, 1000), (1, 100), (0.5, 3), (0.2, 0.2)]
 OFFSETS = [None, (-1, 1), (-3, 0.5), (0.3, 0.4), (-50, 50), (-0.5, -0.5), (0, 0)]

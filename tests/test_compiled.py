@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from c2rf._compiled import compiled, summing
+from c2rf._utils.compiled import compiled, summing
 
 
 def twice(number: int) -> int:

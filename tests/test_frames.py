@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from c2rf._frames import as_pandas, kinds_of, names_of, stacked
+from c2rf._utils.frames import as_pandas, kinds_of, names_of, stacked
 
 COLUMNS = {"age": [41, 14], "town": ["Ulm", "Bonn"], "is_in": [True, False], "note": [None, None]}
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}

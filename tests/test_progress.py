@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import screen
+from c2rf.forest.run import Event
 from c2rf.progress import line, progress_callback, report_progress, solve_listener
-from c2rf.solver.run import Event
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
 LINE = re.compile(r"^(?P<phase>\S.*?) +eta (-|\d+) +bound \d+ +\d+\.\d s$")

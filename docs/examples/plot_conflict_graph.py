@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from c2rf import C2RFClassifier
-from c2rf.core.problem import make_problem
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.solver.implications import find_structure
+from c2rf.forest.bounds.conflict_graph import find_structure
+from c2rf.forest.problem import make_problem
 
 # %%
 # Four trees and a population

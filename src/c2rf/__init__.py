@@ -26,16 +26,18 @@ from c2rf.exceptions import (
 
 if TYPE_CHECKING:
     from c2rf import baselines, datasets
-    from c2rf.core.problem import Solution
-    from c2rf.core.verify import verify
-    from c2rf.core.votes import PatternTable
-    from c2rf.estimators import C2RFClassifier, KnownTotalsClassifier
-    from c2rf.imputation import Pooled, pool
-    from c2rf.labeling import Classification, classify
+    from c2rf.estimators.c2rf import C2RFClassifier
+    from c2rf.estimators.known_totals import KnownTotalsClassifier
+    from c2rf.forest.problem import Solution
+    from c2rf.forest.second_opinion import Opinion, second_opinion
+    from c2rf.forest.solve import solve
+    from c2rf.forest.verify import verify
+    from c2rf.forest.votes import PatternTable
+    from c2rf.imputation.rubin import Pooled, pool
     from c2rf.learners.blend import BlendClassifier
-    from c2rf.solver.second_opinion import Opinion, second_opinion
-    from c2rf.solver.solve import solve
-    from c2rf.totals.estimate import Estimate
+    from c2rf.totals.stated import Estimate
+    from c2rf.workflow.classify import classify
+    from c2rf.workflow.result import Classification
 
 
 __version__ = "0.1.0"
@@ -44,18 +46,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "BlendClassifier": "c2rf.learners.blend",
     "C2RFClassifier": "c2rf.estimators",
-    "Classification": "c2rf.labeling",
-    "Estimate": "c2rf.totals.estimate",
+    "Classification": "c2rf.workflow",
+    "Estimate": "c2rf.totals.stated",
     "KnownTotalsClassifier": "c2rf.estimators",
-    "Opinion": "c2rf.solver.second_opinion",
-    "PatternTable": "c2rf.core.votes",
+    "Opinion": "c2rf.forest.second_opinion",
+    "PatternTable": "c2rf.forest.votes",
     "Pooled": "c2rf.imputation",
-    "Solution": "c2rf.core.problem",
-    "classify": "c2rf.labeling",
+    "Solution": "c2rf.forest.problem",
+    "classify": "c2rf.workflow",
     "pool": "c2rf.imputation",
-    "second_opinion": "c2rf.solver.second_opinion",
-    "solve": "c2rf.solver.solve",
-    "verify": "c2rf.core.verify",
+    "second_opinion": "c2rf.forest.second_opinion",
+    "solve": "c2rf.forest.solve",
+    "verify": "c2rf.forest.verify",
 }
 
 __all__ = [

@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from c2rf._typing import Floats
-from c2rf._validation import check_labels, positive_index
-from c2rf.core.problem import check_total
+from c2rf._utils.types import Floats
+from c2rf._utils.validation import check_labels, positive_index
 from c2rf.exceptions import InputError
+from c2rf.forest.problem import check_total
 
 N_TREES = 200
 """Extra trees of the classifier that is used where none is given."""

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from c2rf.app.choices import Choices
-from c2rf.app.example import write_example
-from c2rf.app.run_step import _classify
+from c2rf.app.files import write_example
+from c2rf.app.page import _classify
 from c2rf.cli import main
-from c2rf.files.tables import read_table
-from c2rf.labeling.result import Classification
+from c2rf.data.read import read_table
+from c2rf.workflow.result import Classification
 
 Made = Callable[[Path], Choices]
 

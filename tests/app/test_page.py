@@ -11,17 +11,15 @@ from streamlit.testing.v1 import AppTest
 
 import c2rf
 from c2rf.app import page
-from c2rf.app.check_totals import check_totals
 from c2rf.app.choices import Choices
-from c2rf.app.example import write_example
-from c2rf.app.folder import file_in, tables_in
-from c2rf.app.job import Job, Pace
+from c2rf.app.files import file_in, tables_in, write_example
+from c2rf.app.job import Job, Pace, Visit, end_when_left
+from c2rf.app.page import _plan
 from c2rf.app.server import command, megabytes
-from c2rf.app.totals_step import _plan
-from c2rf.app.visit import Visit, end_when_left
+from c2rf.app.totals import check_totals
 from c2rf.cli import main
+from c2rf.data.read import read_table
 from c2rf.exceptions import InputError
-from c2rf.files.tables import read_table
 from c2rf.progress import report_progress
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -137,7 +135,7 @@ def test_a_visit_ends_with_its_files_and_its_run(tmp_path):
 def test_a_visit_ends_some_time_after_the_visitor_has_left(monkeypatch):
     slept = [0.0]  # a clock that only sleep moves: a busy machine changes nothing
     clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
-    monkeypatch.setattr("c2rf.app.visit.time", clock)
+    monkeypatch.setattr("c2rf.app.job.time", clock)
     visit, looks = Visit(), iter([True, True, False, True])
     end_when_left(visit, lambda: next(looks, False), patience=50, every=10).join(60)
     assert sum(slept) == 30 + 60

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from c2rf.assignment import assign, crossing
-from c2rf.totals.bounds import Bounds
-from c2rf.totals.feasible import Figures, nearest_table
-from c2rf.totals.system import System
+from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.reconcile import Figures, nearest_table
 from margin_cases import best_objective, crossing_case
 
 

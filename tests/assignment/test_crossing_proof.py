@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from c2rf.assignment import assign, branching, crossing, moves
-from c2rf.assignment.branching import WholeMoves, best_moves, proven_bound
-from c2rf.assignment.closest import none_is_closer
-from c2rf.assignment.handicaps import ScoredRows
-from c2rf.assignment.moves import Moves, NoAnswerError
-from c2rf.totals.bounds import Bounds, MarginBounds
-from c2rf.totals.system import System
+from c2rf.assignment import assign, crossing
+from c2rf.assignment import duals as moves
+from c2rf.assignment import optimality as branching
+from c2rf.assignment.duals import Moves, NoAnswerError, ScoredRows
+from c2rf.assignment.optimality import WholeMoves, best_moves, proven_bound
+from c2rf.assignment.weighted import none_is_closer
+from c2rf.totals.bounds import Bounds, MarginBounds, System
 from margin_cases import best_objective, crossing_case, least_deviation, weighted_case
 
 # Of these cases the linear program splits rows: the best labels are below its bound.

@@ -10,8 +10,9 @@ import pytest
 from scipy.optimize import linprog
 
 from c2rf import assignment
-from c2rf.assignment import Bounds, assign
+from c2rf.assignment import assign
 from c2rf.assignment.optimality import PricedMargin, optimality_gap
+from c2rf.totals.bounds import Bounds
 
 
 def problem(seed, n=7, classes=3, groups=2):

@@ -10,18 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from c2rf.assignment import (
-    Bounds,
-    assign,
-    find_conflict,
-    least_losses,
-    log_scores,
-    paths,
-    zero_floor,
-)
-from c2rf.assignment.residual import Nodes
-from c2rf.assignment.sweeps import swept
+from c2rf.assignment import assign, log_scores, zero_floor
+from c2rf.assignment import one_margin as paths
+from c2rf.assignment.one_margin import Nodes, least_losses, swept
 from c2rf.exceptions import InputError
+from c2rf.totals.bounds import Bounds, find_conflict
 
 
 @st.composite

@@ -10,17 +10,15 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from bench_records import record
 from c2rf import baselines
-from c2rf.bench.calibration import MEASURES, calibration_error, score_probabilities
-from c2rf.bench.calibration_tables import calibration_tables
 from c2rf.bench.data import load
 from c2rf.bench.methods import Solver, most_votes
 from c2rf.bench.protocol import PROTOCOLS, DrawnSample, draw
-from c2rf.bench.quality import Quality
+from c2rf.bench.quality import Quality, calibration_tables
 from c2rf.bench.records import Key, Record
 from c2rf.bench.report import quality_report
 from c2rf.bench.results import Results
-from c2rf.bench.runner import Trial, make_record
-from c2rf.bench.work import label
+from c2rf.bench.run import Trial, label, make_record
+from c2rf.bench.scores import MEASURES, calibration_error, score_probabilities
 
 PROTOCOL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=3)
 DATA = load("made-waveform-300")

@@ -10,23 +10,14 @@ import pytest
 
 from bench_records import record
 from browser import check_self_contained
-from c2rf.bench.claims import Claims, Interval, interval_scores, quarters, score_claims
-from c2rf.bench.claims_results import (
-    OURS,
-    SINGLE,
-    ClaimResults,
-    claim_checks,
-    gain,
-    right_coverage,
-)  # fmt: skip
+from c2rf.bench.coverage import SINGLE, ClaimResults, claim_checks, gain, right_coverage
 from c2rf.bench.data import load
-from c2rf.bench.imputing import by_recipe
-from c2rf.bench.methods import Solver, imputed
+from c2rf.bench.methods import OURS, Solver, by_recipe, imputed
 from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.records import Record
 from c2rf.bench.report import Report, claims_report, render_md, write_report
-from c2rf.bench.runner import Plan, Trial, make_record
-from c2rf.bench.work import TrialOutcome
+from c2rf.bench.run import Plan, Trial, TrialOutcome, make_record
+from c2rf.bench.scores import Claims, Interval, interval_scores, quarters, score_claims
 from c2rf.cli import main
 
 
@@ -89,8 +80,8 @@ def drawn():
 
 class TestMethod:
     def test_claims_are_about_all_parts_and_hold_the_total(self, drawn, monkeypatch):
-        monkeypatch.setattr("c2rf.bench.imputing.N_IMPUTATIONS", 3)
-        monkeypatch.setattr("c2rf.bench.imputing._N_TREES", 10)
+        monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 3)
+        monkeypatch.setattr("c2rf.bench.methods._N_TREES", 10)
         answer = imputed(drawn.sample, Solver())
         assert (answer.labels > 0).sum() == drawn.sample.n_positive
         assert set(answer.claims.shares) == {"imputations", "plain recipe"}
@@ -106,8 +97,8 @@ class TestMethod:
         assert kept.claims == score_claims(answer.claims, answer.labels, drawn.truth)
 
     def test_the_recipe_meets_the_total_each_time(self, drawn, monkeypatch):
-        monkeypatch.setattr("c2rf.bench.imputing.N_IMPUTATIONS", 2)
-        monkeypatch.setattr("c2rf.bench.imputing._N_TREES", 10)
+        monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 2)
+        monkeypatch.setattr("c2rf.bench.methods._N_TREES", 10)
         drawn_sets = list(by_recipe(drawn.sample))
         assert [labels.sum() for labels in drawn_sets] == [drawn.sample.n_positive] * 2
         assert (drawn_sets[0] != drawn_sets[1]).any()
@@ -191,7 +182,7 @@ class TestPage:
 def test_a_run_can_report_at_once(tmp_path, monkeypatch):
     told = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("c2rf.bench.runner.run", lambda plan, file, _: file.append(claimed()))
+    monkeypatch.setattr("c2rf.bench.run.run", lambda plan, file, _: file.append(claimed()))
     monkeypatch.setattr(
         "c2rf.bench.report.write_report", lambda *given: told.append(given) or [given[1]]
     )

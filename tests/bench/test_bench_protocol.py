@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from bench_records import toy
-from c2rf.bench import data, published
+from c2rf.bench import data
+from c2rf.bench import data as published
 from c2rf.bench.methods import BENCH_METHODS, Solver, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, draw, sample_seed
 from c2rf.bench.records import Key
-from c2rf.bench.runner import Trial, make_record
-from c2rf.bench.work import TrialOutcome, label
+from c2rf.bench.run import Trial, TrialOutcome, label, make_record
 
 SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
 

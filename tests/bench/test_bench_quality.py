@@ -15,10 +15,15 @@ from bench_records import record
 from c2rf.bench.checks import goals
 from c2rf.bench.data import NAMES
 from c2rf.bench.protocol import PROTOCOLS
-from c2rf.bench.quality import COMPARED, Quality, Ranks, changed_settings
-from c2rf.bench.quality_figures import figure_few_labels, figure_ranks, figure_settings
-from c2rf.bench.quality_tables import (
+from c2rf.bench.quality import (
+    COMPARED,
+    Quality,
+    Ranks,
     against_table,
+    changed_settings,
+    figure_few_labels,
+    figure_ranks,
+    figure_settings,
     means_table,
     samples_table,
     scores_table,

@@ -17,8 +17,7 @@ from c2rf.bench.data import NAMES
 from c2rf.bench.figures import figure_gains
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS
-from c2rf.bench.quality import Quality
-from c2rf.bench.quality_figures import figure_ranks
+from c2rf.bench.quality import Quality, figure_ranks
 from c2rf.bench.records import read_records
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import Table, quality_table, table_1, table_2

@@ -18,11 +18,8 @@ from bench_records import toy
 from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, Solver, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
-from c2rf.bench.record_file import RecordFile
-from c2rf.bench.records import Key, Record, read_records
-from c2rf.bench.runner import Plan, Trial, make_record, run
-from c2rf.bench.watch import Screen
-from c2rf.bench.work import TrialOutcome, Work, label
+from c2rf.bench.records import Key, Record, RecordFile, read_records
+from c2rf.bench.run import Plan, Screen, Trial, TrialOutcome, Work, label, make_record, run
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 

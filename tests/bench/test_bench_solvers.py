@@ -10,7 +10,7 @@ import c2rf
 from c2rf.bench.data import load
 from c2rf.bench.methods import Solver
 from c2rf.bench.protocol import PROTOCOLS, draw
-from c2rf.bench.work import label
+from c2rf.bench.run import label
 
 
 @pytest.fixture(scope="module")

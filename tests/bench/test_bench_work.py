@@ -12,9 +12,9 @@ import c2rf
 from bench_records import toy
 from c2rf.bench import methods
 from c2rf.bench.methods import Solver
-from c2rf.bench.work import TrialOutcome, Work, _work
+from c2rf.bench.run import TrialOutcome, Work, _work
 from c2rf.cli import main
-from c2rf.cli.exits import INTERRUPTED
+from c2rf.cli.options import INTERRUPTED
 
 RUN = ["bench", "run", "--data", "made-twonorm-60", "--samples", "1", "--methods", "rf"]
 

@@ -19,8 +19,8 @@ import pandas as pd
 import pytest
 
 from c2rf.cli import main
-from c2rf.labeling import methods
-from c2rf.labeling.outputs import Outputs
+from c2rf.workflow import methods
+from c2rf.workflow.outputs import Outputs
 from people import make_people
 
 PEOPLE = make_people(120)
@@ -394,7 +394,7 @@ def test_a_package_that_is_missing(capsys, monkeypatch, package):
     def absent(name: str) -> object:
         return None if name == package else object()
 
-    for room in ("c2rf.files.tables", "c2rf.report.page.layout", "c2rf.labeling.model_file"):
+    for room in ("c2rf.data.read", "c2rf.report.page", "c2rf.workflow.model_file"):
         monkeypatch.setattr(f"{room}.find_spec", absent)
     refused(capsys, LINE.replace("out.csv", "out.parquet"), "pip install", package)
 
@@ -418,7 +418,10 @@ def test_a_disk_that_is_full_at_the_end(capsys, monkeypatch):
     def no_space(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for name in ("c2rf.labeling.parts.LabelParts.write", "c2rf.labeling.result.StoredModel.write"):
+    for name in (
+        "c2rf.workflow.predictions.LabelParts.write",
+        "c2rf.workflow.result.StoredModel.write",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(name, no_space)
             refused(capsys, LINE, "cannot be written: No space left on device")

@@ -11,10 +11,10 @@ import pytest
 
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
-from c2rf.columns.encoding import encode, make_encoder
-from c2rf.columns.kinds import Look
-from c2rf.files.cells import as_numbers
-from c2rf.files.tables import read_table
+from c2rf.data.cells import as_numbers
+from c2rf.data.encoding import encode, make_encoder
+from c2rf.data.profile import Look
+from c2rf.data.read import read_table
 from people import People, make_people, quick_estimator
 
 BASE = "--target sick --method c2rf --drop id --trees 5"

@@ -14,8 +14,8 @@ import pytest
 
 import c2rf
 from c2rf.cli import demo, main, screen
+from c2rf.data.read import read_table
 from c2rf.exceptions import BackendError, InfeasibleError
-from c2rf.files.tables import read_table
 from people import quick_estimator
 
 VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
@@ -159,7 +159,7 @@ class TestMistakes:
         )
 
     def test_a_missing_backend_is_told_with_its_install_command(self, votes, capsys, monkeypatch):
-        monkeypatch.setattr("c2rf.solver.backends.find_spec", lambda name: None)
+        monkeypatch.setattr("c2rf.forest.backends.find_spec", lambda name: None)
         line = "solve votes.csv --total 1 --backend scip"
         self.refused(capsys, line, 'pip install "c2rf[scip]"')
 
@@ -250,7 +250,7 @@ class TestDemo:
 class TestRest:
     def test_backends_are_listed_with_versions_or_how_to_get_them(self, capsys, monkeypatch):
         monkeypatch.setattr(
-            "c2rf.solver.backends.find_spec", lambda name: object() if name == "highspy" else None
+            "c2rf.forest.backends.find_spec", lambda name: object() if name == "highspy" else None
         )
         assert run("backends") == 0
         said = capsys.readouterr().out

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 import pytest
 
 import c2rf_command
-from c2rf.cli.exits import INTERRUPTED
+from c2rf.cli.options import INTERRUPTED
 
 
 def test_installed_under_its_name():

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 from c2rf.cli import main
+from c2rf.data.population.memory import Memory
+from c2rf.data.read import read_table
 from c2rf.exceptions import InputError
-from c2rf.files.tables import read_table
-from c2rf.labeling.row_storage import find_rows, is_large
-from c2rf.population import Memory
+from c2rf.workflow.prepare import find_rows, is_large
 from people import People, make_people
 
 pytest.importorskip("pyarrow")
@@ -181,7 +181,7 @@ class TestDask:
         assert "--scheduler is an option of --engine dask" in capsys.readouterr().err
 
     def test_a_scheduler_that_does_not_answer(self, capsys, monkeypatch):
-        monkeypatch.setattr("c2rf.population.cluster.ANSWER_SECONDS", 0.3)
+        monkeypatch.setattr("c2rf.data.population.dask.ANSWER_SECONDS", 0.3)
         line = f"{self.LINE} --engine dask --scheduler tcp://127.0.0.1:9 --out o.csv"
         assert run(line) == 1
         assert "does not answer within 0.3 seconds" in capsys.readouterr().err

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from c2rf._choices import LEARNERS, METHODS
+from c2rf._utils.text import LEARNERS, METHODS
 from c2rf.cli import app, main
-from c2rf.labeling.methods import LABELING_METHODS, make_learner
+from c2rf.workflow.methods import LABELING_METHODS, make_learner
 
 LARGE = ["sklearn", "scipy", "numpy", "pandas", "highspy", "pyarrow"]
 SLOW = ["pydantic", "rich.markdown", "pygments"]

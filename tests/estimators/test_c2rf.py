@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import c2rf
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.estimators import C2RFClassifier
+from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.exceptions import InfeasibleError, InputError, InputTypeError
 
 X_ALL, Y_ALL = make_twonorm(500, random_state=0)
@@ -39,11 +39,11 @@ FRAME = pd.DataFrame(X, columns=NAMES)
 FRAME_UNLABELED = pd.DataFrame(X_UNLABELED, columns=NAMES)
 TO_SCALE = make_pipeline(StandardScaler(), GaussianNB())
 SAFE_TYPES = {
-    "c2rf.ensembles.ensemble.Ensemble",
+    "c2rf.forest.ensembles.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
-    "c2rf.core.problem.Solution",
-    "c2rf.estimators.pattern_rows.PatternRows",
-    "c2rf.population.memory.Memory",
+    "c2rf.forest.problem.Solution",
+    "c2rf.estimators.c2rf.PatternRows",
+    "c2rf.data.population.memory.Memory",
     "sklearn.tree._tree.Tree",
 }
 LABELS = {

@@ -24,10 +24,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 import c2rf
 from c2rf import C2RFClassifier
+from c2rf.data.population import dask as cluster_room
+from c2rf.data.population.dask import DaskRows, connected, is_dask
 from c2rf.exceptions import ClusterError, InputError, InputTypeError
-from c2rf.population import cluster as cluster_room
-from c2rf.population.cluster import connected
-from c2rf.population.dask import DaskRows, is_dask
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -228,9 +227,9 @@ def test_copies_forget_the_population():
 
 def test_jobs_stay_outside_of_workers(monkeypatch):
     asked = []
-    words = c2rf.ensembles.ensemble.Ensemble.words
+    words = c2rf.forest.ensembles.Ensemble.words
     monkeypatch.setattr(
-        c2rf.ensembles.ensemble.Ensemble,
+        c2rf.forest.ensembles.Ensemble,
         "words",
         lambda self, X, n_jobs=None: asked.append(n_jobs) or words(self, X, n_jobs),
     )

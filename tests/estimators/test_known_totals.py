@@ -31,8 +31,8 @@ from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import log_scores
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.learners.calibrate import matching_offsets
-from c2rf.learners.members import FAMILIES
+from c2rf.learners.base_learners import FAMILIES
+from c2rf.learners.calibration import matching_offsets
 from margins import margin, totals_of
 
 NAMES = np.array(["blue", "green", "red"])

@@ -16,10 +16,11 @@ from sklearn.linear_model import LogisticRegression
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment.large import Sizes
+from c2rf.data.population.files import UserChunks
+from c2rf.data.population.interface import draw_sample
+from c2rf.data.population.memory import Memory
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError
-from c2rf.population import Memory, draw_sample
-from c2rf.population.files import UserChunks
 from margins import totals_of
 
 RNG = np.random.default_rng(3)

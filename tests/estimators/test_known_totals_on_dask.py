@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment.large import Sizes
+from c2rf.data.population import dask as dask_room
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError
-from c2rf.population import dask as dask_room
 from margins import totals_of
 
 dask = pytest.importorskip("dask")

@@ -9,10 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
 from c2rf.learners import blend
-from c2rf.learners.encode import Encoder, count_values
-from c2rf.learners.judgement import accuracy_at_rates, folds, row_weights
-from c2rf.learners.leads import LARGEST_LEAD, Cuts
-from c2rf.learners.members import FAMILIES
+from c2rf.learners.base_learners import FAMILIES
+from c2rf.learners.features import Encoder, count_values
+from c2rf.learners.stacking import LARGEST_LEAD, Cuts, accuracy_at_rates, folds, row_weights
 from c2rf.progress import progress_callback
 
 LIGHT = {"n_estimators": 8, "random_state": 0}

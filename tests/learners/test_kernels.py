@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from c2rf.learners.encode import Encoder, count_values
-from c2rf.learners.kernels import Gaussian, Laplacian
+from c2rf.learners.features import Encoder, Gaussian, Laplacian, count_values
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import pytest
 
 from c2rf.datasets import biased_sample, make_twonorm
 from c2rf.learners import trees
-from c2rf.learners.known_leaves import RIDGE, knowing_leaves
-from c2rf.learners.least_squares import calibrated
-from c2rf.learners.trees import Growth, grow_forest
+from c2rf.learners.features import calibrated
+from c2rf.learners.trees import RIDGE, Growth, grow_forest, knowing_leaves
 
 
 @pytest.fixture(params=["compiled", "plain"])

@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.linear_model import Ridge
 
-from c2rf.learners.kernels import Gaussian
-from c2rf.learners.least_squares import (
-    KernelSpace,
-    LeastSquares,
-    Moments,
-    calibrated_means,
-)
+from c2rf.learners.features import Gaussian, KernelSpace, LeastSquares, Moments, calibrated_means
 
 RATES = np.array([0.3, 0.7])
 CODES = np.repeat([0, 1], [30, 5])

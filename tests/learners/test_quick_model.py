@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from c2rf.learners.quick_model import make_quick_model
-from c2rf.learners.views import Scenery
+from c2rf.learners.distillation import make_quick_model
+from c2rf.learners.features import Scenery
 
 ROWS = np.random.default_rng(0).normal(size=(3000, 4))
 

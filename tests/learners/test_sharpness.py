@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from c2rf.learners.sharpness import LEVEL, SLOPE, USUAL_SHARPNESS, disagreement, likeliest_sharpness
+from c2rf.learners.calibration import (
+    LEVEL,
+    SLOPE,
+    USUAL_SHARPNESS,
+    disagreement,
+    likeliest_sharpness,
+)
 
 HALF = np.array([0.5, 0.5])
 

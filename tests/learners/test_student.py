@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from c2rf.learners.student import ask_student, from_targets, to_targets
+from c2rf.learners.distillation import ask_student, from_targets, to_targets
 
 
 def test_targets_and_back():

@@ -11,9 +11,8 @@ import pytest
 
 import c2rf
 from browser import Page
-from c2rf.report import ChangeFact
-from c2rf.report.sections.answer import answer
-from c2rf.report.sections.headline import changes, how_met
+from c2rf.report.answer import answer, changes, how_met
+from c2rf.report.facts import ChangeFact
 from c2rf.totals.bounds import Bounds, MarginBounds
 from report.test_report import facts, forest
 

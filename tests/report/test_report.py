@@ -14,8 +14,10 @@ import pytest
 
 from browser import Page, browse, check_self_contained
 from c2rf.cli import main
-from c2rf.core.problem import Solution
-from c2rf.report import (
+from c2rf.forest.problem import Solution
+from c2rf.report import make_page
+from c2rf.report.cautions import cautions
+from c2rf.report.facts import (
     BalanceFact,
     ChangeFact,
     Facts,
@@ -24,10 +26,8 @@ from c2rf.report import (
     ImportanceFact,
     RankingFact,
     RightFact,
-    make_page,
 )
-from c2rf.report.cautions import cautions
-from c2rf.report.sections import make_content
+from c2rf.report.method import make_content
 from c2rf.totals.bounds import Bounds
 from people import make_people, quick_estimator
 

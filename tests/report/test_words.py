@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.labeling.comparing import _unit
-from c2rf.learners.members import FAMILIES
-from c2rf.report.sections.how import _MEMBERS
+from c2rf.learners.base_learners import FAMILIES
+from c2rf.report.method import _MEMBERS
+from c2rf.workflow.extras import _unit
 
 
 def test_every_member_of_the_blend_has_words():

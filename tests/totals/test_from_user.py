@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals import read_totals
+from c2rf.totals.stated import read_totals
 
 CLASSES = ["no", "yes"]
 CENSUS = pd.DataFrame(

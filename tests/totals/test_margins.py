@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from c2rf import Estimate
+from c2rf.data.totals import TotalsFile, parse_range
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals import known_bounds, read_groups, read_totals, read_weights
-from c2rf.totals.feasible import Figures, contradiction, fit_together
-from c2rf.totals.parse_text import parse_range
-from c2rf.totals.system import System
-from c2rf.totals.tables import TotalsFile
+from c2rf.totals.bounds import System, read_weights
+from c2rf.totals.known import known_bounds, read_groups
+from c2rf.totals.reconcile import Figures, contradiction, fit_together
+from c2rf.totals.stated import read_totals
 from margin_cases import contradicting_case, reconciled
 
 CLASSES = ["no", "yes"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from c2rf.data.totals import TotalsFile, collect
 from c2rf.exceptions import InputError
-from c2rf.totals import read_totals
-from c2rf.totals.parse_text import collect
-from c2rf.totals.tables import TotalsFile
+from c2rf.totals.stated import read_totals
 
 
 def collected(target, **options):

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import c2rf
+from c2rf.data.dialect import ReadAs
+from c2rf.data.totals import TotalsFile, parse_range, parse_total
 from c2rf.exceptions import InputError
-from c2rf.files.dialect import ReadAs
-from c2rf.totals.parse_text import parse_range, parse_total
-from c2rf.totals.tables import TotalsFile
 
 GROUPS = ["", " ", "\u00a0", "'", ".", ","]
 COLUMNS, CLASSES = ["region"], ["no", "yes"]

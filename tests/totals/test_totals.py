@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from c2rf.assignment import find_conflict
 from c2rf.exceptions import InputError, InputTypeError
+from c2rf.totals.bounds import find_conflict
 from c2rf.totals.make_bounds import largest_remainder, make_bounds
 
 CLASSES = np.array(["a", "b", "c"])

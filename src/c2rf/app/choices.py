@@ -1,4 +1,9 @@
-"""What a visitor has chosen, and the command and the Python lines that do the same."""
+"""What a visitor has chosen, and the command and the Python lines that do the same.
+
+What the options of the command line are called on the page.
+
+What a visitor has chosen, and the command and the Python lines that do the same.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.data.totals import collect, parse_range, parse_totals
 from c2rf.exceptions import InputError
-from c2rf.files.dialect import AS_FOUND, ReadAs
-from c2rf.labeling.outputs import Outputs
-from c2rf.labeling.wishes import HowAsked, Wishes
-from c2rf.totals.estimate import Estimate
-from c2rf.totals.parse_text import collect, parse_range, parse_totals
+from c2rf.totals.stated import Estimate
+from c2rf.workflow.options import HowAsked, Wishes
+from c2rf.workflow.outputs import Outputs
+
+WAY = "Read them in another way"
+SEPARATOR, DECIMAL, ENCODING = "Between cells", "Decimal mark", "Encoding, like cp1252"
+SHEET = "Sheet of a workbook"
+TEXT, DROP = "Numbers that are codes, like postal codes", "Columns not to learn from"
+KEEP = "Columns to learn from though they look useless"
+WEIGHT, POLICY = "Column that says how many people a row stands for", "Totals that do not add up"
+SENSITIVITY = "Which labels would change if totals were off by"
+TARGET, ID = "Column with the class", "Column that names the rows"
+
+OPTIONS = {
+    "--sep": f"“{SEPARATOR}” in step 2",
+    "--decimal": f"“{DECIMAL}” in step 2",
+    "--encoding": f"“{ENCODING}” in step 2",
+    "--sheet": f"“{SHEET}” in step 2",
+    "--text": f"“{TEXT}” in step 2",
+    "--drop": f"“{DROP}” in step 2",
+    "--keep": f"“{KEEP}” in step 2",
+    "--id": f"“{ID}”",
+    "--weight": f"“{WEIGHT}”",
+    "--totals-policy": f"“{POLICY}” in step 3",
+    "--sensitivity": f"“{SENSITIVITY}” in step 3",
+    "--group": "totals by group",
+}
+"""For messages: options of the command line, and where they are on the page."""
 
 
 @dataclass(frozen=True, kw_only=True)

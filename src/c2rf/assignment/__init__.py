@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from c2rf._typing import Codes, Floats
-from c2rf.assignment.best_class import sizes_in_groups
+from c2rf._utils.types import Codes, Floats
 from c2rf.assignment.crossing import label_crossing, rounded_up
-from c2rf.assignment.direct import (
+from c2rf.assignment.duals import ScoredRows, sizes_in_groups
+from c2rf.assignment.large import Sizes, label_large
+from c2rf.assignment.one_margin import (
     clipped_to_sizes,
+    direct_gap,
     label,
     least_losses,
     n_ties,
@@ -25,13 +27,9 @@ from c2rf.assignment.direct import (
     offsets_of,
     sizes_of,
 )
-from c2rf.assignment.direct_proof import direct_gap
-from c2rf.assignment.handicaps import ScoredRows
-from c2rf.assignment.large import Sizes, label_large
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, Conflict, find_conflict
-from c2rf.totals.system import System
+from c2rf.totals.bounds import Bounds, Conflict, System, find_conflict
 
 __all__ = [
     "PROVEN",

@@ -1,6 +1,6 @@
 """Margins that cross: the likeliest labels that meet them all.
 
-1. Handicaps of the totals nearly right, by :mod:`c2rf.assignment.handicaps`.
+1. Handicaps of the totals nearly right, by :mod:`c2rf.assignment.duals`.
 2. A linear program for the rows near a border makes them exactly right; if any other row would
    then stand elsewhere, it joins the near ones, and again. What it loses bounds all answers.
 3. A few rows are split between classes in the linear program. An integer program moves rows whose
@@ -8,7 +8,7 @@
    answer and the bound moves in any better one: with all others free, the integer program finds
    a better answer where there is one.
 4. What the answer may be short of the best is computed in exact arithmetic, whatever the solver
-   said: :mod:`c2rf.assignment.crossing_proof`.
+   said: :mod:`c2rf.assignment.optimality`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,25 @@ from fractions import Fraction
 
 import numpy as np
 
-from c2rf._typing import Codes, Floats
-from c2rf.assignment.best_class import NearRows, Standing, moved, near_rows, sizes_in_groups, stand
-from c2rf.assignment.crossing_proof import Priced, proven
-from c2rf.assignment.handicaps import ScoredRows, cooled, offsets_by, smooth_handicaps
-from c2rf.assignment.moves import Answer, fractional_moves, typical_loss, whole_moves
-from c2rf.totals.bounds import Bounds
-from c2rf.totals.system import System
+from c2rf._utils.types import Codes, Floats
+from c2rf.assignment.duals import (
+    Answer,
+    NearRows,
+    ScoredRows,
+    Standing,
+    cooled,
+    fractional_moves,
+    moved,
+    near_rows,
+    offsets_by,
+    sizes_in_groups,
+    smooth_handicaps,
+    stand,
+    typical_loss,
+    whole_moves,
+)
+from c2rf.assignment.optimality import Priced, proven
+from c2rf.totals.bounds import Bounds, System
 
 FEW = 2000
 """Up to this number of rows are all in the first linear program; of more, about this number."""

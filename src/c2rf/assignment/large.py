@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from c2rf._typing import Codes, Floats, Ints
-from c2rf.assignment.direct import (
+from c2rf._utils.types import Codes, Floats, Ints
+from c2rf.assignment.one_margin import (
     clipped_to_sizes,
     is_optimal,
     label,
@@ -23,9 +23,9 @@ from c2rf.assignment.direct import (
     n_ties,
     networks,
     offsets_of,
+    shrunk,
     sizes_of,
 )
-from c2rf.assignment.paths import shrunk
 from c2rf.totals.bounds import Bounds, find_conflict
 
 # A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
@@ -88,7 +88,7 @@ def label_large(
     bounds : Bounds
         They can be met.
     jitter : float
-        See :func:`c2rf.assignment.direct.label`.
+        See :func:`c2rf.assignment.one_margin.label`.
     seed : int
         Of all random numbers.
     sizes : Sizes
@@ -101,7 +101,7 @@ def label_large(
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes.
     losses : ndarray of shape (n_groups, n_classes, n_classes)
-        See :func:`c2rf.assignment.direct.least_losses`.
+        See :func:`c2rf.assignment.one_margin.least_losses`.
     """
     rows = _sampled_rows(len(scores), bounds.n_groups, seed, sizes)
     sample, members = scores[rows], groups[rows]

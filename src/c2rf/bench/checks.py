@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from c2rf.bench import published
+from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS

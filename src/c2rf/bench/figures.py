@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from c2rf.bench import published
+from c2rf.bench import data as published
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
 from c2rf.bench.tables import SHOWN, caps
-from c2rf.report.page.pictures import LOOK, images
+from c2rf.report.page import LOOK, images
 
 # Okabe and Ito's colours: told apart by everybody.
 _COLORS = {

@@ -1,18 +1,34 @@
-"""How well methods label: means, ranks, gains over one another, and what other settings cost."""
+"""How well methods label, and how true their probabilities are.
+
+How well methods label: means, ranks, gains over one another, and what other settings cost.
+
+The tables of the page on quality that say how true probabilities are.
+
+The tables of the page on quality: means, scores and gains by data set, other settings.
+
+The figures of the page on quality: average ranks, other settings, few labels in a class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from c2rf.bench.figures import BenchFigure
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results, Runner
+from c2rf.bench.results import Results, Runner, tuned_and_others
+from c2rf.bench.scores import MEASURES, N_BINS
+from c2rf.bench.tables import UNSOLVED, Cell, Table, TableColumn
+from c2rf.report.page import LOOK, images
 
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
 """What is scored, and how it is printed: both in percent."""
@@ -197,3 +213,403 @@ def _one_change(variant: Protocol, usual: Protocol) -> Iterator[str]:
 def _mean(values: Sequence[float | None]) -> float | None:
     there = [value for value in values if value is not None]
     return float(np.mean(there)) if there and len(there) == len(values) else None
+
+
+NOTE = (
+    "All times 100, means over samples; the lower the better, the best in bold. Calibration "
+    f"error: rows are put in {N_BINS} bins of equal width by the confidence, which is the "
+    "probability of the label they got; in each bin the distance of the mean confidence to the "
+    "share of right labels counts, times the share of rows in it. By class: the same among the "
+    "rows that got one label, and the plain mean over the two labels, so that a rare class counts "
+    "as much as a frequent one. Brier score: the mean square of the distance of the probability "
+    "to be positive to the truth, 1 or 0. Log loss: the mean of minus the natural logarithm of "
+    "the true class' probability. Extra trees' log-odds are shifted by a constant so that their "
+    "probabilities, 0.001 at least, add up to the total; those of known totals add up by "
+    "themselves. Of these data, settings were chosen by samples 0 and 1 only."
+)
+
+
+def calibration_tables(quality: Quality) -> Iterator[Table]:
+    """Make a table of the samples that settings were chosen by, and one of the others."""
+    found = [record for record in quality.results.records if record.calibration is not None]
+    for name, records in tuned_and_others(found):
+        runners = [r for r in quality.runners if any(r.method == own.method for own in records)]
+        columns = [TableColumn("data set", text=True)]
+        columns += [TableColumn(f"{m}: {r.short}") for m in MEASURES.values() for r in runners]
+        cells = {data: _measured(data, runners, records) for data in quality.results.data_sets}
+        rows = [_row(data, measured) for data, measured in cells.items()]
+        rows.append(_row("mean", np.mean(list(cells.values()), axis=0)))
+        yield Table(f"How true probabilities are, {name}", columns, rows, NOTE)
+
+
+def _measured(data: str, runners: Sequence[Runner], records: Sequence[Record]) -> np.ndarray:
+    """Return the mean of each measure for each method, NaN where there is no record."""
+    found = np.full((len(MEASURES), len(runners)), np.nan)
+    for column, runner in enumerate(runners):
+        own = [
+            [record.calibration[measure] for measure in MEASURES]
+            for record in records
+            if (record.data, record.method) == (data, runner.method) and record.calibration
+        ]
+        if own:
+            found[:, column] = np.mean(own, axis=0)
+    return found
+
+
+def _row(name: str, measured: np.ndarray) -> list[Cell]:
+    row = [Cell(name)]
+    for of_measure in measured:
+        texts = [UNSOLVED if np.isnan(value) else f"{100 * value:.1f}" for value in of_measure]
+        least = f"{100 * np.nanmin(of_measure):.1f}" if not np.isnan(of_measure).all() else None
+        row += [Cell(text, best=text == least) for text in texts]
+    return row
+
+
+_METHOD = TableColumn("method", text=True)
+_DATA_SET = TableColumn("data set", text=True)
+
+
+ABOUT = (
+    "A method sees the labeled rows, the features of the others and the total, never a true "
+    "label of a row that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
+    "correlation as the paper prints it, both in percent, on the unlabeled rows; scores of a "
+    "data set are means over its samples, and samples are the same for all methods. "
+    f'"{UNSOLVED}" stands where records are missing, so that no mean is of other data sets than '
+    "its neighbours; a data set counts where more than half of its samples have a score."
+)
+"""What all tables of the page have in common."""
+
+
+def means_table(quality: Quality) -> Table:
+    """Make the table of means over data sets, with average ranks and times."""
+    ranked = {metric: _ranked(quality.ranks(metric)) for metric in METRICS}
+    columns = [_METHOD, TableColumn("name in bench run", text=True)]
+    columns += [TableColumn(f"mean {short}") for short in METRICS.values()]
+    columns += [TableColumn(f"rank {short}") for short in METRICS.values()]
+    columns += [TableColumn("median seconds"), TableColumn("data sets")]
+    means = {m: {r: quality.mean(r, m) for r in quality.runners} for m in METRICS}
+    rows = []
+    for runner in quality.runners:
+        row = [Cell(runner.short), Cell(runner.method)]
+        row += [_top(means[metric][runner], means[metric].values()) for metric in METRICS]
+        row += [_number(ranked[metric].get(runner)) for metric in METRICS]
+        rows.append([*row, _number(_seconds(quality, runner)), Cell(_coverage(quality, runner))])
+    note = (
+        f"Means over the {len(quality.results.data_sets)} data sets. Ranks are averages over data "
+        "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "
+        "of the trees and the method together, medians over all samples, one thread. RF (the "
+        "majority vote), p-C²RF and auto (both the paper's weights), top λ and C²RF with offset "
+        "label by the votes of the paper's trees, all others by the features."
+    )
+    return Table("Means over data sets", columns, rows, note)
+
+
+def scores_table(quality: Quality, metric: str) -> Table:
+    """Make the table of the scores on each data set, with their spread over samples."""
+    rows = []
+    for data in quality.results.data_sets:
+        means = {r: quality.by_data_set(r, metric)[data] for r in quality.runners}
+        row = [Cell(data)]
+        for runner in quality.runners:
+            best = _top(means[runner], means.values())
+            scores = list(quality.results.scores(data, runner, metric).values())
+            spread = f" ± {np.std(scores, ddof=1):.1f}" if len(scores) > 1 else ""
+            row.append(best if means[runner] is None else Cell(best.text + spread, best.best))
+        rows.append(row)
+    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in quality.runners)]
+    note = "Means over samples ± their standard deviation over samples; the best are in bold."
+    return Table(f"{METRICS[metric]} on each data set", columns, rows, note)
+
+
+def against_table(quality: Quality, rival_method: str) -> Table | None:
+    """Make the table of gains in accuracy over a rival: wins, ties and losses by data set."""
+    rival = quality.runner(rival_method)
+    others = [runner for runner in quality.runners if runner != rival]
+    if rival is None or not others:
+        return None
+    rows = []
+    outcomes: dict[Runner, list[int]] = {runner: [] for runner in others}
+    for data in quality.results.data_sets:
+        row = [Cell(data)]
+        for runner in others:
+            gains = quality.gains(runner, rival, data)
+            row.append(_gain(gains))
+            if len(gains):
+                outcomes[runner].append(_outcome(gains))
+        rows.append(row)
+    totals = ["/".join(str(outcomes[r].count(sign)) for sign in (1, 0, -1)) for r in others]
+    rows.append([Cell("wins/ties/losses"), *map(Cell, totals)])
+    title = rival.short
+    note = (
+        f"Points of accuracy ahead of {title} on the same samples: the mean, and from the worst "
+        f"to the best sample. A mean within {TIE:g} of zero is a tie; wins are in bold."
+    )
+    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in others)]
+    return Table(f"Against {title}", columns, rows, note)
+
+
+def samples_table(quality: Quality) -> Table:
+    """Make the table of means over data sets for each sample on its own."""
+    numbers = sorted({record.sample for record in quality.results.records})
+    columns = [_METHOD]
+    for short in METRICS.values():
+        columns += [TableColumn(f"{short}, sample {number}") for number in numbers]
+    rows = [
+        [Cell(r.short)]
+        + [_number(quality.mean_of_sample(r, metric, n)) for metric in METRICS for n in numbers]
+        for r in quality.runners
+    ]
+    note = (
+        "Means over data sets of the first sample of each, of the second, and so on: what was "
+        "decided by looking at some samples can be judged by the others."
+    )
+    return Table("Sample by sample", columns, rows, note)
+
+
+def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Table | None:
+    """Make the table of what other settings do to a score."""
+    if not settings:
+        return None
+    rows = []
+    for runner in quality.runners:
+        costs = [setting.cost(quality, runner, metric) for setting in settings]
+        if any(cost is not None for cost in costs):
+            row = [UNSOLVED if c is None else f"{c[0]:.1f} ({c[1]:+.1f})" for c in costs]
+            rows.append([Cell(runner.short), *map(Cell, row)])
+    usual = quality.results.protocol
+    data_sets = {setting.title: ", ".join(setting.results.data_sets) for setting in settings}
+    listed = (
+        f"Data sets: {next(iter(data_sets.values()))}."
+        if len(set(data_sets.values())) == 1
+        else "Data sets: " + "; ".join(f"{title}: {names}" for title, names in data_sets.items())
+    )
+    note = (
+        "The mean, and in brackets how far it is from the usual setting's on the same samples, "
+        f"which has {100 * usual.fraction:g} % labeled, weight {usual.positive_weight:g} for "
+        "positive rows when these are drawn, and the true λ. Where λ is off, methods are told a "
+        f"total that is wrong by so much; labels are scored with the truth. {listed}"
+    )
+    columns = [_METHOD, *(TableColumn(setting.title) for setting in settings)]
+    return Table(f"{METRICS[metric]} in other settings", columns, rows, note)
+
+
+def told_apart(ranks: Ranks) -> str:
+    """Say what the tests on ranks show."""
+    return (
+        f"Friedman's test over {ranks.n_data_sets} data sets says "
+        f"p = {ranks.p_value:.2g} for all methods being equally good; average ranks that are less "
+        f"than {ranks.critical_difference:.2f} apart cannot be told apart (Nemenyi's test at "
+        f"{SIGNIFICANCE:g})"
+    )
+
+
+def _ranked(ranks: Ranks | None) -> dict[Runner, float]:
+    if ranks is None:
+        return {}
+    return dict(zip(ranks.runners, ranks.average.tolist(), strict=True))
+
+
+def _seconds(quality: Quality, runner: Runner) -> float | None:
+    times = [
+        record.seconds["total"]
+        for data in quality.results.data_sets
+        for record in quality.results.cell(data, runner)
+    ]
+    return float(np.median(times)) if times else None
+
+
+def _coverage(quality: Quality, runner: Runner) -> str:
+    found = quality.by_data_set(runner, "accuracy").values()
+    return f"{sum(value is not None for value in found)} of {len(found)}"
+
+
+def _outcome(gains: np.ndarray) -> int:
+    """Return 1 for a win, 0 for a tie, -1 for a loss."""
+    mean = float(gains.mean())
+    return 0 if abs(mean) <= TIE else int(np.sign(mean))
+
+
+def _gain(gains: np.ndarray) -> Cell:
+    if len(gains) == 0:
+        return Cell(UNSOLVED)
+    text = f"{gains.mean():+.1f} ({gains.min():+.1f} to {gains.max():+.1f})"
+    return Cell(text, best=_outcome(gains) > 0)
+
+
+def _top(value: float | None, rivals: Iterable[float | None]) -> Cell:
+    """Return a score, in bold if it is as printed the best."""
+    if value is None:
+        return Cell(UNSOLVED)
+    best = max(rival for rival in rivals if rival is not None)
+    return Cell(f"{value:.1f}", best=f"{value:.1f}" == f"{best:.1f}")
+
+
+def _number(value: float | None) -> Cell:
+    return Cell(UNSOLVED if value is None else f"{value:.2f}")
+
+
+_INK, _BAR = "#1c2430", "#0072B2"
+_AXES = {
+    "fraction": "labeled rows, %",
+    "positive_weight": "weight of positive rows when drawn",
+    "total_error": "error of the total that is told, %",
+}
+_MARKS = "osD^vPX*<>"
+_WITH_FEW_LABELS = {"known-totals": ("o", "#0072B2"), "extra-trees-top": ("s", "#D55E00")}
+
+
+def figure_ranks(quality: Quality) -> BenchFigure | None:
+    """Draw average ranks, and bars over those that cannot be told apart."""
+    ranked = {metric: ranks for metric in METRICS if (ranks := quality.ranks(metric)) is not None}
+    if not ranked:
+        return None
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=(9, 5.6), layout="constrained")
+        panels = figure.subplots(len(ranked), 1, squeeze=False)[:, 0]
+        for axes, (metric, ranks) in zip(panels, ranked.items(), strict=True):
+            _critical_differences(axes, ranks)
+            axes.set_title(f"Average rank by {METRICS[metric]}", fontsize=10, loc="left", pad=14)
+        drawn = images(figure)
+    tests = "; ".join(f"{METRICS[metric]}: {told_apart(ranks)}" for metric, ranks in ranked.items())
+    ranks = next(iter(ranked.values()))
+    left_out = [runner.short for runner in quality.runners if runner not in ranks.runners]
+    note = f"Best on the left. A bar joins methods that cannot be told apart. {tests}."
+    if left_out:
+        note += f" Not ranked, as scores are missing: {', '.join(left_out)}."
+    return BenchFigure("ranks", "Average ranks over data sets", note, *drawn)
+
+
+def _critical_differences(axes: Axes, ranks: Ranks) -> None:
+    """Draw a ruler of ranks, the methods hanging from it, and the bars between."""
+    k = len(ranks.runners)
+    bars = ranks.cliques()
+    order = np.argsort(ranks.average, kind="stable")
+    first = 0.8 + 0.35 * len(bars)  # where the uppermost name hangs, below all bars
+    depth = first + 0.7 * ((k + 1) // 2)
+    side = (k - 1) * 0.48  # room for a name, wherever the figure ends
+    axes.set(xlim=(1 - side, k + side), ylim=(depth, -1.2))
+    axes.axis("off")
+    axes.plot([1, k], [0, 0], color=_INK, linewidth=1)
+    for tick in range(1, k + 1):
+        axes.plot([tick, tick], [0, -0.2], color=_INK, linewidth=1)
+        axes.text(tick, -0.3, str(tick), ha="center", va="bottom", fontsize=8)
+    for place, method in enumerate(order):
+        on_left = place < (k + 1) // 2
+        height = first + 0.7 * (place if on_left else k - 1 - place)
+        rank, end = ranks.average[method], 1 - 0.06 * side if on_left else k + 0.06 * side
+        axes.plot([rank, rank, end], [0, height, height], color=_INK, linewidth=0.8)
+        text = f" {ranks.runners[method].short}  {rank:.2f} "
+        axes.text(end, height, text, ha="right" if on_left else "left", va="center")
+    for number, (start, end) in enumerate(bars):
+        height = 0.4 + 0.35 * number
+        beyond = 0.01 * side
+        axes.plot([start - beyond, end + beyond], [height, height], color=_BAR, linewidth=3.5)
+    width = min(ranks.critical_difference, k - 1)
+    axes.plot([1, 1 + width], [-0.95, -0.95], color=_BAR, linewidth=2, marker="|")
+    label = f"  critical difference {ranks.critical_difference:.2f}"
+    axes.text(1 + width, -0.95, label, va="center", fontsize=8)
+
+
+def figure_settings(quality: Quality, settings: Sequence[Setting]) -> BenchFigure | None:
+    """Draw what fewer labels, another bias and a wrong total cost each method."""
+    drawable = [name for name in SETTINGS if name != "few_labels"]  # which has no usual place
+    names = [name for name in drawable if any(setting.name == name for setting in settings)]
+    if not names:
+        return None
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=(3.4 * len(names) + 0.6, 4.2), layout="constrained")
+        panels = figure.subplots(1, len(names), squeeze=False)[0]
+        for axes, name in zip(panels, names, strict=True):
+            _costs(axes, quality, [setting for setting in settings if setting.name == name])
+        panels[0].set_ylabel("points of accuracy against the usual setting")
+        lines = {line.get_label(): line for axes in panels for line in axes.get_lines()[1:]}
+        figure.legend(lines.values(), lines.keys(), fontsize=8, ncols=4, loc="outside lower center")
+        drawn = images(figure)
+    note = (
+        "Means over data sets of the differences to the usual setting, which is where all lines "
+        "meet zero, on the same data sets and samples. The table below has the figures."
+    )
+    return BenchFigure("settings", "What other settings cost", note, *drawn)
+
+
+def _costs(axes: Axes, quality: Quality, settings: Sequence[Setting]) -> None:
+    name = settings[0].name
+    scale = 1 if name == "positive_weight" else 100
+    usual = scale * getattr(quality.results.protocol, name)
+    axes.axhline(0, color="#444444", linewidth=0.8)
+    colors = mpl.colormaps["tab10"]
+    for number, runner in enumerate(quality.runners):
+        points = [(usual, 0.0)]
+        for setting in settings:
+            if (cost := setting.cost(quality, runner, "accuracy")) is not None:
+                points.append((scale * setting.value, cost[1]))
+        if len(points) > 1:
+            axes.plot(
+                *zip(*sorted(points), strict=True),
+                marker=_MARKS[number % len(_MARKS)],
+                markersize=4.5,
+                linewidth=1.2,
+                color=colors(number % 10),
+                label=runner.short,
+            )
+    axes.set_xlabel(_AXES[name])
+    if name == "fraction":
+        axes.set_xscale("log")
+    places = sorted({usual, *(scale * setting.value for setting in settings)})
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.minorticks_off()
+
+
+def figure_few_labels(settings: Sequence[Setting]) -> BenchFigure | None:
+    """Draw the accuracy on each data set where a class has few labeled rows."""
+    few = {s.title: Quality(s.results) for s in settings if s.name == "few_labels"}
+    if not few:
+        return None
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=(9, 4.6), layout="constrained")
+        panels = figure.subplots(1, len(few), squeeze=False, sharex=True, sharey=True)[0]
+        for axes, (title, quality) in zip(panels, few.items(), strict=True):
+            _by_data_set(axes, quality)
+            axes.set_title(title, fontsize=10, loc="left")
+            axes.set_xlabel("accuracy, %")
+        panels[0].invert_yaxis()
+        marks = {mark.get_label(): mark for axes in panels for mark in axes.collections[1:]}
+        figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=2, loc="outside lower center")
+        drawn = images(figure)
+    note = (
+        "Means over the samples of each data set, in which the class with fewest labeled rows has "
+        "that many of them at most. Over all data sets, "
+        + "; ".join(f"{title}: {_in_words(quality)}" for title, quality in few.items())
+        + "."
+    )
+    return BenchFigure("few_labels", "Few labels in a class", note, *drawn)
+
+
+def _by_data_set(axes: Axes, quality: Quality) -> None:
+    """Draw a row for each data set, a mark for each method, and the line between them."""
+    names = quality.results.data_sets
+    rows = np.arange(len(names))
+    found = [
+        (runner, np.array(list(quality.by_data_set(runner, "accuracy").values()), dtype=float))
+        for method in _WITH_FEW_LABELS
+        if (runner := quality.runner(method)) is not None
+    ]
+    means = np.array([values for _, values in found]).reshape(-1, len(names))
+    axes.hlines(rows, means.min(axis=0), means.max(axis=0), color="#888888", linewidth=1.5)
+    for place, (runner, values) in enumerate(found):
+        mark, color = _WITH_FEW_LABELS[runner.method]
+        axes.scatter(
+            values, rows, s=34, marker=mark, color=color, label=runner.short, zorder=4 - place
+        )
+    axes.set_yticks(rows, names)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+
+
+def _in_words(quality: Quality) -> str:
+    """Return the means of both methods, and where ours is least ahead."""
+    ours, rival = (quality.runner(method) for method in _WITH_FEW_LABELS)
+    means = {r.short: quality.mean(r, "accuracy") for r in (ours, rival) if r is not None}
+    words = [f"{name} {mean:.1f}" for name, mean in means.items() if mean is not None]
+    if ours and rival and (found := quality.smallest_gain(ours, rival)) is not None:
+        words.append(f"smallest gain {found[1]:+.1f} on {found[0]}")
+    return ", ".join(words)

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from c2rf.bench.calibration_tables import calibration_tables
 from c2rf.bench.checks import Check, all_checks, goals
-from c2rf.bench.claims_results import ClaimResults, claim_checks
+from c2rf.bench.coverage import ClaimResults, claim_checks
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
-from c2rf.bench.quality import METRICS, Quality, changed_settings
-from c2rf.bench.quality_tables import (
+from c2rf.bench.quality import (
     ABOUT,
+    METRICS,
+    Quality,
     against_table,
+    calibration_tables,
+    changed_settings,
     means_table,
     samples_table,
     scores_table,
@@ -24,8 +26,8 @@ from c2rf.bench.quality_tables import (
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results
 from c2rf.bench.tables import Table, caps, machines, quality_table, table_1, table_2
+from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
-from c2rf.files.all_or_nothing import atomic_output
 from c2rf.report import page
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
 
 def claims_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
-    from c2rf.bench.claims_page import ABOUT, coverage_figure, right_table, shares_table
+    from c2rf.bench.coverage import ABOUT, coverage_figure, right_table, shares_table
 
     found = ClaimResults(records)
     parts: list[Table | BenchFigure] = [shares_table(found), coverage_figure(found)]
@@ -134,7 +136,7 @@ def paper_report(records: Sequence[Record]) -> Report:
 
 def quality_report(records: Sequence[Record]) -> Report:
     """Put together how well all methods label, in the usual setting and in others."""
-    from c2rf.bench.quality_figures import figure_few_labels, figure_ranks, figure_settings
+    from c2rf.bench.quality import figure_few_labels, figure_ranks, figure_settings
 
     results = Results(records, "biased")
     if not results.records:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from c2rf.bench import published
+from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import Record

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from c2rf._text import for_command_line
-from c2rf.cli import backends, bench, classify, demo, page, predict, solve, verify
-from c2rf.cli.exits import FAILED, INTERRUPTED, USER_MISTAKE
+from c2rf._utils.text import for_command_line
+from c2rf.cli import app as page
+from c2rf.cli import backends, bench, classify, demo, predict, solve, verify
+from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
 

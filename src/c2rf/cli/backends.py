@@ -9,7 +9,7 @@ def backends() -> None:
     """List the solvers: installed or not, version, what they can do."""
     from rich.table import Table
 
-    from c2rf.solver.backends import BACKENDS
+    from c2rf.forest.backends import BACKENDS
 
     table = Table("backend", "version", "branching priorities", "notes")
     for backend in BACKENDS.values():

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf.cli import options, screen
-from c2rf.cli.exits import FAILED, INTERRUPTED
+from c2rf.cli.options import FAILED, INTERRUPTED
 from c2rf.cli.quick_start import QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
-    from c2rf.bench.runner import Plan
-    from c2rf.bench.watch import Screen
+    from c2rf.bench.run import Plan, Screen
+
 
 bench = typer.Typer(
     help="Run the paper's experiment, and report on it.",
@@ -110,11 +110,10 @@ def run(
     """
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import Solver, check_method
-    from c2rf.bench.protocol import check_protocol
-    from c2rf.bench.runner import Plan
-    from c2rf.bench.settings import every_setting, split_names
+    from c2rf.bench.protocol import check_protocol, every_setting, split_names
+    from c2rf.bench.run import Plan
     from c2rf.exceptions import InputError
-    from c2rf.solver.backends import check_backend
+    from c2rf.forest.backends import check_backend
 
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
@@ -138,9 +137,9 @@ def run(
 
 def _run(plan: Plan, records: Path, quiet: bool) -> bool:
     """Run a plan and say how it ended; return whether anything was left out."""
-    from c2rf.bench.record_file import RecordFile
-    from c2rf.bench.runner import run as run_plan
-    from c2rf.bench.watch import Screen
+    from c2rf.bench.records import RecordFile
+    from c2rf.bench.run import Screen
+    from c2rf.bench.run import run as run_plan
 
     with RecordFile(records) as file, Screen(plan.jobs, quiet) as watcher:
         if file.torn:

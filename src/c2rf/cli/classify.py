@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from c2rf._choices import ENGINES, METHODS
-from c2rf.cli import choices, options, screen
+from c2rf._utils.text import ENGINES, METHODS
+from c2rf.cli import options, screen
+from c2rf.cli import options as choices
 
 TOTALS, FILES, COLUMNS, WEIGHTS = "Known totals", "Outputs", "Columns", "With --method c2rf"
 """Panels of the help."""
@@ -140,13 +141,13 @@ def classify(
     columns "label", "score" and "confidence". A total is a count (1234), a rate (0.12 or 12%), a
     range of either (1200..1300) or an estimate with its standard error (1200+-50).
     """
-    from c2rf.files.dialect import ReadAs
-    from c2rf.labeling.outputs import Outputs
-    from c2rf.labeling.row_storage import at_scheduler
-    from c2rf.labeling.run import prepare
-    from c2rf.labeling.summary import plan_lines
-    from c2rf.labeling.wishes import HowAsked, Wishes
-    from c2rf.totals.parse_text import collect, parse_share
+    from c2rf.data.dialect import ReadAs
+    from c2rf.data.totals import collect, parse_share
+    from c2rf.workflow.classify import prepare
+    from c2rf.workflow.options import HowAsked, Wishes
+    from c2rf.workflow.outputs import Outputs
+    from c2rf.workflow.prepare import at_scheduler
+    from c2rf.workflow.summary import plan_lines
 
     how = ReadAs(sep, decimal, encoding, sheet, tuple(options.split_names(text)))
     wishes = Wishes(
@@ -182,7 +183,7 @@ def classify(
 
 def _labeled(task: Any, asked: Any, outputs: Any, force: bool) -> list[tuple[str, str]]:
     """Label the rows, write all files, and return what there is to say."""
-    from c2rf.labeling.run import answer
+    from c2rf.workflow.classify import answer
 
     result = answer(task, asked)
     screen.warn_of_formulas(outputs.write(result, force=force), outputs.spreadsheet_safe)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf.cli import options, screen
-from c2rf.cli.exits import exit_if_interrupted
+from c2rf.cli.options import exit_if_interrupted
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+
 
 MARKER = ".made-by-c2rf-demo"
 TARGET, POSITIVE, NEGATIVE = "class", "yes", "no"
@@ -44,7 +45,8 @@ def demo(
     seed: options.Seed = 0,
 ) -> None:
     """Show on artificial data what a known total is worth, in seconds."""
-    from c2rf import C2RFClassifier, KnownTotalsClassifier
+    from c2rf.estimators.c2rf import C2RFClassifier
+    from c2rf.estimators.known_totals import KnownTotalsClassifier
 
     _check_folder(out)
     with screen.waiting("drawing a population, learning and labeling it in three ways"):
@@ -97,8 +99,8 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
     """Write what the other commands take and what they would give."""
     import pandas as pd
 
-    from c2rf.files.all_or_nothing import atomic_output
-    from c2rf.files.solution_file import StoredSolution
+    from c2rf.data.atomic import atomic_output
+    from c2rf.data.forest_files import StoredSolution
 
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).touch()
@@ -120,9 +122,8 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
 
 def _labels(data: Data, classifier: Any) -> pd.DataFrame:
     """Return the unlabeled rows with the labels by the weighted trees."""
-    from c2rf.labeling.parts import LabelParts, label_columns
-    from c2rf.labeling.scoring import score_unlabeled
-    from c2rf.population import Memory
+    from c2rf.data.population.memory import Memory
+    from c2rf.workflow.predictions import LabelParts, label_columns, score_unlabeled
 
     rows, names = Memory(data.X_unlabeled), [str(name) for name in data.X_unlabeled]
     added = label_columns(classifier.classes_, score_unlabeled(classifier, POSITIVE))

@@ -1,15 +1,80 @@
-"""Options that several commands share, under one name and with one meaning."""
+"""Options that several commands share, and exit codes.
+
+Exit codes, and when to leave with which.
+
+Options whose values are a few names: they are offered by the completion of the shell.
+
+Options that several commands share, under one name and with one meaning.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from c2rf._utils.text import ENGINES, LEARNERS, METHODS
 from c2rf.exceptions import InputError
+
+if TYPE_CHECKING:
+    from c2rf.forest.problem import Solution
+
+
+FAILED = 1
+USER_MISTAKE = 2
+INTERRUPTED = 130
+
+
+def exit_if_interrupted(solution: Solution | None) -> None:
+    """Leave as after Ctrl-C if it ended the search: what was found is written, but not final."""
+    if solution is not None and solution.stats.get("interrupted"):
+        raise typer.Exit(INTERRUPTED)
+
+
+def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return what offers the names that begin as the user has typed.
+
+    Examples
+    --------
+    >>> completing(ENGINES)("m")
+    ['memory']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+Method = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="known-totals or c2rf.", autocompletion=completing(METHODS)),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where the rows are kept: in memory, or left in their files: chunks, or dask.",
+        autocompletion=completing(ENGINES),
+    ),
+]
+Learner = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="known-totals: blend, or the quicker extra-trees and logistic.",
+        show_default="blend",
+        autocompletion=completing(LEARNERS),
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="dask: a cluster's scheduler, tcp://host:8786."),
+]
+
 
 Votes = Annotated[
     Path,
@@ -24,7 +89,7 @@ Total = Annotated[
         metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
     ),
 ]
-Method = Annotated[
+SolveMethod = Annotated[
     str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
 ]
 Backend = Annotated[str, typer.Option(metavar="NAME", help="highs, scip or gurobi.")]

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from c2rf._choices import ENGINES
-from c2rf.cli import choices, options, screen
+from c2rf._utils.text import ENGINES
+from c2rf.cli import options, screen
+from c2rf.cli import options as choices
 
 
 def predict(
@@ -39,12 +40,11 @@ def predict(
     No total is met for them. The output is that of classify. Columns the model did not learn from
     are left alone.
     """
-    from c2rf._text import check_choice, count, short
-    from c2rf.files.dialect import ReadAs
-    from c2rf.labeling.model_file import StoredModel
-    from c2rf.labeling.outputs import check_labels_name
-    from c2rf.labeling.predictions import predict_rows
-    from c2rf.labeling.row_storage import at_scheduler
+    from c2rf._utils.text import check_choice, count, short
+    from c2rf.data.dialect import ReadAs
+    from c2rf.workflow.model_file import StoredModel, predict_rows
+    from c2rf.workflow.outputs import check_labels_name
+    from c2rf.workflow.prepare import at_scheduler
 
     check_choice("engine", engine, ENGINES)
     check_labels_name(out, force=force, inputs=[model, file])

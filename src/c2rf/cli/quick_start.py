@@ -13,7 +13,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from c2rf.cli.exits import USER_MISTAKE
+from c2rf.cli.options import USER_MISTAKE
 from c2rf.exceptions import InputError
 
 

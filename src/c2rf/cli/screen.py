@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from c2rf._text import count as count
-from c2rf._text import proof as proof
-from c2rf._text import reached as reached
+from c2rf._utils.text import count as count
+from c2rf._utils.text import proof as proof
+from c2rf._utils.text import reached as reached
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from c2rf.files.dialect import ReadAs
-    from c2rf.labeling.preview import TablePreview
+    from c2rf.data.dialect import ReadAs
+    from c2rf.workflow.preview import TablePreview
+
 
 LINE_SECONDS = 10.0
 """Seconds between two lines of progress where nobody looks at a terminal."""
@@ -59,7 +60,7 @@ def warn_of_formulas(n_cells: int, made_safe: bool) -> None:
 
 def show_previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path] = ()) -> None:
     """Print tables as they were understood, then tables of totals."""
-    from c2rf.labeling.preview import previews
+    from c2rf.workflow.preview import previews
 
     for table in previews(paths, how, totals):
         _show_preview(table)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf.cli import options, screen
-from c2rf.cli.exits import exit_if_interrupted
+from c2rf.cli.options import exit_if_interrupted
 
 if TYPE_CHECKING:
-    from c2rf.files.solution_file import StoredSolution
+    from c2rf.data.forest_files import StoredSolution
+
 
 HOW_TO_STOP = "- Ctrl-C stops with the best weights so far; --time-limit does so by itself"
 
@@ -22,7 +23,7 @@ def solve(
     total: options.Total,
     lower: Annotated[float, typer.Option(help="Least weight of a tree.")] = 1.0,
     upper: Annotated[float, typer.Option(help="Greatest weight of a tree.")] = 100.0,
-    method: options.Method = "auto",
+    method: options.SolveMethod = "auto",
     backend: options.Backend = "highs",
     time_limit: options.TimeLimit = None,
     seed: options.Seed = 0,
@@ -41,12 +42,11 @@ def solve(
     Prints how close the total is met and what is proven; writes weights and labels to --out.
     """
     import c2rf
-    from c2rf.core.problem import check_total
-    from c2rf.files.all_or_nothing import check_output
-    from c2rf.files.solution_file import StoredSolution
-    from c2rf.files.votes import read_votes
+    from c2rf.data.atomic import check_output
+    from c2rf.data.forest_files import StoredSolution, read_votes
+    from c2rf.data.totals import parse_total
+    from c2rf.forest.problem import check_total
     from c2rf.progress import solver_progress
-    from c2rf.totals.parse_text import parse_total
 
     wished = parse_total(total)
     outputs = [path for path in (out, certificate) if path is not None]
@@ -79,14 +79,14 @@ def solve(
 
 def _proof(certificate: dict[str, Any] | None) -> Callable[[], str]:
     """Return what makes the text of a certificate."""
-    from c2rf.files.certificate_file import certificate_text
+    from c2rf.data.forest_files import certificate_text
 
     return lambda: certificate_text(certificate or {})
 
 
 def _write(texts: dict[Path | None, Callable[[], str]], force: bool) -> None:
     """Write the files that were asked for, all or none."""
-    from c2rf.files.all_or_nothing import atomic_outputs
+    from c2rf.data.atomic import atomic_outputs
 
     asked = [path for path in texts if path is not None]
     with atomic_outputs(asked, force=force) as temporary:

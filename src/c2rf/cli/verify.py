@@ -34,9 +34,7 @@ def verify(
     solver, which computes in floating point: an opinion, not a proof.
     """
     import c2rf
-    from c2rf.files.certificate_file import read_certificate
-    from c2rf.files.solution_file import StoredSolution
-    from c2rf.files.votes import read_votes
+    from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
 
     stored = StoredSolution.read(solution)
     claimed = stored.solution

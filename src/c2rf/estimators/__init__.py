@@ -1,5 +1,7 @@
 """Estimators that follow scikit-learn's conventions."""
 
+from __future__ import annotations
+
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.learners.blend import BlendClassifier

@@ -1,8 +1,15 @@
-"""The classifier that labels a population so that a known total comes out."""
+"""The classifier that weighs the votes of trees so that a known total comes out.
+
+The one total that a weighted vote meets: a number of the positive class, or by its name.
+
+Rows by the pattern of their votes: counting patterns, finding them again, and their labels.
+
+The classifier that labels a population so that a known total comes out.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,20 +21,123 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
-from c2rf._sklearn_models import takes_missing
-from c2rf._typing import Floats
-from c2rf._validation import check_data, check_labeled, naming_missing, positive_index
-from c2rf.core.problem import Solution, check_box, check_offset, scores
-from c2rf.core.votes import PatternTable, unpack
-from c2rf.ensembles.ensemble import make_ensemble
-from c2rf.ensembles.members import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS
-from c2rf.estimators.checked_rows import CheckedRows
-from c2rf.estimators.labeled_rows import PopulationLabels
-from c2rf.estimators.one_total import OneTotal, has_total
-from c2rf.estimators.pattern_rows import PatternRows, Voter
-from c2rf.population import Memory
+from c2rf._utils.types import Floats
+from c2rf._utils.validation import (
+    check_data,
+    check_labeled,
+    naming_missing,
+    positive_index,
+    takes_missing,
+)
+from c2rf.data.population.interface import CHANGED, Chunk
+from c2rf.data.population.memory import Memory
+from c2rf.estimators.rows import CheckedRows, LabeledRows, PopulationLabels, naming_chunk
+from c2rf.exceptions import InputError
+from c2rf.forest.ensembles import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, Ensemble, make_ensemble
+from c2rf.forest.problem import Solution, check_box, check_offset, check_total, scores
+from c2rf.forest.solve import solve
+from c2rf.forest.votes import PatternTable, unpack
 from c2rf.progress import showing_progress, solver_progress
-from c2rf.solver.solve import solve
+from c2rf.totals.known import are_given, known_bounds, read_groups
+from c2rf.totals.stated import read_totals
+
+
+@dataclass(frozen=True)
+class OneTotal:
+    """The known total, as a number of the positive class or by the name of a class."""
+
+    n_positive: Any
+    overall: Any
+
+    @classmethod
+    def of(cls, n_positive: Any, totals: Any, classes: NDArray[Any]) -> OneTotal:
+        """Return what the user says, by one of the two arguments."""
+        known = read_totals(totals, classes.tolist()) if totals is not None else None
+        if known is not None and known.margins:
+            raise InputError(
+                "C2RFClassifier meets one total over all rows, none within groups; use "
+                "KnownTotalsClassifier"
+            )
+        return cls(n_positive, known)
+
+    @property
+    def label(self) -> Any:
+        """The class that is named first."""
+        return None if self.overall is None else next(iter(self.overall.overall), None)
+
+    def count(self, positive: Any, classes: NDArray[Any], n_rows: int) -> int:
+        """Return the number of positive rows, checked."""
+        if self.overall is None:
+            return check_total(self.n_positive, n_rows)
+        bounds = known_bounds(self.overall, read_groups(None, n_rows), classes)
+        implied = bounds.with_implied_bounds()
+        place = classes.tolist().index(positive)
+        if implied.lower[place] != implied.upper[place]:
+            raise InputError(
+                f"C2RFClassifier meets one number of {positive!r}, not a range; found "
+                f"{implied.lower[place]} to {implied.upper[place]} of {n_rows} rows: use "
+                "KnownTotalsClassifier"
+            )
+        return int(implied.lower[place])
+
+
+def has_total(X_unlabeled: Any, n_positive: Any, totals: Any) -> bool:
+    """Return whether there is a total to meet; raise if only some of the arguments are given."""
+    if n_positive is not None and totals is not None:
+        raise InputError("n_positive and totals say the same in two ways; give one of them")
+    if n_positive is None:
+        return are_given(X_unlabeled, totals)
+    if X_unlabeled is None:
+        raise InputError(
+            "n_positive was given without X_unlabeled, the rows it counts; give both or neither"
+        )
+    return True
+
+
+@dataclass(eq=False)
+class PatternRows(LabeledRows):
+    """The rows of a population by the number of their pattern.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_patterns,)
+        The weighted vote of each pattern.
+    """
+
+    scores: Floats
+
+    def scores_of(self, rows: slice) -> Floats:
+        """Return the weighted votes of some rows."""
+        return self.scores[self.codes_here[rows]]
+
+
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """Fitted members, and the classifier that knows the names of the columns."""
+
+    ensemble: Ensemble
+    checker: Any
+    n_jobs: int | None
+
+    def words(self, X: Any, name: str) -> NDArray[np.uint64]:
+        """Return the packed votes on checked data."""
+        with naming_missing(self.checker, X, name):
+            return self.ensemble.words(X, self.n_jobs)
+
+    def count(self, chunk: Chunk, *, inverse: bool) -> PatternTable:
+        """Return the patterns of a chunk, with their counts."""
+        with naming_chunk(chunk):
+            words = self.words(chunk.data, chunk.where)
+        return PatternTable.from_words(words, len(self.ensemble.members), inverse=inverse)
+
+    def find(self, table: PatternTable, chunk: Chunk) -> NDArray[np.int32]:
+        """Return the number of the pattern of each row of a chunk."""
+        with naming_chunk(chunk):
+            index = table.lookup_words(self.words(chunk.data, chunk.where))
+        if len(index) and index.min() < 0:
+            raise InputError(f"{chunk.where} has votes that were not counted: {CHANGED}")
+        return index.astype(np.int32)
+
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _JUST_POSITIVE = float(np.finfo(float).tiny)

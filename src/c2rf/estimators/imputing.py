@@ -25,20 +25,21 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from c2rf._scalars import is_whole
-from c2rf._typing import Floats
-from c2rf.estimators.labeled_rows import PopulationLabels
+from c2rf._utils.types import Floats
+from c2rf._utils.validation import is_whole
+from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.learning import Learning, weight_option
 from c2rf.estimators.meeting import Meeting, MetTotals
+from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.imputation.accuracy import ExpectedAccuracy, expected_accuracy
-from c2rf.imputation.draw import DrawnLabels, draw_labels
-from c2rf.imputation.uncertain import drawn_totals
+from c2rf.imputation.draw import DrawnLabels, draw_labels, drawn_totals
+from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
+from c2rf.learners.blend import uses_population
 from c2rf.learners.bootstrap import Relearned, Relearner, make_relearner
-from c2rf.learners.interface import uses_population
-from c2rf.population.blocks import filled, large_array, release
 from c2rf.progress import report_progress
-from c2rf.totals import Bounds, Totals, known_bounds
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.known import known_bounds
+from c2rf.totals.stated import Totals
 
 SPREAD = 2.0
 """How much further apart bootstraps are taken to be than they are."""

@@ -15,17 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from c2rf._sklearn_models import takes_missing
-from c2rf._typing import Codes, Floats
-from c2rf._validation import check_data, check_labeled, naming_missing
+from c2rf._utils.types import Codes, Floats
+from c2rf._utils.validation import check_data, check_labeled, naming_missing, takes_missing
 from c2rf.assignment import log_scores, zero_floor
-from c2rf.ensembles.ensemble import seeded
-from c2rf.estimators.checked_rows import CheckedRows
-from c2rf.estimators.class_rows import ClassRows, logarithms
-from c2rf.estimators.encoding import EncodedColumns
-from c2rf.estimators.groups_and_weights import find_groups, find_weights, grouping
+from c2rf.data.population.interface import probabilities
 from c2rf.estimators.imputing import Imputer, PopulationImputations
 from c2rf.estimators.learning import (
+    EncodedColumns,
     Labeled,
     Learning,
     Limits,
@@ -34,12 +30,15 @@ from c2rf.estimators.learning import (
     learner_template,
     weight_option,
 )
-from c2rf.estimators.meeting import Meeting
+from c2rf.estimators.meeting import ClassRows, Meeting, logarithms
+from c2rf.estimators.rows import CheckedRows, find_groups, find_weights, grouping
 from c2rf.estimators.sensitivity import PopulationSensitivity
 from c2rf.exceptions import InputError
-from c2rf.population.blocks import probabilities
+from c2rf.forest.ensembles import seeded
 from c2rf.progress import report_progress, showing_progress
-from c2rf.totals import Bounds, are_given, known_bounds, read_groups, read_totals
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.known import are_given, known_bounds, read_groups
+from c2rf.totals.stated import read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 

@@ -1,23 +1,32 @@
-"""Meeting known totals: the labels of all rows, and the offsets that give them."""
+"""The labeled rows of a population by the numbers of their classes, with their scores.
+
+Meeting known totals: the labels of all rows, and the offsets that give them.
+
+The labeled rows of a population by the numbers of their classes, with their scores.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 
-from c2rf._typing import Codes, Floats
-from c2rf.assignment import Assignment, assign
+from c2rf._utils.types import Codes, Floats
+from c2rf.assignment import Assignment, assign, log_scores
 from c2rf.assignment.crossing import open_totals, relax
-from c2rf.assignment.handicaps import ScoredRows, cooled, offsets_by, smooth_handicaps
+from c2rf.assignment.duals import ScoredRows, cooled, offsets_by, smooth_handicaps
 from c2rf.assignment.large import sample_bounds
-from c2rf.learners.calibrate import matching_offsets
-from c2rf.totals import Bounds, Groups
-from c2rf.totals.met import totals_table
-from c2rf.totals.system import System
+from c2rf.data.population.interface import filled, large_array, row_blocks
+from c2rf.estimators.rows import LabeledRows
+from c2rf.inference.accuracy import expected_confusion
+from c2rf.learners.calibration import matching_offsets
+from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.known import Groups, totals_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,3 +220,57 @@ def _rows_by_group(groups: Codes, n_groups: int) -> Iterator[tuple[int, Codes]]:
     for g, rows in enumerate(np.split(np.argsort(groups, kind="stable"), ends)):
         if len(rows):
             yield g, rows
+
+
+@dataclass(eq=False)
+class ClassRows(LabeledRows):
+    """The rows of a population: the number of the class of each, and its scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        The probabilities by which rows were ranked.
+    priors : ndarray of shape (n_groups, n_classes)
+        What is added to log-probabilities to make their means right.
+    floor : float
+        What a probability of zero counts as.
+    meeting : Meeting
+        The totals that the labels meet, and the group of each row.
+    """
+
+    scores: Floats
+    priors: Floats
+    floor: float
+    meeting: Meeting
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The corrected probabilities of each row."""
+        groups = self.meeting.groups.codes
+        corrected = (
+            softmax(log_scores(self.scores[rows], self.floor) + self.priors[groups[rows]], axis=1)
+            for rows in row_blocks(len(self.scores), reading=[self.scores])
+        )
+        return filled(self.scores.shape, corrected)
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """Of the rows labeled k, how many are expected to be really of class j."""
+        n_classes = len(self.table)
+        total = np.zeros((n_classes, n_classes))
+        for rows in row_blocks(len(self.scores), reading=[self.probabilities]):
+            own = np.asarray(self.codes_here[rows])
+            total += expected_confusion(own, self.probabilities[rows], n_classes)
+        return total
+
+    def scores_of(self, rows: slice) -> Floats:
+        """Return the probabilities of some rows."""
+        return np.asarray(self.scores[rows])
+
+
+def logarithms(table: Floats, floor: float) -> Floats:
+    """Return the logarithms of probabilities, of many in a file as they are."""
+    logs = large_array(table.shape)
+    for rows in row_blocks(len(table), reading=[table, logs]):
+        logs[rows] = log_scores(table[rows], floor)
+    return logs

@@ -9,19 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from c2rf._scalars import is_number
-from c2rf._text import for_user
-from c2rf._typing import Codes, Floats
+from c2rf._utils.text import for_user
+from c2rf._utils.types import Codes, Floats
+from c2rf._utils.validation import is_number
 from c2rf.assignment import assign
-from c2rf.estimators.class_rows import logarithms
-from c2rf.estimators.labeled_rows import PopulationLabels
-from c2rf.estimators.meeting import Meeting
+from c2rf.estimators.meeting import Meeting, logarithms
+from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError
 from c2rf.progress import report_progress
-from c2rf.totals import Bounds, MarginBounds
-from c2rf.totals.feasible import Figures
-from c2rf.totals.reconcile import rounded
-from c2rf.totals.system import System
+from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.reconcile import Figures, rounded
 
 
 class PopulationSensitivity(PopulationLabels):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from c2rf._compiled import compiled
-from c2rf._typing import Codes, Floats, Ints
+from c2rf._utils.compiled import compiled
+from c2rf._utils.types import Codes, Floats, Ints
 
 _MOST_STEPS = 100
 _PENALTY = 1.0  # of one more unit by which a total is broken, beyond a single row's

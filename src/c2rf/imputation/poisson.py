@@ -22,7 +22,7 @@ import numpy as np
 from scipy import fft
 from scipy.special import expit
 
-from c2rf._typing import Bools, Codes, Floats, Ints
+from c2rf._utils.types import Bools, Codes, Floats, Ints
 
 WIDE = 12.0
 """Numbers further from the mean, in standard deviations, have a probability below 1e-30."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from c2rf._typing import Floats
+from c2rf._utils.types import Floats
 from c2rf.exceptions import InputError
 
 

@@ -1,1 +1,3 @@
 """Classifiers that rank rows, and their calibration."""
+
+from __future__ import annotations

@@ -1,14 +1,28 @@
 """A blend of different classifiers, each trusted as far as held-out labeled rows support it.
 
+What a classifier must have to learn from the population as well as from labeled rows.
+
+Any classifier with ``predict_proba`` can rank rows. One that also looks at the unlabeled rows, or
+at the known rates of the classes, declares it: its ``fit`` takes them as keywords,
+
+``fit(X, y, *, X_unlabeled=None, rates=None)``
+
+and gets what is known of each, of a large population a part. It may leave what it has learned of
+these rows, which can be more than it says of any other: ``learned_proba_`` of the rows
+``learned_rows_``. A meta-estimator such as a pipeline does not hand them on, so what
+it hides is refused: such a learner would work, but without all that it is there for.
+
+A blend of different classifiers, each trusted as far as held-out labeled rows support it.
+
 How it learns, given labeled rows, rows of the population and the known rates of the classes:
 
-1. :class:`~c2rf.learners.views.Scenery` encodes all rows, once.
-2. :func:`~c2rf.learners.judgement.judge` holds out labeled rows and weighs the members.
+1. :class:`~c2rf.learners.features.Scenery` encodes all rows, once.
+2. :func:`~c2rf.learners.stacking.judge` holds out labeled rows and weighs the members.
 3. The members are fitted to all labeled rows. Their scores become leads over the cuts that the
-   known rates make (:mod:`~c2rf.learners.leads`), the weighted mean of the leads becomes
-   log-probabilities (:class:`Teacher`), as sharp as :mod:`~c2rf.learners.sharpness` finds right.
-4. A student (:mod:`~c2rf.learners.student`) learns these of many rows, and both are added up. For
-   rows beyond those learned from there is a quick model (:mod:`~c2rf.learners.quick_model`).
+   known rates make (:mod:`~c2rf.learners.stacking`), the weighted mean of the leads becomes
+   log-probabilities (:class:`Teacher`), as sharp as :mod:`~c2rf.learners.calibration` finds right.
+4. A student (:mod:`~c2rf.learners.distillation`) learns these of many rows, and both are added up. For
+   rows beyond those learned from there is a quick model (:mod:`~c2rf.learners.distillation`).
 
 Refits are cheap: :meth:`Teacher.refit` does the last two steps again for other weights of the
 labeled rows (a bootstrap, say), with the same scenery and the same trust in members.
@@ -27,15 +41,77 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
-from c2rf._typing import Codes, Floats
-from c2rf._validation import check_labels, check_not_huge
-from c2rf.exceptions import InputError
-from c2rf.learners.members import checked_families
+from c2rf._utils.types import Codes, Floats
+from c2rf._utils.validation import check_labels, check_not_huge
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.learners.base_learners import checked_families
 from c2rf.learners.teacher import Teacher
 from c2rf.learners.threads import owned_threads
 from c2rf.progress import report_progress
+
+POPULATION = ("X_unlabeled", "rates")
+"""Keywords of ``fit`` of a learner that uses the population."""
+
+
+def uses_population(model: Any) -> bool:
+    """Return whether a learner takes the unlabeled rows and the rates of the classes.
+
+    Examples
+    --------
+    >>> from c2rf import BlendClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> uses_population(BlendClassifier()), uses_population(DecisionTreeClassifier())
+    (True, False)
+    """
+    return all(takes(model, name) for name in POPULATION)
+
+
+def takes(model: Any, name: str) -> bool:
+    """Return whether the ``fit`` of a learner takes a keyword."""
+    return hasattr(model, "fit") and has_fit_parameter(model, name)
+
+
+def check_learner(model: Any) -> None:
+    """Refuse a model that would not get what it learns from.
+
+    Examples
+    --------
+    >>> from c2rf import BlendClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> check_learner(make_pipeline(BlendClassifier()))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputTypeError: BlendClassifier uses the unlabeled rows and the known totals, \
+which a Pipeline does not hand on to it; give it as the estimator itself, and prepare the columns \
+before
+    """
+    name = type(model).__name__
+    if has_fit_parameter(model, "totals"):
+        raise InputTypeError(
+            f"{name} meets totals itself; give the classifier that it ranks rows with as the "
+            "estimator instead"
+        )
+    for inner in _inner_models(model):
+        if uses_population(inner):
+            raise InputTypeError(
+                f"{type(inner).__name__} uses the unlabeled rows and the known totals, which a "
+                f"{name} does not hand on to it; give it as the estimator itself, and prepare the "
+                "columns before"
+            )
+
+
+def _inner_models(model: Any) -> list[Any]:
+    """Return the models that are parameters of a model, however deep."""
+    values = model.get_params(deep=True).values() if hasattr(model, "get_params") else []
+    return [value for value in values if isinstance(value, BaseEstimator)]
+
 
 MOST_LEARNED = 10_000
 """Rows of the population that are learned from, at most; a student labels the others."""

@@ -18,10 +18,10 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
-from c2rf._typing import Codes, Floats, Ints
+from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import log_scores
-from c2rf.ensembles.ensemble import seeded
-from c2rf.learners.calibrate import matching_offsets
+from c2rf.forest.ensembles import seeded
+from c2rf.learners.calibration import matching_offsets
 
 # The prior of log-sharpness is normal around 0 (probabilities as they are) with this deviation.
 _PRIOR_DEVIATION = 1.0

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.svm import SVC
 
-from c2rf._compiled import can_compile, compiled
-from c2rf._typing import Codes, Floats
+from c2rf._utils.compiled import can_compile, compiled
+from c2rf._utils.types import Codes, Floats
 
 TOLERANCE = 1e-3
 """Gradients of multipliers that could move differ by no more than this."""

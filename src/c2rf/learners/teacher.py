@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 
-from c2rf._typing import Codes, Floats
-from c2rf.learners.judgement import judge
-from c2rf.learners.leads import Cuts
-from c2rf.learners.members import Lesson, Scores, make_members
-from c2rf.learners.quick_model import make_quick_model
-from c2rf.learners.sharpness import disagreement, likeliest_sharpness
-from c2rf.learners.student import ask_student, from_targets, to_targets
+from c2rf._utils.types import Codes, Floats
+from c2rf.learners.base_learners import Lesson, Scores, make_members
+from c2rf.learners.calibration import disagreement, likeliest_sharpness
+from c2rf.learners.distillation import ask_student, from_targets, make_quick_model, to_targets
+from c2rf.learners.features import Scenery, View
+from c2rf.learners.stacking import Cuts, judge
 from c2rf.learners.threads import in_threads
-from c2rf.learners.views import Scenery, View
 
 STUDENT_SHARE = 0.3
 """The weight of the student beside the teacher, for rows that both have looked at."""

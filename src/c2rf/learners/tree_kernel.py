@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba  # noqa: F401  not to be had without: scikit-learn's trees are quicker than plain loops
 import numpy as np
 
-from c2rf._compiled import compiled, summing
-from c2rf._typing import Floats, Ints
+from c2rf._utils.compiled import compiled, summing
+from c2rf._utils.types import Floats, Ints
 
 NODE = np.dtype([("column", np.int32), ("threshold", np.float32), ("left", np.int32)])
 """Of a leaf: column 0, an infinite threshold, and its own place."""

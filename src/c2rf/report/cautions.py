@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from c2rf._text import count, listed_names, percent, quoted
+from c2rf._utils.text import count, listed_names, percent, quoted
 from c2rf.report.facts import Facts
 
 FEW_LABELED = 10

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from c2rf._typing import Floats, Ints, Texts
-from c2rf.core.problem import Solution
+from c2rf._utils.types import Floats, Ints, Texts
+from c2rf.forest.problem import Solution
 from c2rf.totals.bounds import Bounds
 
 NEAREST = 10

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from c2rf._text import short
-from c2rf._typing import Floats
+from c2rf._utils.text import short
+from c2rf._utils.types import Floats
 from c2rf.report.facts import BalanceFact, Facts, ForestFact, SensitivityFact
-from c2rf.report.page.pictures import THEME, inline_svg
+from c2rf.report.page import THEME, inline_svg
 
 MOST_BARS = 12
 MOST_GROUPS = 24

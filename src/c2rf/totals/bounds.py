@@ -1,4 +1,6 @@
-"""Bounds on the sizes of classes: overall, per group, and in the cells of margins.
+"""Checked integer bounds on class sizes: overall, by group, and in margins.
+
+Bounds on the sizes of classes: overall, per group, and in the cells of margins.
 
 A row is of one group, and a group is of one cell of each margin: with margins by region and by age,
 groups are the combinations of a region and an age that rows are in. So all that is known is about
@@ -9,6 +11,14 @@ With one grouping and nothing else there are no margins, and :func:`find_conflic
 the bounds can be met together. Rows flow from their group to a class of that group and on to the
 class. Bounds can be met if and only if, for every set of groups and classes, what must enter it
 fits through what may leave it (Hoffman's theorem); a maximum flow finds a set where it does not.
+
+Weights of rows: how many people a row stands for.
+
+All bounds as the rows of one matrix over the table of counts of groups by classes.
+
+    lower <= matrix @ counts.ravel() <= upper
+
+This is what linear and integer programs are made of, here and in the assignment of labels.
 """
 
 from __future__ import annotations
@@ -17,14 +27,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from c2rf._typing import Bools, Codes, Floats, Ints
+from c2rf._utils.text import for_user
+from c2rf._utils.types import Bools, Codes, Floats, Ints
+from c2rf.exceptions import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from c2rf.totals.reconcile import Change
+
 
 _KNOWN_WITHIN = 0.1
 
@@ -346,3 +360,148 @@ def _violated(bounds: Bounds, groups: Bools, classes: Bools) -> Conflict:
     )
     told = [conflict for conflict in (crowded, empty) if conflict.must > conflict.can]
     return min(told, key=lambda conflict: conflict.classes.sum())
+
+
+def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Floats | None:
+    """Return weights as numbers; None where all are one, because then nothing is weighted.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        Numbers, none negative; rows of weight zero are labeled, and count nothing.
+    n_rows : int
+        How many there must be.
+    name : str
+        What the user calls them.
+
+    Examples
+    --------
+    >>> read_weights([2, 0.5], 2), read_weights([1, 1.0], 2)
+    (array([2. , 0.5]), None)
+    >>> read_weights([2, -1], 2)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: unlabeled_weight must not be negative; found -1 in row 1
+    """
+    if hasattr(values, "compute"):
+        values = values.compute()
+    series = pd.Series(np.asarray(values).ravel() if np.ndim(values) < 2 else [])
+    if len(series) != n_rows:
+        raise InputError(
+            f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
+        )
+    empty = series.isna() | (series.astype(str).str.strip() == "")
+    if empty.any():
+        raise InputError(
+            f"{name} has no number in {_row(empty)} ({int(empty.sum())} are missing); "
+            "give rows that count nothing the weight 0"
+        )
+    if series.dtype == bool:
+        raise InputTypeError(f"{name} must be numbers; found truth values")
+    numbers = pd.to_numeric(series, errors="coerce")
+    if numbers.isna().any():
+        wrong = numbers.isna()
+        found = series[wrong].iloc[0]
+        raise InputTypeError(f"{name} must be numbers; found {found!r} in {_row(wrong)}")
+    weights = numbers.to_numpy(dtype=float)
+    for wrong, what in (
+        (numbers < 0, "must not be negative"),
+        (np.isinf(numbers), "must be finite"),
+    ):
+        if wrong.any():
+            raise InputError(f"{name} {what}; found {series[wrong].iloc[0]} in {_row(wrong)}")
+    if not weights.any():
+        raise InputError(f"{name} has only zeros: no row counts anything")
+    return None if bool((weights == 1).all()) else weights
+
+
+def _row(wrong: pd.Series[Any]) -> str:
+    """Name the first row that is wrong: in Python from 0, in files from 1."""
+    place = int(np.asarray(wrong).argmax())
+    return for_user(f"row {place}", f"data row {place + 1}")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Bounds that say something, one per row.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n_bounds, n_groups * n_classes)
+        Ones where a group and class count for a bound.
+    lower, upper : ndarray of shape (n_bounds,)
+        The bounds.
+    places : ndarray of int, shape (n_bounds, 3)
+        Of each bound the number of its part (see :meth:`Bounds.parts`), its cell and its class.
+    """
+
+    matrix: csr_array
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    places: Ints
+
+    @classmethod
+    def of(cls, bounds: Bounds) -> System:
+        """Return the bounds that say more than how many rows there are.
+
+        Examples
+        --------
+        >>> system = System.of(Bounds.overall([2, 0], [2, 5], 5))
+        >>> system.matrix.toarray(), system.lower, system.upper
+        (array([[1., 0.]]), array([2.]), array([2.]))
+        """
+        parts = [
+            _rows(k, part, bounds.group_sizes, bounds.n_classes)
+            for k, part in enumerate(bounds.parts())
+        ]
+        return cls(
+            csr_array(vstack([part.matrix for part in parts], format="csr")),
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.upper for part in parts]),
+            np.vstack([part.places for part in parts]),
+        )
+
+    def some(self, rows: Codes | Bools) -> System:
+        """Return only some of the bounds."""
+        return System(
+            csr_array(self.matrix[rows]), self.lower[rows], self.upper[rows], self.places[rows]
+        )
+
+    def missed(self, counts: NDArray[np.generic]) -> Floats:
+        """Return by how much counts miss each bound: negative below, positive above."""
+        found: Floats = self.matrix @ counts.ravel().astype(float)
+        return np.minimum(found - self.lower, 0.0) + np.maximum(found - self.upper, 0.0)
+
+
+def sizes_matrix(n_groups: int, n_classes: int) -> csr_array:
+    """Return the matrix that adds up the classes of each group."""
+    ones = np.ones(n_groups * n_classes)
+    starts = np.arange(n_groups + 1) * n_classes
+    return csr_array((ones, np.arange(n_groups * n_classes), starts))
+
+
+def cell_matrix(cells: Codes, n_classes: int, places: Ints) -> csr_array:
+    """Return rows with a one for each group of a cell, in the column of the class."""
+    order = np.argsort(cells, kind="stable")
+    ends = np.searchsorted(cells[order], [places[:, 0], places[:, 0] + 1])
+    members = [order[first:last] for first, last in ends.T]
+    columns = [
+        groups * n_classes + k for groups, k in zip(members, places[:, 1].tolist(), strict=True)
+    ]
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in columns], dtype=np.int64)])
+    indices = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
+    shape = (len(places), len(cells) * n_classes)
+    return csr_array((np.ones(len(indices)), indices, starts), shape=shape)
+
+
+def _rows(number: int, part: MarginBounds, sizes: Ints, n_classes: int) -> System:
+    """Return the rows of one part; a cell's bounds are left out where they say nothing."""
+    most = counted(part.cells, len(part.names), sizes)[:, None]
+    says = (part.lower > 0) | (part.upper < most)
+    places = np.argwhere(says)
+    return System(
+        cell_matrix(part.cells, n_classes, places),
+        part.lower[says].astype(float),
+        np.minimum(part.upper, most)[says].astype(float),
+        np.column_stack([np.full(len(places), number), places]).astype(np.int64),
+    )

@@ -1,0 +1,382 @@
+"""Checks of what a user gives: single numbers, data, labels, and what a model can take.
+
+Single numbers that a user gives. True and False are none, though Python counts with them.
+
+Kinds of scikit-learn's models, and what data each can take.
+
+Checks of what a user gives an estimator: data, labels, the positive one.
+"""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from c2rf._utils.frames import names_of
+from c2rf._utils.text import all_of, listed
+from c2rf.exceptions import InputError, InputTypeError
+
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest number that is learned from: trees compare numbers of single precision."""
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number(np.int8(3)), is_number(True), is_number("3")
+    (True, True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is of an integer type.
+
+    Examples
+    --------
+    >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and is_number(value)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Refuse what is no number."""
+    if not is_number(value):
+        raise InputTypeError(
+            f"{name} must be a number; found {value!r} of type {type(value).__name__}"
+        )
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is no integer, or a too small one.
+
+    Examples
+    --------
+    >>> check_whole("threads", 0, least=1)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: threads must be at least 1; found 0
+    """
+    if not is_whole(value):
+        raise InputTypeError(
+            f"{name} must be an integer; found {value!r} of type {type(value).__name__}"
+        )
+    if value < least:
+        raise InputError(f"{name} must be at least {least}; found {value}")
+
+
+TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
+FORESTS = (RandomForestClassifier, ExtraTreesClassifier)
+# Their members predict class codes, not classes.
+CODED = (*FORESTS, BaggingClassifier, VotingClassifier)
+ENSEMBLES = (*CODED, AdaBoostClassifier)
+
+
+def unfrozen(estimator: Any) -> Any:
+    """Return what is inside a FrozenEstimator, anything else as it is."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Say whether missing values may be given; a pipeline is left to judge for itself.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> takes_missing(None), takes_missing(LogisticRegression())
+    (True, False)
+    """
+    model = unfrozen(estimator)
+    if model is None or isinstance(model, Pipeline):
+        return True
+    if isinstance(model, (list, tuple)):
+        return all(takes_missing(member) for member in model)
+    if isinstance(model, VotingClassifier):
+        return all(takes_missing(member) for _, member in model.estimators if member != "drop")
+    if isinstance(model, BaggingClassifier):
+        return takes_missing(model.estimator)
+    return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.allow_nan)
+
+
+def takes_only_numbers(estimator: Any) -> bool:
+    """Say whether data frames become arrays of numbers before any member sees them.
+
+    Other ensembles get a frame as it is, for pipelines that know its columns by name.
+
+    Examples
+    --------
+    >>> takes_only_numbers(RandomForestClassifier()), takes_only_numbers(Pipeline([]))
+    (True, False)
+    """
+    model = unfrozen(estimator)
+    if isinstance(model, (list, tuple)):
+        return all(takes_only_numbers(member) for member in model)
+    return model is None or isinstance(
+        model, (*TREES, *FORESTS, BaggingClassifier, AdaBoostClassifier)
+    )
+
+
+_MOST_CELLS = 1 << 27  # of a sparse matrix: a gigabyte as an array
+
+
+def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
+    """Return X as an array of numbers, or a frame as it is where the ensemble may read it.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Its ``estimator`` says what the ensemble can take; it keeps names and number of columns.
+    X : array-like or data frame
+        What the user gives.
+    reset : bool
+        Whether X decides on the columns (in ``fit``) or must agree with them.
+    name : str
+        What the user calls X.
+    """
+    _check_different_names(X, name)
+    encode = getattr(classifier, "_encode", None)
+    if encode is not None and issparse(X):
+        X = _dense(X, name)
+    if name != "X":
+        _check_same_columns(classifier, X, name)
+    if encode is not None and (encoded := encode(X, reset, name)) is not None:
+        return encoded
+    if hasattr(X, "columns") and not takes_only_numbers(classifier.estimator):
+        checked = validate_data(classifier, X, reset=reset, skip_check_array=True)
+    else:
+        checked = _numbers(classifier, X, reset, name)
+    _check_finite(classifier, checked, name)
+    return checked
+
+
+def _check_different_names(X: Any, name: str) -> None:
+    """Refuse columns of one name: which is which, nobody could say."""
+    counts = Counter(names_of(X) or [])
+    repeated = [column for column, count in counts.items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"the columns of {name} must have different names; found more than one "
+            f"{all_of(repeated)}: rename or remove them"
+        )
+
+
+def _dense(X: Any, name: str) -> NDArray[Any]:
+    """Return a sparse matrix as an array, if it is not too large for that."""
+    n_cells = X.shape[0] * X.shape[1]
+    if n_cells > _MOST_CELLS:
+        raise InputError(
+            f"{name} is a sparse matrix of {n_cells:,} cells, which are {8 * n_cells / 1e9:.0f} GB "
+            f"as an array; at most {_MOST_CELLS:,} are taken: reduce its columns first, by "
+            "sklearn.decomposition.TruncatedSVD, say"
+        )
+    return np.asarray(X.toarray())
+
+
+def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[Any]:
+    """Return y as a 1-D array of labels of exactly two classes, or of two at least."""
+    y = _of_one_kind(validate_data(classifier, y=y))
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) == 1:
+        raise InputError(f"y must have two classes; found one class only, {listed(classes)}")
+    if only_two and len(classes) > 2:
+        raise InputError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"found the classes {listed(classes)} (rows without a label go into X_unlabeled)"
+        )
+    return y
+
+
+def check_labeled(
+    classifier: Any, X: Any, y: Any, *, only_two: bool = True
+) -> tuple[Any, NDArray[Any]]:
+    """Return labeled rows and their labels, checked; the classifier keeps columns and classes."""
+    y = check_labels(classifier, y, only_two=only_two)
+    X = check_data(classifier, X, reset=True)
+    check_consistent_length(X, y)
+    classifier.classes_ = np.unique(y)
+    return X, y
+
+
+def positive_index(pos_label: Any, classes: NDArray[Any], *, has_total: bool) -> int:
+    """Return which of the two classes is the positive one.
+
+    Examples
+    --------
+    >>> positive_index(None, np.array([-1, 1]), has_total=True)
+    1
+    >>> positive_index("no", np.array(["no", "yes"]), has_total=True)
+    0
+    >>> positive_index(None, np.array(["no", "yes"]), has_total=True)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: pos_label must say which class n_positive counts, because the \
+classes are not numbers; found None, the classes are 'no', 'yes'
+    """
+    known = classes.tolist()
+    if pos_label is None:
+        if has_total and not all(isinstance(label, numbers.Number) for label in known):
+            raise InputError(
+                "pos_label must say which class n_positive counts, because the classes are not "
+                f"numbers; found None, the classes are {listed(classes)}"
+            )
+        return 1
+    if pos_label not in known:
+        raise InputError(
+            f"pos_label must be one of the classes in y, {listed(classes)}; found {pos_label!r}"
+        )
+    return int(known.index(pos_label))
+
+
+@contextmanager
+def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
+    """Name the columns where a member complains of missing values."""
+    try:
+        yield
+    except ValueError as error:
+        columns = _columns_with(pd.isna, classifier, X)
+        if isinstance(error, InputError) or not columns or not re.search("NaN|missing", str(error)):
+            raise
+        raise InputError(
+            f"{name} has missing values (NaN) in the columns {listed(columns)}, which the "
+            f"ensemble cannot take: {error}"
+        ) from error
+
+
+def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are all text as they are, and numbers or bools as such."""
+    if y.dtype != object:
+        return y
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing):
+        raise InputError(
+            f"y has no label in row {missing[0]} ({len(missing)} are missing); rows without a "
+            "label go into X_unlabeled"
+        )
+    if all(isinstance(label, str) for label in y):
+        return y
+    if all(isinstance(label, numbers.Number) for label in y):
+        return np.array(y.tolist())
+    kinds = {type(label).__name__ for label in y}
+    raise InputTypeError(
+        f"the labels in y must be all text or all numbers; found {', '.join(sorted(kinds))}"
+    )
+
+
+def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> NDArray[Any]:
+    """Return X as an array, or name the columns that hold something else."""
+    try:
+        array = validate_data(classifier, X, reset=reset, ensure_all_finite=False)
+        # scikit-learn leaves the objects of some kinds of frames as they are.
+        return array.astype(float) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        text = [column for column in getattr(X, "columns", []) if not _is_numeric(X[column])]
+        if text:
+            raise InputError(
+                f"{name} must hold numbers; found text in the columns {listed(text)}: encode them, "
+                "or give a pipeline that does as the estimator"
+            ) from error
+        if name == "X":
+            raise
+        raise InputError(f"{name}: {error}") from error
+
+
+def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
+    """Refuse columns other than those of the labeled data, by name or else by number."""
+    known = getattr(classifier, "feature_names_in_", None)
+    found = getattr(X, "columns", None)
+    if known is None or found is None:
+        expected = classifier.n_features_in_
+        n_columns = np.shape(X)[1] if np.ndim(X) == 2 else expected
+        if n_columns != expected:
+            raise InputError(f"{name} must have the {expected} columns of X; found {n_columns}")
+        return
+    if list(known) == list(found):
+        return
+    missing = [column for column in known if column not in list(found)]
+    unknown = [column for column in found if column not in list(known)]
+    wrong = [f"missing: {listed(missing)}"] * bool(missing)
+    wrong += [f"unknown: {listed(unknown)}"] * bool(unknown)
+    raise InputError(
+        f"the columns of {name} must be those of X; "
+        + ("; ".join(wrong) or f"they must be in the same order, {listed(known)}")
+    )
+
+
+def _check_finite(classifier: Any, X: Any, name: str) -> None:
+    """Refuse infinite and huge values, and missing ones where the ensemble cannot take them."""
+    with np.errstate(all="ignore"):
+        if isinstance(X, np.ndarray) and np.isfinite(X.sum(dtype=np.float32)):
+            return
+    infinite = _columns_with(_is_infinite, classifier, X)
+    if infinite:
+        raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
+    check_not_huge(classifier, X, name)
+    missing = [] if takes_missing(classifier.estimator) else _columns_with(pd.isna, classifier, X)
+    if missing:
+        raise InputError(
+            f"{name} has missing values (NaN) in the columns {listed(missing)}, which the ensemble "
+            "cannot take: fill or drop them, or use trees, which can"
+        )
+
+
+def check_not_huge(classifier: Any, X: Any, name: str) -> None:
+    """Refuse numbers that are too large to be learned from."""
+    huge = _columns_with(_is_huge, classifier, X)
+    if huge:
+        raise InputError(
+            f"{name} has numbers beyond {LARGEST:.3g}, the largest that can be learned from, in "
+            f"the columns {listed(huge)}: write them in another unit"
+        )
+
+
+def _columns_with(test: Callable[[Any], Any], classifier: Any, X: Any) -> list[Any]:
+    """Return the names (without names, the numbers) of the columns where the test says yes."""
+    if isinstance(X, np.ndarray):
+        names = getattr(classifier, "feature_names_in_", range(X.shape[1]))
+        return [name for name, column in zip(names, X.T, strict=True) if np.any(test(column))]
+    return [name for name in X.columns if np.any(test(np.asarray(X[name])))]
+
+
+def _is_infinite(column: NDArray[Any]) -> Any:
+    return np.isinf(column) if column.dtype.kind == "f" else False
+
+
+def _is_huge(column: NDArray[Any]) -> Any:
+    return np.abs(column) > LARGEST if column.dtype.kind == "f" else False
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,671 @@
+"""One grouping: labels, and the duals that certify them.
+
+Two classes: the rows with the largest gains are of the second class.
+
+Within every group some rows must be of the second class and some may be; of those that may,
+the overall bounds allow some number, and the best of all groups get it.
+
+Prices near the right ones, by setting one class after the other exactly right.
+
+With all other prices fixed, a row goes to a class if the class's price reaches the row's
+threshold: sorted thresholds say which price lets in as many rows as the bounds want. Doing
+this in turn is coordinate descent on the dual problem. It may stop short of the optimum, but it is
+cheap for many rows at a time, and what is left is little.
+
+What an assignment could still do: shortest paths in its residual network, and the offsets.
+
+Rows stand in cells, a cell per group and class. Arcs lead
+
+- from cell to cell of a group: a row changes its class, at the score it loses;
+- between a cell and its class, and between a class and the end of all flow, for free, where the
+  bounds leave room.
+
+Prices of the nodes that no arc undercuts (price at the head <= price at the tail + cost) are dual
+variables. Those of the cells are the offsets: every row stands where score + offset is largest.
+Only the smallest loss of each pair of cells enters, so the losses may come from anywhere, also
+from a stream of chunks whose minima are merged.
+
+More than two classes: shortest augmenting paths, begun from prices that are nearly right.
+
+Each row starts where score + price is largest, which is optimal but for the bounds; rows too
+many in one cell are then led to cells with too few along shortest paths, which keeps the
+assignment optimal. With prices from a sample a quarter as large, swept a few times, there are few
+such rows: almost all of the time is spent on sorting out who is near a border.
+
+All rows at once: labels, and the dual offsets that certify them.
+
+How near labels of plain totals are to the best ones, in exact arithmetic.
+
+The prices of the residual network (:mod:`c2rf.assignment.one_margin`) are dual variables. Rounding
+may spoil them a little, and then the gap of :mod:`c2rf.assignment.optimality` says by how much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf._utils.types import Codes, Floats, Ints
+from c2rf.assignment.optimality import PricedMargin, optimality_gap
+from c2rf.totals.bounds import Bounds
+
+
+def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
+    """Return the class, 0 or 1, of each row, with the highest total gain of those in 1.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_rows,)
+        What a row gains in class 1 over class 0.
+    groups : ndarray of int, shape (n_points,)
+        The group of each row.
+    bounds : Bounds
+        They can be met.
+    ties : ndarray of shape (n_rows,)
+        Random numbers: of equal gains the smallest number comes first.
+
+    Examples
+    --------
+    >>> gains, groups = np.array([0.5, 2.0, -1.0, -3.0]), np.zeros(4, dtype=int)
+    >>> bounds = Bounds.overall([0, 3], [4, 4], 4)
+    >>> select(gains, groups, bounds, np.zeros(4))
+    array([1, 1, 1, 0])
+    """
+    sizes, n_points = bounds.group_sizes, len(gains)
+    must = np.maximum(bounds.group_lower[:, 1], sizes - bounds.group_upper[:, 0])
+    may = np.minimum(bounds.group_upper[:, 1], sizes - bounds.group_lower[:, 0])
+    order = np.lexsort((ties, -gains))
+    by_group = order[np.argsort(groups[order], kind="stable")]
+    rank = np.empty(n_points, dtype=np.int64)
+    rank[by_group] = np.arange(n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    labels = (rank < must[groups]).astype(np.intp)
+    open_rows = order[((rank >= must[groups]) & (rank < may[groups]))[order]]
+    fewest = max(bounds.lower[1], n_points - bounds.upper[0]) - labels.sum()
+    most = min(bounds.upper[1], n_points - bounds.lower[0]) - labels.sum()
+    labels[open_rows[: np.clip((gains[open_rows] > 0).sum(), fewest, most)]] = 1
+    return labels
+
+
+def swept(scores: Floats, groups: Codes, bounds: Bounds, prices: Floats, sweeps: int) -> Floats:
+    """Return better prices of all nodes, the end's being zero.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Finite scores.
+    groups : ndarray of int, shape (n_points,)
+        The group of each row.
+    bounds : Bounds
+        Of cells and classes.
+    prices : ndarray of shape (n_nodes,)
+        Prices to begin with.
+    sweeps : int
+        How many times to go through all classes.
+    """
+    nodes, better = Nodes(bounds.n_groups, bounds.n_classes), prices.copy()
+    cells, classes, _ = nodes.split(better)
+    own = cells - classes  # what a group adds to the price of a class
+    bound = (bounds.group_lower > 0) | (bounds.group_upper < bounds.group_sizes[:, None])
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(bounds.group_sizes)
+    worth = np.ascontiguousarray((scores + cells[groups]).T)
+    for _ in range(sweeps):
+        for k in range(bounds.n_classes):
+            worth[k] = -np.inf
+            threshold = worth.max(axis=0) - scores[:, k]
+            classes[k] = _price(threshold - own[groups, k], bounds.lower[k], bounds.upper[k])
+            rest = (threshold - classes[k])[order]
+            for g in np.flatnonzero(bound[:, k]):
+                inside = rest[ends[g] - bounds.group_sizes[g] : ends[g]]
+                own[g, k] = _price(inside, bounds.group_lower[g, k], bounds.group_upper[g, k])
+            worth[k] = scores[:, k] + (classes[k] + own[:, k])[groups]
+    cells[:] = classes + own
+    return better
+
+
+def _price(thresholds: Floats, low: int | Ints, high: int | Ints) -> float:
+    """Return the price nearest to zero that lets in a number of rows within the bounds."""
+    n_in = int((thresholds < 0).sum())
+    wanted = int(np.clip(n_in, low, high))
+    if wanted == n_in or not len(thresholds):
+        return 0.0
+    if not 0 < wanted < len(thresholds):
+        end = thresholds.min() if wanted <= 0 else thresholds.max()
+        return float(end + (1.0 if wanted > 0 else -1.0))
+    around = np.partition(thresholds, [wanted - 1, wanted])[wanted - 1 : wanted + 1]
+    return float(around.mean())
+
+
+_Value = TypeVar("_Value", np.float64, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The numbers of cells, classes and the end in a flat array of nodes."""
+
+    n_groups: int
+    n_classes: int
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, which come first."""
+        return self.n_groups * self.n_classes
+
+    def zeros(self) -> Floats:
+        """Return a value for every node."""
+        return np.zeros(self.n_cells + self.n_classes + 1)
+
+    def split(self, values: NDArray[_Value]) -> tuple[NDArray[_Value], ...]:
+        """Return views of the values of cells (groups × classes), of classes and of the end."""
+        classes = slice(self.n_cells, self.n_cells + self.n_classes)
+        cells = values[: self.n_cells].reshape(self.n_groups, self.n_classes)
+        return cells, values[classes], values[classes.stop :]
+
+
+class Residual:
+    """The residual network of an assignment.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_groups, n_classes, n_classes)
+        ``losses[g, a, b]`` is the least that a row of the cell (g, a) loses in (g, b), infinite
+        where the cell is empty. Kept, not copied: who changes it changes the network.
+    bounds : Bounds
+        Of cells and classes.
+    tolerance : float
+        Differences of costs up to this are rounding.
+    """
+
+    def __init__(self, losses: Floats, bounds: Bounds, tolerance: float) -> None:
+        self.losses, self.bounds, self.tolerance = losses, bounds, tolerance
+        self.nodes = Nodes(bounds.n_groups, bounds.n_classes)
+
+    def open_arcs(self, cell_flow: Ints, class_flow: Ints) -> None:
+        """Open the free arcs that these flows through cells and classes leave room for."""
+        low, high = self.bounds.group_lower, self.bounds.group_upper
+        self._to_class = _cost(cell_flow < high)
+        self._from_class = _cost(cell_flow > low)
+        self._to_end = _cost(class_flow < self.bounds.upper)
+        self._from_end = _cost(class_flow > self.bounds.lower)
+
+    def shortest(
+        self, start: Floats, *, reverse: bool = False, tolerance: float | None = None
+    ) -> tuple[Floats, Ints]:
+        """Return the shortest distances by Bellman and Ford, and each node's predecessor.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_nodes,)
+            Distances to begin with, infinite where no path begins.
+        reverse : bool
+            Whether to walk all arcs backwards.
+        tolerance : float, optional
+            What a way must be shorter by, by default the network's. With less, rounding may make
+            loops of predecessors.
+        """
+        least = self.tolerance if tolerance is None else tolerance
+        nodes, distance = self.nodes, start.copy()
+        before = np.full(len(distance), -1, dtype=np.int64)
+        cells, classes, end = nodes.split(distance)
+        cells_before, classes_before, end_before = nodes.split(before)
+        losses = self.losses.transpose(0, 2, 1) if reverse else self.losses
+        up, down = (self._to_class, self._from_class)[:: -1 if reverse else 1]
+        out, back = (self._to_end, self._from_end)[:: -1 if reverse else 1]
+        first = np.arange(nodes.n_groups)[:, None] * nodes.n_classes
+        own = np.arange(nodes.n_classes)
+        for _ in range(len(distance)):
+            way = cells[:, :, None] + losses
+            changed = _relax(
+                least, cells, cells_before, way.min(axis=1), first + way.argmin(axis=1)
+            )
+            way = cells + up
+            changed |= _relax(
+                least, classes, classes_before, way.min(axis=0), way.argmin(axis=0) * len(own) + own
+            )
+            way = classes + out
+            changed |= _relax(least, end, end_before, way.min(), nodes.n_cells + int(way.argmin()))
+            changed |= _relax(least, classes, classes_before, end + back, len(distance) - 1)
+            changed |= _relax(least, cells, cells_before, classes + down, nodes.n_cells + own)
+            if not changed:
+                break
+        return distance, before
+
+    def prices(self) -> Floats:
+        """Return prices of all nodes, the end's being zero."""
+        # Not to lose the fine differences between rows that would be tied.
+        price, _ = self.shortest(self.nodes.zeros(), tolerance=0.0)
+        return price - price[-1]
+
+    def offsets(self) -> Floats:
+        """Return the offsets of each group, in the middle of what they could be.
+
+        A class that cannot have any more rows in the group gets an offset of -inf if it has
+        none. The others have mean zero.
+        """
+        nodes, offsets = self.nodes, []
+        filled = np.isfinite(self.losses.min(axis=2))
+        for g in range(nodes.n_groups):
+            start = np.full_like(nodes.zeros(), np.inf)
+            start[g * nodes.n_classes + int(filled[g].argmax())] = 0.0
+            most = nodes.split(self.shortest(start)[0])[0][g]
+            least = -nodes.split(self.shortest(start, reverse=True)[0])[0][g]
+            middle = (most + least) / 2
+            offsets.append(middle - middle[np.isfinite(middle)].mean())
+        return np.array(offsets)
+
+
+def _relax(
+    least: float, distance: Floats, before: Ints, way: Floats, came_from: Ints | int
+) -> bool:
+    """Take the ways that are shorter by more than the least, and say whether there were any."""
+    shorter = way < distance - least
+    if not shorter.any():
+        return False
+    np.copyto(distance, way, where=shorter)
+    np.copyto(before, came_from, where=shorter)
+    return True
+
+
+def _cost(is_open: NDArray[np.bool_]) -> Floats:
+    return np.where(is_open, 0.0, np.inf)
+
+
+SAMPLE_RATIO = 4
+SMALLEST_SAMPLE = 2000
+SWEEPS = 3
+
+
+def augment(
+    scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
+) -> Codes:
+    """Return the classes with the highest total score that meet the bounds.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Finite scores without ties.
+    groups : ndarray of int, shape (n_points,)
+        The group of each row.
+    bounds : Bounds
+        They can be met.
+    tolerance : float
+        Differences of scores up to this are rounding.
+    rng : Generator
+        Draws the samples.
+    """
+    prices = None
+    order = rng.permutation(len(scores))
+    for n_sampled in _sample_sizes(len(scores)):
+        rows = _sample(order, groups, bounds, n_sampled)
+        small = shrunk(bounds, groups[rows])
+        sample = _Assignment(scores[rows], groups[rows], small, tolerance, prices)
+        sample.run()  # Its bounds are rounded; should they be impossible, prices will still do.
+        prices = sample.residual.prices()
+    full = _Assignment(scores, groups, bounds, tolerance, prices)
+    if not full.run():
+        raise AssertionError("bounds that can be met were not met")
+    return full.labels
+
+
+class _Assignment:
+    """Rows in cells, and the flow of the cells that must become equal to their sizes."""
+
+    def __init__(
+        self,
+        scores: Floats,
+        groups: Codes,
+        bounds: Bounds,
+        tolerance: float,
+        prices: Floats | None,
+    ) -> None:
+        n_groups, n_classes = bounds.n_groups, bounds.n_classes
+        self.scores, self.groups, self.bounds = scores, groups, bounds
+        self.residual = Residual(
+            np.full((n_groups, n_classes, n_classes), np.inf), bounds, tolerance
+        )
+        self.nodes = self.residual.nodes
+        start = self.nodes.zeros() if prices is None else prices
+        cells, classes, _ = self.nodes.split(swept(scores, groups, bounds, start, SWEEPS))
+        self.labels: Codes = _best(scores, cells, groups)
+        sizes = np.bincount(groups * n_classes + self.labels, minlength=n_groups * n_classes)
+        sizes = sizes.reshape(n_groups, n_classes)
+        high = np.minimum(bounds.group_upper, bounds.n_rows)
+        # Prices that differ say at which bound the flow between must be.
+        self.cell_flow = _at_bounds(cells - classes, sizes, bounds.group_lower, high, tolerance)
+        inflow = self.cell_flow.sum(axis=0)
+        self.class_flow = _at_bounds(classes, inflow, bounds.lower, bounds.upper, tolerance)
+        self.excess = np.concatenate(
+            [
+                (sizes - self.cell_flow).ravel(),
+                inflow - self.class_flow,
+                [self.class_flow.sum() - bounds.n_rows],
+            ]
+        )
+        self.borders = _Borders(scores, groups, self.labels, self.residual.losses)
+
+    def run(self) -> bool:
+        """Lead all that is too many to where there is too little; say whether that was possible."""
+        residual = self.residual
+        residual.open_arcs(self.cell_flow, self.class_flow)
+        while (self.excess > 0).any():
+            distance, before = residual.shortest(np.where(self.excess > 0, 0.0, np.inf))
+            distance[self.excess >= 0] = np.inf
+            node = int(distance.argmin())
+            if distance[node] == np.inf:
+                return False
+            path = _traced(node, before)
+            if path is None:
+                residual.tolerance *= 4
+                continue
+            self._push(path)
+            residual.open_arcs(self.cell_flow, self.class_flow)
+        return True
+
+    def _push(self, path: list[int]) -> None:
+        """Move one unit along a path, or more where no row has to change its class."""
+        arcs = list(pairwise(path))
+        n_cells = self.nodes.n_cells
+        amount = int(min(self.excess[path[0]], -self.excess[path[-1]]))
+        for tail, head in arcs:
+            amount = min(amount, 1 if max(tail, head) < n_cells else self._room(tail, head))
+        self.excess[path[0]] -= amount
+        self.excess[path[-1]] += amount
+        for tail, head in arcs:
+            if max(tail, head) < n_cells:
+                g, a = divmod(tail, self.nodes.n_classes)
+                self.borders.cross(g, a, head % self.nodes.n_classes)
+            else:
+                flow, where, sign, _ = self._free_arc(tail, head)
+                flow[where] += sign * amount
+
+    def _room(self, tail: int, head: int) -> int:
+        """Return how much a free arc can take."""
+        flow, where, sign, (low, high) = self._free_arc(tail, head)
+        return int(high[where] - flow[where] if sign > 0 else flow[where] - low[where])
+
+    def _free_arc(self, tail: int, head: int) -> tuple[Ints, int, int, tuple[Ints, Ints]]:
+        """Return the flow an arc changes, at which place and in which direction, and its bounds."""
+        sign, inner = (1, tail) if tail < head else (-1, head)
+        if inner < self.nodes.n_cells:
+            bounds = self.bounds.group_lower.ravel(), self.bounds.group_upper.ravel()
+            return self.cell_flow.ravel(), inner, sign, bounds
+        bounds = self.bounds.lower, self.bounds.upper
+        return self.class_flow, inner - self.nodes.n_cells, sign, bounds
+
+
+class _Borders:
+    """For every ordered pair of cells of a group, who would lose least by crossing.
+
+    A heap per pair holds the rows near the border only; beyond its horizon there are more. It
+    may also hold rows that have left the cell: they are dropped when they come up.
+    """
+
+    def __init__(self, scores: Floats, groups: Codes, labels: Codes, losses: Floats) -> None:
+        self.scores, self.labels, self.losses = scores, labels, losses
+        n_groups, n_classes, _ = losses.shape
+        order = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
+        self.rows = [order[ends[g] : ends[g + 1]] for g in range(n_groups)]
+        pairs = (n_groups, n_classes, n_classes)
+        self.horizon = np.full(pairs, -np.inf)
+        self.depth = np.zeros(pairs, dtype=np.int64)
+        self.heaps: dict[tuple[int, int, int], list[tuple[float, int]]] = {}
+        for g in range(n_groups):
+            for a in range(n_classes):
+                self._fill(g, a, [b for b in range(n_classes) if b != a])
+
+    def cross(self, g: int, a: int, b: int) -> None:
+        """Let the row that loses least cross from class a to class b."""
+        row = self.heaps[g, a, b][0][1]
+        self.labels[row] = b
+        own = self.scores[row].tolist()
+        for c, score in enumerate(own):
+            if c != b:
+                heappush(self.heaps[g, b, c], (own[b] - score, row))
+        for c in range(len(own)):
+            if c != a:
+                self._update_loss(g, a, c)
+            if c != b:
+                self._update_loss(g, b, c)
+
+    def _update_loss(self, g: int, a: int, b: int) -> None:
+        """Keep the smallest loss of moving a row between two cells."""
+        heap, labels = self.heaps[g, a, b], self.labels
+        while heap and labels[heap[0][1]] != a:
+            heappop(heap)
+        horizon = self.horizon[g, a, b]
+        if (heap[0][0] if heap else np.inf) > horizon:
+            self._fill(g, a, [b])
+        else:
+            self.losses[g, a, b] = heap[0][0] if heap else np.inf
+
+    def _fill(self, g: int, a: int, others: list[int]) -> None:
+        """Look through the whole cell for the rows nearest to its borders."""
+        rows = self.rows[g]
+        members = rows[self.labels[rows] == a]
+        own = self.scores[members, a]
+        for b in others:
+            loss = own - self.scores[members, b]
+            depth = max(2 * int(self.depth[g, a, b]), 64 + 4 * int(len(members) ** 0.5))
+            near = np.arange(len(loss))
+            if depth < len(loss):
+                near = np.argpartition(loss, depth)[:depth]
+            near = near[np.argsort(loss[near])]
+            heap = list(zip(loss[near].tolist(), members[near].tolist(), strict=True))
+            self.heaps[g, a, b], self.depth[g, a, b] = heap, depth
+            self.horizon[g, a, b] = heap[-1][0] if depth < len(loss) else np.inf
+            self.losses[g, a, b] = heap[0][0] if heap else np.inf
+
+
+def _traced(node: int, before: Ints) -> list[int] | None:
+    """Return the path that ends in a node, None if rounding has made it a loop."""
+    path = [node]
+    while before[path[-1]] >= 0:
+        path.append(int(before[path[-1]]))
+        if len(path) > len(before):
+            return None
+    return path[::-1]
+
+
+def _best(scores: Floats, offsets: Floats, groups: Codes, chunk: int = 1 << 16) -> Codes:
+    """Return where score + offset is largest, without a second table of all scores."""
+    labels = np.empty(len(scores), dtype=np.intp)
+    for start in range(0, len(scores), chunk):
+        rows = slice(start, start + chunk)
+        np.argmax(scores[rows] + offsets[groups[rows]], axis=1, out=labels[rows])
+    return labels
+
+
+def _at_bounds(price: Floats, wished: Ints, low: Ints, high: Ints, tolerance: float) -> Ints:
+    """Return flows: at the lower bound for a price, at the upper for a prize, else as wished."""
+    flow = np.clip(wished, low, high)
+    flow = np.where(price > 2 * tolerance, low, flow)
+    return np.where(price < -2 * tolerance, high, flow)
+
+
+def _sample_sizes(n_points: int) -> list[int]:
+    sizes = []
+    while (n_points := n_points // SAMPLE_RATIO) >= SMALLEST_SAMPLE:
+        sizes.append(n_points)
+    return sizes[::-1]
+
+
+def _sample(order: Codes, groups: Codes, bounds: Bounds, n_sampled: int) -> Codes:
+    """Return about that number of rows, of each group the same share and one at least."""
+    by_group = order[np.argsort(groups[order], kind="stable")]
+    sizes = bounds.group_sizes
+    taken = np.ceil(sizes * (n_sampled / bounds.n_rows)).astype(np.int64)
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return by_group[rank < np.repeat(taken, sizes)]
+
+
+def shrunk(bounds: Bounds, groups: Codes) -> Bounds:
+    """Return the bounds in proportion to a sample, rounded to the outside."""
+    sizes = np.bincount(groups, minlength=bounds.n_groups)
+    share = (sizes / np.maximum(bounds.group_sizes, 1))[:, None]
+    overall = len(groups) / bounds.n_rows
+    return Bounds(
+        np.floor(bounds.lower * overall).astype(np.int64),
+        np.ceil(bounds.upper * overall).astype(np.int64),
+        np.floor(bounds.group_lower * share).astype(np.int64),
+        np.ceil(bounds.group_upper * share).astype(np.int64),
+        sizes,
+    )
+
+
+def n_ties(n_classes: int) -> int:
+    """Return how many random numbers break the ties of a row."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def label(
+    scores: Floats,
+    ties: Floats,
+    groups: Codes,
+    bounds: Bounds,
+    jitter: float,
+    rng: np.random.Generator,
+) -> Codes:
+    """Return the classes with the highest total score that meet the bounds.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Finite scores.
+    ties : ndarray of shape (n_rows, n_ties(n_classes))
+        Random numbers from 0 to 1 that decide between equal scores.
+    groups : ndarray of int, shape (n_points,)
+        The group of each row.
+    bounds : Bounds
+        They can be met.
+    jitter : float
+        Of more than two classes, scores are changed by up to this to break ties.
+    rng : Generator
+        Draws samples.
+    """
+    if scores.shape[1] == 2:
+        return select(scores[:, 1] - scores[:, 0], groups, bounds, ties[:, 0])
+    return _many(scores + jitter * ties, groups, bounds, jitter * 2**-5, rng)
+
+
+def _many(
+    scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
+) -> Codes:
+    """Label rows of more than two classes: group by group unless overall bounds couple them."""
+    if bounds.couple():
+        merged, member = _merged(bounds)
+        return augment(scores, member[groups], merged, tolerance, rng)
+    labels = np.empty(len(scores), dtype=np.intp)
+    order = np.argsort(groups, kind="stable")
+    for g, rows in enumerate(np.split(order, np.cumsum(bounds.group_sizes)[:-1])):
+        one = np.zeros(len(rows), dtype=np.intp)
+        labels[rows] = augment(scores[rows], one, bounds.of_group(g), tolerance, rng)
+    return labels
+
+
+def _merged(bounds: Bounds) -> tuple[Bounds, Codes]:
+    """Make one group of all that have no bounds of their own; return the new group of each."""
+    sizes = bounds.group_sizes
+    free = (bounds.group_lower <= 0).all(axis=1)
+    free &= (bounds.group_upper >= sizes[:, None]).all(axis=1)
+    bound = np.flatnonzero(~free)
+    member = np.full(bounds.n_groups, len(bound))
+    member[bound] = np.arange(len(bound))
+    rest = int(sizes[free].sum())
+    keep = slice(None if rest else len(bound))
+    lower = np.vstack([bounds.group_lower[bound], np.zeros_like(bounds.lower)])[keep]
+    upper = np.vstack([bounds.group_upper[bound], np.full_like(bounds.upper, rest)])[keep]
+    merged = Bounds(bounds.lower, bounds.upper, lower, upper, np.append(sizes[bound], rest)[keep])
+    return merged, member
+
+
+def clipped_to_sizes(bounds: Bounds) -> Bounds:
+    """Return the same bounds without more than there are rows."""
+    return replace(
+        bounds,
+        upper=np.minimum(bounds.upper, bounds.n_rows),
+        group_upper=np.minimum(bounds.group_upper, bounds.group_sizes[:, None]),
+    )
+
+
+def sizes_of(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
+    """Return the sizes of the classes in the groups."""
+    shape = bounds.group_lower.shape
+    found = np.bincount(groups * shape[1] + labels, minlength=shape[0] * shape[1])
+    return found.reshape(shape)
+
+
+def offsets_of(parts: list[Residual]) -> Floats:
+    """Return the offsets of every group."""
+    return np.vstack([network.offsets() for network in parts])
+
+
+def networks(losses: Floats, bounds: Bounds, counts: Ints, tolerance: float) -> list[Residual]:
+    """Return the residual networks: one of all groups where bounds couple them, else one each."""
+    if bounds.couple():
+        parts = [(losses, bounds, counts)]
+    else:
+        each = range(bounds.n_groups)
+        parts = [(losses[g : g + 1], bounds.of_group(g), counts[g : g + 1]) for g in each]
+    found = []
+    for part_losses, part_bounds, part_counts in parts:
+        residual = Residual(part_losses, part_bounds, tolerance)
+        residual.open_arcs(part_counts, part_counts.sum(axis=0))
+        found.append(residual)
+    return found
+
+
+def is_optimal(network: Residual) -> bool:
+    """Say whether no exchange of rows would gain: the network has no negative cycle."""
+    prices, _ = network.shortest(network.nodes.zeros())
+    again, _ = network.shortest(prices)
+    return not bool((again < prices - network.tolerance).any())
+
+
+def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
+    """Return the least that a row of each group and class would lose in each other class.
+
+    Of chunks of rows these tables are merged by their minimum.
+    """
+    n_classes = scores.shape[1]
+    losses = np.full((n_groups, n_classes, n_classes), np.inf)
+    for a in range(n_classes):
+        rows = np.flatnonzero(labels == a)
+        for b in range(n_classes):
+            if b != a:
+                np.minimum.at(losses[:, a, b], groups[rows], scores[rows, a] - scores[rows, b])
+    return losses
+
+
+def direct_gap(
+    scores: Floats, groups: Codes, labels: Codes, bounds: Bounds, networks: list[Residual]
+) -> Fraction:
+    """Return what no labels that meet the bounds gain over these.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Finite scores.
+    groups, labels : ndarray of int, shape (n_points,)
+        The group and the class of each row.
+    bounds : Bounds
+        Of classes in groups, and overall; no margins. The labels meet them.
+    networks : list of Residual
+        One of all groups where overall bounds couple them, else one each.
+    """
+    split = [network.nodes.split(network.prices()) for network in networks]
+    if not bounds.couple():
+        prices = np.vstack([classes for _, classes, _ in split])
+        own = PricedMargin(groups, bounds.group_lower, bounds.group_upper, prices)
+        return optimality_gap(scores, labels, [own])
+    ((cells, classes, _),) = split
+    everyone = np.zeros(len(labels), dtype=np.intp)
+    overall = PricedMargin(everyone, bounds.lower[None], bounds.upper[None], classes[None])
+    own = PricedMargin(groups, bounds.group_lower, bounds.group_upper, cells - classes)
+    return optimality_gap(scores, labels, [overall, own])

@@ -1,1 +1,0 @@
-"""What a column of a table holds, and how it becomes numbers."""

@@ -1,1 +1,0 @@
-"""Votes and their patterns, the problem and its solution, and the exact check of a solution."""

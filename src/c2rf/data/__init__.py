@@ -1,0 +1,1 @@
+"""Tables in and out, what their columns hold, and populations wherever they are."""

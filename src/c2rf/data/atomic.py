@@ -1,0 +1,211 @@
+"""Files written all or nothing.
+
+A file is written under a temporary name and renamed when it is complete, so nobody ever sees half
+of one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from c2rf._utils.text import for_user
+from c2rf.exceptions import InputError
+
+
+def check_output(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, a file that could not or should not be written.
+
+    Parameters
+    ----------
+    path : Path
+        Where the output is to go.
+    force : bool
+        Whether an existing file may be overwritten.
+    inputs : sequence of Path
+        Files that are read; none of them may be the output, not even by force.
+
+    Examples
+    --------
+    >>> check_output(Path("no-such-folder/out.csv"))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: no-such-folder/out.csv cannot be written: there is no folder \
+no-such-folder
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written: it is not a regular file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: no permission to write to {path.parent}")
+    _check_no_input(path, inputs)
+    _check_replaceable(path, force)
+
+
+@contextmanager
+def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary name to write to; what is there at the end becomes ``path``.
+
+    The temporary name ends like ``path``, for writers that look at the ending. If the block
+    fails, ``path`` is untouched and the temporary file is gone; a disk that is full is told. What
+    a killed process has left is removed by the next one that writes ``path``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "out.txt"
+    >>> with atomic_output(target) as temporary:
+    ...     _ = temporary.write_text("all of it")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    'all of it'
+    """
+    with atomic_outputs([path], force=force) as (temporary,):
+        yield temporary
+
+
+@contextmanager
+def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
+    """Yield temporary names for several files that appear together or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with atomic_outputs([folder / "a", folder / "b"]) as temporaries:
+    ...     for temporary in temporaries:
+    ...         _ = temporary.write_text("all of it")
+    >>> sorted(path.name for path in folder.iterdir())
+    ['a', 'b']
+    """
+    _check_outputs(paths, force)
+    locks = ExitStack()
+    try:
+        temporaries: list[Path] = []
+        for path in paths:
+            _remove_abandoned(path)
+            temporaries.append(path.with_name(f".{secrets.token_hex(4)}-{path.name}"))
+            locks.enter_context(_locked(temporaries[-1]))
+        yield temporaries
+        _check_outputs(paths, force)  # they may have appeared meanwhile
+        with _uninterrupted():
+            for temporary, path in zip(temporaries, paths, strict=True):
+                temporary.replace(path)
+    except OSError as error:
+        names = " and ".join(map(str, paths))
+        raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
+    finally:
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+        locks.close()
+
+
+@contextmanager
+def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to write to; it becomes ``path`` when all is well.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "parts"
+    >>> with atomic_folder(target) as folder:
+    ...     _ = (folder / "part-1.txt").write_text("one")
+    >>> [file.name for file in target.iterdir()]
+    ['part-1.txt']
+    """
+    parts = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
+    aside = parts.with_name(f"{parts.name}-old")
+    try:
+        parts.mkdir()
+        yield parts
+        if path.exists():
+            _check_replaceable(path, force)
+            path.rename(aside)
+        parts.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_folder(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a folder that could not or should not be written, as :func:`check_output` a file."""
+    if not path.is_dir():
+        check_output(path, force=force, inputs=inputs)
+        return
+    _check_no_input(path, inputs)
+    _check_replaceable(path, force)
+
+
+def _check_no_input(path: Path, inputs: Sequence[Path]) -> None:
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{path} is an input; choose another name for the output")
+
+
+def _check_replaceable(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        option = for_user("force=True", "--force")
+        raise InputError(
+            f"{path} exists already; choose another name or overwrite it with {option}"
+        )
+
+
+@contextmanager
+def _locked(temporary: Path) -> Iterator[None]:
+    """Make a file that is locked as long as this process lives."""
+    with temporary.open("wb") as file:
+        _lock(file)
+        yield
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary files of processes that were killed while they wrote ``path``."""
+    pattern = re.compile(r"\.[0-9a-f]{8}-" + re.escape(path.name))
+    for other in path.parent.iterdir():
+        if pattern.fullmatch(other.name) and other.is_file():
+            with other.open("rb") as file:
+                if _lock(file):
+                    other.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file unless another process has; False also where files cannot be locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _check_outputs(paths: Sequence[Path], force: bool) -> None:
+    for path in paths:
+        check_output(path, force=force)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until a few renames are done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to the main thread
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        signal.raise_signal(signal.SIGINT)

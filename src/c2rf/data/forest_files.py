@@ -1,0 +1,372 @@
+"""Files of votes, solutions and certificates.
+
+Files of votes: CSV, or arrays of numpy.
+
+Certificates as JSON files, a row or a node on each line.
+
+A solution as a JSON file: everything needed to verify it later, on another machine.
+
+Floats are written in the shortest form that reads back as the same float. Labels are one
+character a row, ``+`` or ``-``, in the order of the votes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import platform
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf._utils.text import all_of
+from c2rf.data.atomic import atomic_output
+from c2rf.data.dialect import SEPARATORS, reading
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.forest.problem import Solution, Status
+from c2rf.forest.votes import check_votes
+
+ZEROS = "votes are 0 and 1; 0 is taken as -1"
+"""What is said of votes without -1."""
+
+
+def read_votes(
+    path: Path, rows_at_once: int = 1 << 16, *, say: Callable[[str], None] | None = None
+) -> NDArray[np.int8]:
+    r"""Read a file of votes, -1 or +1 or else 0 or 1, a line per row to label, a column per tree.
+
+    The first line of a CSV file may be a header: names, or the numbers from 0 that pandas writes.
+    Arrays of numpy (.npy, or .npz with one array) are read, too.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    rows_at_once : int
+        How many rows of a CSV file are looked at together.
+    say : callable, optional
+        Is called with what was found out about the votes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
+    >>> _ = path.write_text("a,b\n1,-1\n1,0\n")
+    >>> read_votes(path)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: ... found '0' in data row 2, column 2 ('b')
+    >>> _ = path.write_text("a,b\n1,0\n1,1\n")
+    >>> read_votes(path, say=print).tolist()
+    votes are 0 and 1; 0 is taken as -1
+    [[1, -1], [1, 1]]
+    """
+    with reading(path), path.open("rb") as file:
+        start = file.read(6)
+    if start == b"\x93NUMPY" or start.startswith(b"PK"):
+        return _checked(_array(path), path, say)
+    try:
+        with reading(path), path.open(encoding="utf-8-sig", newline="") as text:
+            return _read_text(text, path, rows_at_once, say)
+    except pd.errors.EmptyDataError as error:
+        raise InputError(f"{path} is empty or has a header but no rows") from error
+    except pd.errors.ParserError as error:
+        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise InputError(f"{path} is not a table of votes: {reason}") from error
+
+
+def _read_text(
+    text: TextIO, path: Path, rows_at_once: int, say: Callable[[str], None] | None
+) -> NDArray[np.int8]:
+    separator, header = _take_header(text)
+    chunks = pd.read_csv(
+        text,
+        sep=separator,
+        header=None,
+        na_filter=False,
+        chunksize=rows_at_once,
+        low_memory=False,
+    )
+    parts: list[NDArray[np.int8]] = []
+    has_minus = has_zero = False
+    for chunk in chunks:
+        cells = chunk.to_numpy()
+        numbers = np.issubdtype(cells.dtype, np.number)
+        has_minus |= bool(numbers and (cells == -1).any())
+        has_zero |= bool(numbers and (cells == 0).any())
+        allowed = (0, 1) if has_zero and not has_minus else (-1, 1)
+        if not numbers or not np.isin(cells, allowed).all() or (has_minus and has_zero):
+            raise InputError(f"{path}: {_first_bad_vote(chunk, header, allowed)}")
+        parts.append(cells.astype(np.int8))
+    votes = np.concatenate(parts)
+    if header and len(header) != votes.shape[1]:
+        raise InputError(
+            f"{path}: the header names {len(header)} columns; found rows of {votes.shape[1]} votes"
+        )
+    return _checked(votes, path, say)
+
+
+def _array(path: Path) -> NDArray[Any]:
+    """Return the array of a file of numpy, which must not hold objects."""
+    try:
+        with path.open("rb") as file:  # numpy leaves what it opens open where it fails
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found
+            if len(found.files) != 1:
+                raise InputError(f"{path} must hold one array; it holds {all_of(found.files)}")
+            return np.asarray(found[found.files[0]])
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is not a complete file of numpy's numbers: {error}") from error
+
+
+def _checked(
+    votes: NDArray[Any], path: Path, say: Callable[[str], None] | None
+) -> NDArray[np.int8]:
+    """Return votes of -1 and +1; a file without -1 may have 0 for it."""
+    try:
+        if votes.dtype == bool:
+            votes = votes.astype(np.int8)
+        if votes.size and np.issubdtype(votes.dtype, np.number):
+            values = np.unique(votes)
+            if values[0] == 0 and values[-1] <= 1:
+                votes = votes.astype(np.result_type(votes, np.int8))  # some types have no -1
+                votes[votes == 0] = -1
+                if say is not None:
+                    say(ZEROS)
+        return check_votes(votes)
+    except (InputError, InputTypeError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _take_header(file: TextIO) -> tuple[str, list[str]]:
+    """Return the separator and the names in the first line, and stay behind it if it has any."""
+    for line in file:
+        if line.strip():
+            separator = max(SEPARATORS, key=lambda sign: (line.count(sign), sign == ","))
+            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+            numbered = len(cells) > 1 and cells == [str(k) for k in range(len(cells))]
+            numbered = numbered and cells != ["0", "1"]  # which may be votes
+            # A line with some numbers is a row with a mistake: never drop it as a header.
+            if numbered or not any(cell == "" or _is_number(cell) for cell in cells):
+                return separator, cells
+            break
+    else:
+        separator = ","
+    file.seek(0)
+    return separator, []
+
+
+def _is_number(text: str) -> bool:
+    """Whether Python reads the text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_bad_vote(chunk: pd.DataFrame, header: Sequence[str], allowed: tuple[int, int]) -> str:
+    """Say which cell of a chunk of the file is the first that is no vote."""
+    text = chunk.astype(str)
+    votes = text.apply(pd.to_numeric, errors="coerce").isin(allowed)
+    row, column = (int(k) for k in np.argwhere(~votes.to_numpy())[0])
+    name = f" ({header[column]!r})" if column < len(header) else ""
+    return (
+        f"votes must be -1 or +1, or else all 0 or 1; found {text.iat[row, column]!r} "
+        f"in data row {int(chunk.index[row]) + 1}, column {column + 1}{name}"
+    )
+
+
+def certificate_text(certificate: dict[str, Any]) -> str:
+    """Return a certificate as text.
+
+    Examples
+    --------
+    >>> print(certificate_text({"bound": 1, "tree": [["steps"], ["add", 1]]}), end="")
+    {
+    "bound": 1,
+    "tree": [
+    ["steps"],
+    ["add",1]
+    ]
+    }
+    """
+    parts = []
+    for key, value in certificate.items():
+        if isinstance(value, list):
+            lines = ",\n".join(json.dumps(line, separators=(",", ":")) for line in value)
+            parts.append(f'"{key}": [\n{lines}\n]')
+        else:
+            parts.append(f'"{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def read_certificate(path: Path) -> Any:
+    """Read a certificate; what is in it is for the checker to judge."""
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # no JSON, or numbers beyond all measure
+        raise InputError(f"{path} is not a certificate: {error}") from error
+
+
+FORMAT = "c2rf-solution"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSolution:
+    """A solution together with the question it answers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "solution.json"
+    >>> labels = np.array([1, -1], dtype=np.int8)
+    >>> solution = Solution(np.array([0.1 + 0.2]), 0.0, labels, 0, 0, "optimal", 0.5)
+    >>> StoredSolution(solution, n_positive=1, lower=0.1, upper=1.0).write(path)
+    >>> StoredSolution.read(path).solution.weights.tolist()
+    [0.30000000000000004]
+    """
+
+    solution: Solution
+    n_positive: int
+    lower: float
+    upper: float
+
+    def write(self, path: Path, *, force: bool = False) -> None:
+        """Write the file; an existing one is overwritten only by force."""
+        with atomic_output(path, force=force) as temporary:
+            temporary.write_text(self.text(), encoding="utf-8")
+
+    def text(self) -> str:
+        """Return what the file holds."""
+        return json.dumps(self._document(), indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> StoredSolution:
+        """Read a file, or say why it is not one."""
+        with reading(path):
+            text = path.read_text(encoding="utf-8")
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path} is not JSON: {error}") from error
+        try:
+            return cls._from_document(document)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    def _document(self) -> dict[str, Any]:
+        """Return what is written."""
+        solution = self.solution
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "n_points": len(solution.labels),
+            "n_trees": len(solution.weights),
+            "n_positive": self.n_positive,
+            "lower": float(self.lower),
+            "upper": float(self.upper),
+            "status": solution.status,
+            "eta": int(solution.eta),
+            "bound": int(solution.bound),
+            "weights": solution.weights.tolist(),
+            "offset": float(solution.offset),
+            "runtime": float(solution.runtime),
+            "stats": _plain(solution.stats),
+            "versions": {name: version(name) for name in ("c2rf", "numpy", "scipy")}
+            | {"python": platform.python_version()},
+            "labels": _labels_to_text(solution.labels),
+        }
+
+    @classmethod
+    def _from_document(cls, document: Any) -> StoredSolution:
+        """Undo :meth:`_document`."""
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InputError(f'not a solution: it must hold "format": "{FORMAT}"')
+        if _entry(document, "format_version", int) != FORMAT_VERSION:
+            raise InputError(
+                f"its format_version is {document['format_version']}, this c2rf reads "
+                f"{FORMAT_VERSION}; use the c2rf that wrote it"
+            )
+        status = _entry(document, "status", str)
+        if status not in get_args(Status):
+            raise InputError(f"'status' must be one of {get_args(Status)}; found {status!r}")
+        solution = Solution(
+            weights=_weights(document),
+            offset=float(_entry(document, "offset", int, float)),
+            labels=_text_to_labels(_entry(document, "labels", str)),
+            eta=_entry(document, "eta", int),
+            bound=_entry(document, "bound", int),
+            status=status,
+            runtime=float(_entry(document, "runtime", int, float)),
+            stats=_entry(document, "stats", dict),
+        )
+        return cls(
+            solution,
+            n_positive=_entry(document, "n_positive", int),
+            lower=float(_entry(document, "lower", int, float)),
+            upper=float(_entry(document, "upper", int, float)),
+        )
+
+
+def _labels_to_text(labels: NDArray[np.int8]) -> str:
+    """Write labels as + and -."""
+    return np.where(labels > 0, ord("+"), ord("-")).astype(np.uint8).tobytes().decode()
+
+
+def _text_to_labels(text: str) -> NDArray[np.int8]:
+    """Read labels from + and -."""
+    if other := set(text) - set("+-"):
+        raise InputError(f"'labels' must consist of + and -; found {min(other)!r}")
+    signs = np.frombuffer(text.encode(), dtype=np.uint8)
+    return np.where(signs == ord("+"), 1, -1).astype(np.int8)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value JSON can hold: numpy unwrapped, numbers that are not finite as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | None) else str(value)
+
+
+def _entry(document: dict[str, Any], key: str, *kinds: type) -> Any:
+    """Return an entry that is of one of these types."""
+    if key not in document:
+        raise InputError(f"{key!r} is missing")
+    value = document[key]
+    if not _is_one_of(value, kinds):
+        wished = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"{key!r} must be {wished}; found {value!r:.40}")
+    return value
+
+
+def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a value is of these types; true and false are not numbers, as they are in Python."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _weights(document: dict[str, Any]) -> NDArray[np.float64]:
+    """Return the list of weights."""
+    weights = _entry(document, "weights", list)
+    for value in weights:
+        if not _is_one_of(value, (int, float)):
+            raise InputError(f"'weights' must be numbers; found {value!r:.40}")
+    return np.array(weights, dtype=float)

@@ -1,0 +1,74 @@
+"""JSON lines: an object on each line, its keys are the columns."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf.data.cells import TypedTables
+from c2rf.data.dialect import ReadAs, reading
+from c2rf.data.opening import opened
+from c2rf.exceptions import InputError
+
+
+def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Read a file; a key that a line lacks is an empty cell."""
+    rows = list(_rows(path, how))
+    tables = TypedTables(path, how)
+    return tables(_columns(rows, _names(rows, path))), f"JSON lines{tables.said}"
+
+
+def names(path: Path, how: ReadAs) -> list[str]:
+    """Return the keys of all lines, in the order in which they are first met."""
+    return _names(_rows(path, how), path)
+
+
+def parts(
+    path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
+) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield some columns of a number of rows at a time, and the number of the first."""
+    tables, start, lines = TypedTables(path, how), 1, _rows(path, how)
+    while rows := list(islice(lines, n_rows)):
+        yield tables(_columns(rows, columns), start), start
+        start += len(rows)
+
+
+def _rows(path: Path, how: ReadAs) -> Iterator[dict[str, Any]]:
+    encoding = how.encoding or "utf-8-sig"
+    with reading(path), opened(path) as file, io.TextIOWrapper(file, encoding) as text:
+        for number, line in enumerate(text, 1):
+            if line.strip():
+                yield _row(line, f"{path}, line {number}")
+
+
+def _names(rows: Any, path: Path) -> list[str]:
+    found = list(dict.fromkeys(name for row in rows for name in row))
+    if not found:
+        raise InputError(f"{path} is empty or has no rows")
+    return found
+
+
+def _columns(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _row(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise InputError(f'{where} must be an object like {{"age": 41}}; found {line[:40]!r}')
+    for name, value in row.items():
+        if isinstance(value, (list, dict)):
+            raise InputError(
+                f"{where}: cells must hold numbers, text, true or false; {name!r} holds a list or "
+                "an object: remove it, or give its parts names of their own"
+            )
+    return row

@@ -1,0 +1,113 @@
+"""Workbooks of Excel and OpenDocument: one sheet, its names in the first row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf._utils.text import all_of, for_user, nearest
+from c2rf.data.cells import TypedTables
+from c2rf.data.dialect import ReadAs, check_names, check_one_header, reading
+from c2rf.exceptions import C2RFError, InputError
+
+_LOOKED_AT = 1000  # rows, for a second line of names
+_NAME_OF = {".ods": "OpenDocument"}
+
+
+def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Read a sheet; numbers that are stored as text are read like those of CSV files."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        with reading(path), CalamineWorkbook.from_path(path) as book:
+            name, others = _choose(book, how.sheet, path)
+            sheet = book.get_sheet_by_name(name)
+            rows = sheet.to_python(skip_empty_area=True)
+            merged = sheet.merged_cell_ranges or []
+    except C2RFError:
+        raise
+    except (CalamineError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is not a complete workbook: {error}") from error
+    if not rows:
+        raise InputError(f"{path}: the sheet {name!r} is empty")
+    _check_merged(path, name, merged)
+    tables = TypedTables(path, how)
+    frame = tables(_columns(rows, path, name))
+    kind = _NAME_OF.get(path.suffix.lower(), "Excel")
+    beside = f" (not read: {all_of(others)})" if others else ""
+    return frame, f"{kind}, sheet {name!r}{beside}{tables.said}"
+
+
+def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
+    """Return the sheet to read, and others that hold something and can be seen."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
+    names = [each.name for each in sheets]
+    option = for_user("sheet", "--sheet")
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError(
+                f"{path}: {option}: there is no sheet {wanted!r}; the sheets are {all_of(names)}"
+                f"{nearest(wanted, names)}"
+            )
+        return wanted, []
+    seen = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
+    filled = [name for name in seen if book.get_sheet_by_name(name).to_python(nrows=1)]
+    if not filled:
+        hidden = f"; hidden ones: {all_of(names)}, see {option}" if len(seen) < len(names) else ""
+        raise InputError(f"{path} has no sheet with cells{hidden}")
+    return filled[0], filled[1:]
+
+
+def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
+    """Refuse merged cells: only the first of them has a value."""
+    if merged:
+        (row, column), _ = merged[0]
+        raise InputError(
+            f"{path}: the sheet {sheet!r} has merged cells, the first at {_place(row, column)}; of "
+            "these only the first has a value. Unmerge them and fill each cell"
+        )
+
+
+def _place(row: int, column: int) -> str:
+    """Return the name of a cell.
+
+    Examples
+    --------
+    >>> _place(0, 0), _place(4, 27)
+    ('A1', 'AB5')
+    """
+    letters = ""
+    column += 1
+    while column:
+        column, left = divmod(column - 1, 26)
+        letters = chr(65 + left) + letters
+    return f"{letters}{row + 1}"
+
+
+def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:
+    """Return the cells below the names; empty rows and columns around them are left out."""
+    names = [_as_name(name) for name in rows[0]]
+    below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
+    if not below:
+        raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
+    while len(names) > 1 and not names[-1]:
+        if any(row[len(names) - 1] not in ("", None) for row in below):
+            break
+        names.pop()
+    check_names(path, names)
+    columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
+    first = {name: cells[:_LOOKED_AT] for name, cells in columns.items()}
+    check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
+    return columns
+
+
+def _as_name(name: Any) -> str:
+    if name is None:
+        return ""
+    is_whole = isinstance(name, float) and name.is_integer()
+    return str(int(name)) if is_whole else str(name).strip()

@@ -1,0 +1,95 @@
+"""Tables of SQLite databases: ``file.db::table``, or the file alone if it has one table."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf._utils.text import all_of, nearest
+from c2rf.data.cells import TypedTables
+from c2rf.data.dialect import ReadAs
+from c2rf.exceptions import InputError
+
+_TABLES = "select name from sqlite_master where type in ('table', 'view') and name not like ?"
+
+
+def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Read a table without changing the database."""
+    with _opened(path) as (base, table):
+        found = _select(base, table)
+        tables = TypedTables(path, how)
+        frame = tables(_columns(found.fetchall(), _names(found)))
+    return frame, f"SQLite, table {table!r}{tables.said}"
+
+
+def names(path: Path, how: ReadAs) -> list[str]:
+    """Return the columns of a table."""
+    with _opened(path) as (base, table):
+        return _names(_select(base, table))
+
+
+def parts(
+    path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
+) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield some columns of a number of rows at a time, and the number of the first."""
+    tables, start = TypedTables(path, how), 1
+    with _opened(path) as (base, table):
+        found = _select(base, table, columns)
+        while rows := found.fetchmany(n_rows):
+            yield tables(_columns(rows, columns), start), start
+            start += len(rows)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
+    """Open a database to read one of its tables."""
+    file, _, wanted = (str(path), "", "") if path.exists() else str(path).partition("::")
+    try:
+        where = f"{Path(file).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(where, uri=True)) as base:
+            yield (
+                base,
+                _table(file, [row[0] for row in base.execute(_TABLES, ["sqlite_%"])], wanted),
+            )
+    except sqlite3.Error as error:
+        raise InputError(f"{file} cannot be read as an SQLite database: {error}") from error
+
+
+def _select(base: sqlite3.Connection, table: str, columns: Sequence[str] = ()) -> sqlite3.Cursor:
+    wanted = ", ".join(map(_quoted, columns)) or "*"
+    return base.execute(f"select {wanted} from {_quoted(table)}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _names(found: sqlite3.Cursor) -> list[str]:
+    return [column[0] for column in found.description]
+
+
+def _columns(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
+    return dict(zip(names, columns, strict=True))
+
+
+def _table(file: str, names: list[str], wanted: str) -> str:
+    """Return the table to read, or say which there are."""
+    if wanted in names:
+        return wanted
+    if not names:
+        raise InputError(f"{file} is a database without tables")
+    if wanted:
+        raise InputError(
+            f"{file} has no table {wanted!r}; it has {all_of(names)}{nearest(wanted, names)}"
+        )
+    if len(names) > 1:
+        raise InputError(
+            f"{file} has several tables, {all_of(names)}; name one, like {file}::{names[0]}"
+        )
+    return names[0]

@@ -1,0 +1,57 @@
+"""Files of SPSS, Stata and SAS: value labels instead of codes, user-missing codes as empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf._utils.text import count
+from c2rf.data.cells import TypedTables
+from c2rf.data.dialect import ReadAs, reading
+from c2rf.exceptions import InputError
+
+_READERS = {
+    ".sav": ("SPSS", "read_sav"),
+    ".zsav": ("SPSS", "read_sav"),
+    ".por": ("SPSS", "read_por"),
+    ".dta": ("Stata", "read_dta"),
+    ".xpt": ("SAS", "read_xport"),
+    ".sas7bdat": ("SAS", "read_sas7bdat"),
+}
+_BY_START = {b"$FL": ".sav", b"<stata": ".dta", b"HEADER": ".xpt"}
+
+
+def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+    """Read a file with the labels of its values."""
+    import pyreadstat
+
+    name, reader = _READERS[_ending(path)]
+    options: dict[str, Any] = {"encoding": how.encoding} if how.encoding else {}
+    if reader != "read_xport" and reader != "read_por" and reader != "read_sas7bdat":
+        options["apply_value_formats"] = True
+        options["formats_as_category"] = False
+    try:
+        with reading(path):
+            frame, about = getattr(pyreadstat, reader)(str(path), **options)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise InputError(f"{path} is not a complete {name} file: {error}") from error
+    tables = TypedTables(path, how)
+    table = tables({name: frame[name].astype(object).tolist() for name in frame.columns})
+    labels = getattr(about, "variable_value_labels", {})
+    said = f", value labels of {count(len(labels), 'column')}" if labels else ""
+    missing = {}
+    if reader == "read_sav":  # which tells of the codes only where it keeps them
+        _, codes = pyreadstat.read_sav(str(path), metadataonly=True, user_missing=True)
+        missing = codes.missing_ranges
+    said += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""
+    return table, name + said + tables.said
+
+
+def _ending(path: Path) -> str:
+    if path.suffix.lower() in _READERS:
+        return path.suffix.lower()
+    with path.open("rb") as file:
+        start = file.read(8)
+    return next(ending for sign, ending in _BY_START.items() if start.startswith(sign))

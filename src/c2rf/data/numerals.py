@@ -1,0 +1,251 @@
+"""Numbers as people write them: 1234.5, 1.234,5, 1 234,5, 1'234.5.
+
+A cell has a value for each decimal mark, or none: "1.234,5" is a number only with a decimal comma,
+"12.5" only with a decimal point. "1.234" is one with both, and the two values differ. Such a cell
+is never guessed at: other cells must decide, or the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from c2rf._utils.text import for_user
+from c2rf.exceptions import InputError
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+"""Cells that say there is no value, with or without spaces around."""
+
+SPACES = (" ", "\u00a0", "\u2009", "\u202f")
+GROUP_MARKS = (*SPACES, "'", "\u2019")
+"""What stands between thousands, whatever the decimal mark."""
+
+OTHER = {".": ",", ",": "."}
+NAMES = {".": "point", ",": "comma"}
+_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?")
+
+
+def pattern(decimal: str) -> str:
+    """Return what numbers with this decimal mark look like, as a regular expression."""
+    groups = "|".join(
+        rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+" for mark in (OTHER[decimal], *GROUP_MARKS)
+    )
+    point = re.escape(decimal)
+    # 1.234,5 or 12,5 or ,5; of digits alone any number. +49 170 123 456 is a telephone's.
+    whole = rf"-?(?:{groups})|[+-]?\d+"
+    return rf"\s*(?:(?:{whole})(?:{point}\d*)?|[+-]?{point}\d+)(?:[eE][+-]?\d+)?\s*"
+
+
+_NUMBER = {decimal: re.compile(pattern(decimal)) for decimal in OTHER}
+
+
+def canonical(text: str, decimal: str) -> str | None:
+    """Return a number with a decimal point and no other mark, or None if it is none.
+
+    Examples
+    --------
+    >>> canonical("1.234,50", ","), canonical("25 937", ","), canonical("12.5", ",")
+    ('1234.50', '25937', None)
+    """
+    if not _NUMBER[decimal].fullmatch(text):
+        return None
+    for mark in (OTHER[decimal], *GROUP_MARKS):
+        text = text.replace(mark, "")
+    return text.strip().replace(decimal, ".")
+
+
+@lru_cache(maxsize=1 << 18)
+def readings(text: str) -> tuple[str, ...]:
+    """Return the decimal marks with which a text is a number; one if both give the same value.
+
+    Examples
+    --------
+    >>> readings("12,5"), readings("1.234"), readings("1234"), readings("Ulm")
+    ((',',), ('.', ','), ('',), ())
+    """
+    values = {decimal: canonical(text, decimal) for decimal in OTHER}
+    if values["."] is not None and values["."] == values[","]:
+        return ("",)
+    return tuple(decimal for decimal, value in values.items() if value is not None)
+
+
+def parse_number(text: str, decimal: str | None = None, where: str = "the number") -> str:
+    """Return a number as plain text, 1234.5, however it is written.
+
+    Parameters
+    ----------
+    text : str
+        Like 1.234,5.
+    decimal : {".", ","}, optional
+        The decimal mark, where it is known.
+    where : str
+        What to call it in a message.
+
+    Examples
+    --------
+    >>> parse_number("25.937", ","), parse_number("25 937"), parse_number("1,234.5")
+    ('25937', '25937', '1234.5')
+    >>> parse_number("25.937")
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: the number '25.937' is 25.937 with a decimal point and 25937 with \
+a decimal comma; say which with decimal="." or decimal=","
+    """
+    marks = (decimal,) if decimal else readings(text)
+    if len(marks) > 1:
+        raise InputError(f"{where} {both_readings(text)}")
+    plain = canonical(text, marks[0] or ".") if marks else None
+    if plain is None:
+        kind = f" with a decimal {NAMES[decimal]}" if decimal else ""
+        raise InputError(f"{where} {text!r} is not a number{kind}")
+    return plain
+
+
+def both_readings(text: str) -> str:
+    """Say what both readings of a text are, and what decides."""
+    options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
+    return (
+        f"{text!r} is {canonical(text, '.')} with a decimal point and {canonical(text, ',')} with "
+        f"a decimal comma; say which with {options}"
+    )
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How the numbers of a column are written: decimal mark, and what is between thousands."""
+
+    decimal: str = "."
+    group: str = ""
+
+    def localised(self, text: str) -> str:
+        """Write a plain number as the column has it; leave other text alone.
+
+        Examples
+        --------
+        >>> Marks(",", ".").localised("-1234567.50"), Marks(",").localised("Ulm")
+        ('-1.234.567,50', 'Ulm')
+        """
+        if not _PLAIN.fullmatch(text):
+            return text
+        whole, point, rest = text.partition(".")
+        if self.group:
+            sign = whole[:1] if whole[:1] in "+-" else ""
+            whole = sign + f"{int(whole[len(sign) :]):,}".replace(",", self.group)
+        return whole + (self.decimal if point else "") + rest
+
+
+@dataclass
+class _Seen:
+    """What was seen of the cells of a column."""
+
+    name: str
+    given: int = 0
+    odd: int = 0
+    only: dict[str, str] | None = None
+    both: str | None = None
+    group: str = ""
+    is_padded: bool = False
+
+    def add(self, cells: Iterable[str]) -> _Seen:
+        self.only = {}
+        for cell in cells:
+            if cell.strip() in MISSING:
+                continue
+            self.given += 1
+            found = readings(cell)
+            if not found:
+                self.odd += 1
+            elif len(found) == 2:
+                self.both = self.both or cell
+            elif found[0]:
+                self.only.setdefault(found[0], cell)
+            if found and not self.group:
+                self.group = next((mark for mark in GROUP_MARKS if mark in cell.strip()), "")
+            if found and {cell[0], cell[-1]} & set(SPACES[1:]):
+                self.is_padded = True
+        return self
+
+    @property
+    def may_be_numbers(self) -> bool:
+        """Whether most cells are numbers, or all are empty: numbers may come further on."""
+        return 2 * self.odd < self.given or not self.given
+
+
+def find_marks(
+    columns: Mapping[str, Sequence[str]],
+    decimal: str | None = None,
+    where: object = "the table",
+    likely: str | None = None,
+) -> tuple[dict[str, Marks], str | None]:
+    """Find out how the numbers of columns are written.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence of str
+        Cells of each column that may hold numbers.
+    decimal : {".", ","}, optional
+        The decimal mark, if the user has said it.
+    where : object
+        What to call the table in a message.
+    likely : {".", ","}, optional
+        The decimal mark where neither the user nor any cell tells it, and numbers with two
+        readings are whole with it.
+
+    Returns
+    -------
+    marks : dict
+        For each column of numbers how they are written.
+    decimal : str or None
+        The decimal mark of the table, None if no cell tells it.
+
+    Examples
+    --------
+    >>> find_marks({"price": ["1,5", "1.234"], "size": ["1.234"], "town": ["Ulm"]})
+    ({'price': Marks(decimal=',', group='.'), 'size': Marks(decimal=',', group='.')}, ',')
+    """
+    seen = [column for name, cells in columns.items() if (column := _Seen(name).add(cells))]
+    numbers = [column for column in seen if column.may_be_numbers]
+    for column in numbers:
+        _check_one_mark(column, decimal, where)
+    told = {decimal} if decimal else {mark for column in numbers for mark in column.only or ()}
+    shared = told.pop() if len(told) == 1 else None
+    marks = {}
+    for column in numbers:
+        own = next(iter(column.only or ()), None) or shared
+        if own is None and column.both is not None and likely and likely not in column.both:
+            own = likely
+        if own is None and column.both is not None:
+            raise InputError(f"{where}: in column {column.name!r} {both_readings(column.both)}")
+        if own is None and (column.group or column.is_padded):
+            own = "."  # which no cell has: the value is the same with both
+        if own is not None:
+            group = column.group
+            if not group and _is_grouped(columns[column.name], own):
+                group = OTHER[own]
+            marks[column.name] = Marks(own, group)
+    return marks, shared
+
+
+def _check_one_mark(column: _Seen, decimal: str | None, where: object) -> None:
+    """Refuse a column in which some numbers have a decimal point and others a comma."""
+    only = column.only or {}
+    as_text = for_user(f"text=[{column.name!r}]", f"--text {column.name}")
+    if len(only) == 2:
+        raise InputError(
+            f"{where}: column {column.name!r} has numbers with a decimal point, {only['.']!r}, and "
+            f"with a decimal comma, {only[',']!r}; correct one kind, or take them as text with "
+            f"{as_text}"
+        )
+    if decimal and OTHER[decimal] in only:
+        raise InputError(
+            f"{where}: {only[OTHER[decimal]]!r} in column {column.name!r} is no number with a "
+            f"decimal {NAMES[decimal]}; leave the option for the decimal mark out, or take the "
+            f"column as text with {as_text}"
+        )
+
+
+def _is_grouped(cells: Sequence[str], decimal: str) -> bool:
+    other = OTHER[decimal]
+    return any(other in cell and canonical(cell, decimal) is not None for cell in cells)

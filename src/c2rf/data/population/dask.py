@@ -1,0 +1,516 @@
+"""A Dask DataFrame or Array as a population: the work is done where its partitions are.
+
+Schedulers that do not answer, and clusters that are lost: said clearly, and in finite time.
+
+A Dask DataFrame or Array as a population: the work is done where its partitions are.
+
+Dask is optional: nothing here imports it before a Dask collection is at hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf._utils.frames import names_of
+from c2rf._utils.types import Columns
+from c2rf.data.formats.arrow import ParquetFiles, Piece, naming_source, wanted_columns
+from c2rf.data.population.files import find_files
+from c2rf.data.population.interface import CHANGED, Chunk, Merge, Population, Work, data_of, rows_of
+from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
+
+ANSWER_SECONDS = 30.0
+"""A scheduler that is silent for so long is taken for dead."""
+
+
+@contextmanager
+def connected(address: str | None, seconds: float | None = None) -> Iterator[None]:
+    """Compute on the cluster of the scheduler at this address; None means threads of our own.
+
+    Parameters
+    ----------
+    address : str or None
+        Such as ``tcp://10.0.0.1:8786``.
+    seconds : float, optional
+        How long to wait for the scheduler, and for a first worker; else ``ANSWER_SECONDS``.
+
+    Examples
+    --------
+    >>> with connected("tcp://127.0.0.1:9", seconds=0.2):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.ClusterError: the scheduler tcp://127.0.0.1:9 does not answer within 0.2 \
+seconds; check the address, and that it is running
+    """
+    need_dask()
+    if address is None:
+        yield
+        return
+    from distributed import Client
+
+    seconds = ANSWER_SECONDS if seconds is None else seconds
+    try:
+        asyncio.run(asyncio.wait_for(_greet(address, seconds), seconds))
+    except (OSError, ValueError, TimeoutError) as error:
+        raise _silent(address, seconds) from error
+    with Client(address, timeout=seconds) as client:
+        try:
+            client.wait_for_workers(1, timeout=seconds)
+        except TimeoutError as error:
+            raise ClusterError(
+                f"the scheduler {address} has no workers, and none came within {seconds:g} "
+                "seconds; start one with: dask worker " + address
+            ) from error
+        yield
+
+
+def using_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Let Dask use this number of threads where it has no cluster; -1 is one per processor."""
+    if n_jobs is None:
+        return nullcontext()
+    from dask import config
+    from joblib import effective_n_jobs
+
+    return config.set(num_workers=effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def naming_cluster() -> Iterator[None]:
+    """Turn what Dask says of a lost cluster into one error, and see first that it answers."""
+    try:
+        with _large_models(_answering_client()):
+            yield
+    except Exception as error:
+        if not _is_of_cluster(error):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ClusterError(f"the Dask cluster was lost during the work: {reason}") from error
+
+
+def need_dask() -> None:
+    """Refuse to go on without Dask, and say how to get it."""
+    if find_spec("dask") is None or find_spec("distributed") is None:
+        raise InputError('Dask is not installed; pip install "c2rf[dask]"')
+
+
+async def _greet(address: str, seconds: float) -> None:
+    """Shake hands with a scheduler; a Client would wait forever for one that never says a word."""
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    comm = await connect(address, timeout=seconds, **Security().get_connection_args("client"))
+    await comm.close()
+
+
+def _answering_client() -> Any:
+    """Return the client that would get the work, if there is one; it must show a sign of life."""
+    client = _current_client()
+    if client is not None:
+        try:
+            client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
+        except (OSError, TimeoutError) as error:
+            raise _silent(client.scheduler.address, ANSWER_SECONDS) from error
+    return client
+
+
+def _large_models(client: Any) -> Any:
+    """Let a forest of many megabytes be sent without a warning: it is sent once."""
+    if client is None:
+        return nullcontext()
+    from dask import config
+
+    return config.set({"distributed.admin.large-graph-warning-threshold": "10GB"})
+
+
+def _current_client() -> Any:
+    """Return the client that Dask computes with, or None where it uses threads of our own."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import Client
+
+    try:
+        client = Client.current()
+    except ValueError:
+        return None
+    is_open = client.status == "running" and client.scheduler is not None
+    return client if is_open and not client.asynchronous else None
+
+
+def _is_of_cluster(error: Exception) -> bool:
+    is_lost = isinstance(error, CancelledError)
+    return is_lost or type(error).__module__.partition(".")[0] == "distributed"
+
+
+def _silent(address: str, seconds: float) -> ClusterError:
+    return ClusterError(
+        f"the scheduler {address} does not answer within {seconds:g} seconds; check the address, "
+        "and that it is running"
+    )
+
+
+MERGED_AT_ONCE = 8
+"""The number of partial results that are merged at once, and of those again."""
+
+SPANS_AT_ONCE = 32
+"""The number of spans that are worked on before the next are begun, which bounds the memory."""
+
+ROWS_PER_PARTITION = 1 << 18
+"""Row groups of a Parquet file are put together in a partition up to this number of rows."""
+
+LABEL = "label"
+
+
+def is_dask(given: Any) -> bool:
+    """Say whether something is a Dask collection, without importing Dask.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> is_dask(dask.array.zeros((4, 2))), is_dask(np.zeros((4, 2)))
+    (True, False)
+    """
+    return type(given).__module__.partition(".")[0] == "dask"
+
+
+def read_parquet(path: Path, most_rows: int = ROWS_PER_PARTITION) -> Any:
+    """Return a Parquet file, or all in a folder, as a Dask DataFrame of Arrow types.
+
+    Parameters
+    ----------
+    path : Path
+        All files must have the same columns, in any order.
+    most_rows : int
+        Row groups of one file are put together in a partition up to this number of rows.
+
+    Returns
+    -------
+    dask DataFrame
+        Only columns that are used are read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in "ab":
+    ...     pd.DataFrame({"x": [1, 2]}).to_parquet(folder / f"{name}.parquet")
+    >>> frame = read_parquet(folder)
+    >>> frame.npartitions, frame["x"].compute().tolist()
+    (2, [1, 2, 1, 2])
+    """
+    import dask.dataframe as dd
+
+    files = find_files([path])
+    if not isinstance(files, ParquetFiles):
+        raise InputError(f"{path} must be a Parquet file or a folder of them; found other files")
+    header, pieces = files.header, list(files.pieces(most_rows))
+    if not pieces:
+        raise InputError(f"{path} has columns but no rows")
+    return dd.from_map(_read_piece, pieces, files=files, meta=header)
+
+
+def _read_piece(
+    piece: Piece, files: ParquetFiles, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    return files.read_piece(piece, files.names if columns is None else columns)
+
+
+class DaskRows(Population):
+    """The partitions of a Dask DataFrame, or the row blocks of a 2-D Dask Array.
+
+    ``sizes`` are the numbers of rows of the partitions, once they have been counted.
+
+    Parameters
+    ----------
+    collection : dask DataFrame or Array
+        The population.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> rows = DaskRows(dask.array.ones((5, 2), chunks=(2, 2)))
+    >>> int(rows.reduce(lambda chunk: chunk.data.sum(), sum)), rows.sizes
+    (10, (2, 2, 1))
+    >>> rows.map(lambda chunk: chunk.data[:, 0] * chunk.start, np.zeros(1)).compute()
+    array([0., 0., 2., 2., 4.])
+    """
+
+    parts = "partitions"
+    is_elsewhere = True
+
+    def __init__(self, collection: Any) -> None:
+        if getattr(collection, "ndim", None) != 2:
+            raise InputTypeError(
+                "X_unlabeled must be a Dask DataFrame or a 2-D Dask Array; found a Dask "
+                f"{type(collection).__name__}"
+            )
+        self.collection, self.sizes = collection, ()
+
+    sizes: tuple[int, ...]
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of a DataFrame."""
+        return names_of(self.collection)
+
+    def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
+        """Bring one partition after the other here."""
+        for number, part in enumerate(self._parts(columns)):
+            with naming_cluster(), naming_source(_partition(number)):
+                data = part.compute()
+            yield _as_wanted(data, columns), _partition(number)
+
+    def counted(self) -> Population:
+        """Count the rows of each partition."""
+        if not self.sizes:
+            columns = list(self.collection.columns)[:1] if self._is_frame else None
+            self.reduce(_nothing, _first, columns)
+        return self
+
+    def reduce(
+        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+    ) -> Any:
+        """Do the work in every partition, and merge the results in a tree."""
+        from dask.delayed import delayed
+
+        if beside:
+            self.counted()
+        shared, parts = _shared(work), self._parts(columns)
+        done = []
+        for number, part in enumerate(parts):
+            place = self._place(number)
+            values = [_rows(array, place) for array in beside]
+            done.append(delayed(_do)(part, shared, place, columns, values))
+        with naming_cluster():
+            try:
+                total = _merged(done, partial(_merge_parts, merge=merge)).compute()
+            except Exception as error:
+                _blame(error, parts)
+                raise
+        self.sizes = total.sizes
+        self._check_count(sum(total.sizes))
+        return total.results[0]
+
+    def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
+        """Return a Dask Series or Array aligned with the collection, to be computed when needed."""
+        places = [self._place(number) for number in range(self._n_partitions)]
+        shared, selected = _shared(work), self._selected(columns)
+        if not self._is_frame:
+            kind = {"dtype": example.dtype, "meta": example[:0]}
+            return selected.map_blocks(
+                _do_block, shared, places, example.dtype, drop_axis=1, **kind
+            )
+        # What pandas makes of an array depends on its values.
+        meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
+        return selected.map_partitions(_do_frame, shared, places, columns, meta=meta)
+
+    def spans(
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
+    ) -> Iterator[Any]:
+        """Do some work on a given number of rows at a time; some spans are worked on at once."""
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        self.counted()
+        first, second, parts = _shared(prepare), _shared(work), self._parts(columns)
+        ready = [
+            delayed(_prepare)(part, first, self._place(number), columns)
+            for number, part in enumerate(parts)
+        ]
+        starts = range(0, sum(self.sizes), size)
+        for k in range(0, len(starts), SPANS_AT_ONCE):
+            touched = [self._touched(start, size) for start in starts[k : k + SPANS_AT_ONCE]]
+            jobs = [delayed(_do_span)(ready[which], second, rows) for which, rows in touched]
+            with naming_cluster():
+                try:
+                    done = compute(*jobs)
+                except Exception as error:
+                    _blame(error, parts)
+                    raise
+            yield from done
+
+    def beside(self, values: NDArray[Any]) -> Any:
+        """Return the values as a Dask Series or Array aligned with the collection."""
+        self.counted()
+        columns = list(self.collection.columns)[:1] if self._is_frame else None
+        return self.map(_TakeRows(values), values, columns)
+
+    def look_up(self, table: NDArray[Any], codes: Any) -> Any:
+        """Return the entries as a Dask Series or Array, to be computed when needed."""
+        if not self._is_frame:
+            return codes.map_blocks(_look_up, table, dtype=table.dtype, meta=table[:0])
+        meta = pd.Series(table, name=LABEL)[:0].set_axis(self.collection._meta.index)
+        return codes.map_partitions(_look_up, table, meta=meta)
+
+    @property
+    def _is_frame(self) -> bool:
+        return hasattr(self.collection, "map_partitions")
+
+    @property
+    def _n_partitions(self) -> int:
+        collection = self.collection
+        return collection.npartitions if self._is_frame else len(collection.chunks[0])
+
+    def _place(self, number: int) -> _Place:
+        if not self.sizes:
+            return _Place(number, 0, None)
+        return _Place(number, sum(self.sizes[:number]), self.sizes[number])
+
+    def _touched(self, start: int, size: int) -> tuple[slice, slice]:
+        """Return the partitions that a span of rows touches, and where it is among their rows."""
+        ends = np.cumsum(self.sizes)
+        stop = min(start + size, int(ends[-1]))
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        skipped = int(ends[first]) - self.sizes[first]
+        return slice(int(first), int(last) + 1), slice(start - skipped, stop - skipped)
+
+    def _selected(self, columns: Columns) -> Any:
+        """Return the collection with these columns only, so that no others are read."""
+        if not self._is_frame:
+            return self.collection.rechunk({1: -1})
+        names = list(self.collection.columns)
+        wanted = wanted_columns(columns, names, "X_unlabeled")
+        return self.collection if wanted == names else self.collection[wanted]
+
+    def _parts(self, columns: Columns) -> list[Any]:
+        """Return the partitions, each to be computed for itself."""
+        return list(np.ravel(self._selected(columns).to_delayed()))
+
+
+class _Place(NamedTuple):
+    """Which partition it is, the number of its first row, and how many rows were counted."""
+
+    number: int
+    start: int
+    size: int | None
+
+
+class _Part(NamedTuple):
+    """What some neighbouring partitions add: nothing, or one result, and their sizes."""
+
+    results: tuple[Any, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _TakeRows:
+    """The work of taking the values of a partition's rows."""
+
+    values: NDArray[Any]
+
+    def __call__(self, chunk: Chunk) -> NDArray[Any]:
+        return self.values[chunk.start : chunk.start + chunk.data.shape[0]]
+
+
+def _partition(number: int) -> str:
+    return f"partition {number}"
+
+
+def _rows(values: Any, place: _Place) -> Any:
+    assert place.size is not None
+    return np.asarray(values[place.start : place.start + place.size])
+
+
+def _shared(work: Any) -> Any:
+    """Return the work as one node of the graph: it travels once, and survives lost workers."""
+    from dask.delayed import delayed
+
+    return delayed(work, name=f"c2rf-work-{uuid4().hex}", traverse=False)
+
+
+def _merged(results: list[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
+    """Return the root of a tree of merges."""
+    from dask.delayed import delayed
+
+    while len(results) > 1:
+        starts = range(0, len(results), MERGED_AT_ONCE)
+        results = [delayed(merge)(results[k : k + MERGED_AT_ONCE]) for k in starts]
+    return results[0]
+
+
+def _merge_parts(parts: Sequence[_Part], merge: Merge) -> _Part:
+    results = [result for part in parts for result in part.results]
+    merged = (merge(results),) if len(results) > 1 else tuple(results)
+    return _Part(merged, tuple(size for part in parts for size in part.sizes))
+
+
+def _chunk(data: Any, place: _Place, columns: Columns) -> Chunk:
+    """Return a partition, which must have the size that was counted."""
+    n_rows = data.shape[0]
+    if place.size is not None and n_rows != place.size:
+        raise InputError(
+            f"{_partition(place.number)} of X_unlabeled had {place.size} rows when they were "
+            f"counted, but has {n_rows} now: {CHANGED}"
+        )
+    return Chunk(_as_wanted(data, columns), _partition(place.number), place.start)
+
+
+def _do(data: Any, work: Work, place: _Place, columns: Columns, beside: list[Any]) -> _Part:
+    chunk = _chunk(data, place, columns)
+    n_rows = chunk.data.shape[0]
+    return _Part((work(chunk, *beside),) if n_rows else (), (n_rows,))
+
+
+def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:
+    chunk = _chunk(data, place, columns)
+    return work(chunk) if chunk.data.shape[0] else chunk.data
+
+
+def _do_span(pieces: list[Any], work: Work, rows: slice) -> Any:
+    return work(rows_of(pieces, rows))
+
+
+def _do_block(
+    block: Any, work: Work, places: list[_Place], kind: Any, block_id: tuple[int, ...] = (0,)
+) -> Any:
+    chunk = _chunk(block, places[block_id[0]], None)
+    return work(chunk) if len(block) else np.empty(0, kind)
+
+
+def _do_frame(
+    frame: Any, work: Work, places: list[_Place], columns: Columns, partition_info: Any = None
+) -> Any:
+    chunk = _chunk(frame, places[partition_info["number"]], columns)
+    values = work(chunk) if len(frame) else []
+    return pd.Series(values, index=frame.index, name=LABEL)
+
+
+def _look_up(codes: Any, table: NDArray[Any]) -> Any:
+    if isinstance(codes, pd.Series):
+        return pd.Series(table[codes.to_numpy(dtype=np.intp)], index=codes.index, name=LABEL)
+    return table[codes]
+
+
+def _nothing(chunk: Chunk) -> None:
+    return None
+
+
+def _first(results: Sequence[Any]) -> Any:
+    return results[0]
+
+
+def _as_wanted(data: Any, columns: Columns) -> Any:
+    """Return a frame as a plain array where no columns were named."""
+    return data.to_numpy() if columns is None and hasattr(data, "columns") else data
+
+
+def _blame(error: Exception, parts: list[Any]) -> None:
+    """Say which partition cannot be computed, if that is what went wrong."""
+    if isinstance(error, C2RFError) or type(error).__module__.startswith("distributed"):
+        return
+    for number, part in enumerate(parts):
+        with naming_source(_partition(number)):
+            part.compute()

@@ -1,0 +1,521 @@
+"""A sample of a population that depends on row numbers and the seed alone.
+
+Rows in blocks, and arrays that are too large for memory.
+
+Matrix products may round differently in a table of another size. So all rows are looked at in
+blocks of the same rows, wherever they come from, and a population in files gets the very
+probabilities that it gets in memory.
+
+Rows wherever they are: the one interface that everything else is written against.
+
+What is done with a population is one of four things: read it in chunks, reduce it to something
+small, give every row something, write it out in order. A new kind of storage is a subclass of
+:class:`Population` with one method, :meth:`Population.read`; the others follow from it, and are
+overridden where the work can be done where the rows are.
+
+A population whose rows are changed on the way, chunk by chunk, wherever they are.
+
+A sample of a population that depends on row numbers and the seed alone.
+
+Every row gets a random number, and the rows with the smallest are drawn. The numbers are those of
+one generator for all rows in turn: how the population is cut into chunks, and where these are,
+does not matter.
+"""
+
+from __future__ import annotations
+
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from c2rf._utils.frames import stacked
+from c2rf._utils.types import Columns, Floats, Ints
+from c2rf.data.dialect import Dialect
+from c2rf.exceptions import InputError
+
+BLOCK_ROWS = 1 << 16
+"""Rows that a model is asked about at a time."""
+
+LARGE_BYTES = 1 << 26
+"""An array of more bytes than this is kept in a temporary file."""
+
+
+def probabilities(model: Any, X: Any, block_rows: int | None = None) -> Floats:
+    """Return the probabilities that a fitted model gives to all rows, asked block by block.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> probabilities(DummyClassifier().fit([[0], [1]], [0, 1]), np.zeros((2, 1)))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    table = np.empty((X.shape[0], len(model.classes_)))
+    for rows in row_blocks(X.shape[0], block_rows or BLOCK_ROWS):
+        table[rows] = model.predict_proba(plain(_safe_indexing(X, rows)))
+    return table
+
+
+def rows_of(pieces: list[Any], rows: slice) -> Any:
+    """Return some rows of several tables that follow each other.
+
+    Examples
+    --------
+    >>> rows_of([np.array([[0], [1]]), np.array([[2], [3]])], slice(1, 3)).tolist()
+    [[1], [2]]
+    """
+    wanted, start = [], 0
+    for piece in pieces:
+        first, last = max(rows.start - start, 0), min(rows.stop - start, piece.shape[0])
+        if first < last:
+            wanted.append(_safe_indexing(piece, slice(first, last)))
+        start += piece.shape[0]
+    return plain(stacked(wanted))
+
+
+def row_blocks(
+    n_rows: int, size: int = BLOCK_ROWS, reading: Sequence[NDArray[Any]] = ()
+) -> Iterator[slice]:
+    """Yield the rows of one block after the other, and release what is read after each.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+        for table in reading:
+            release(table)
+
+
+def filled(shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return an array filled by parts that follow each other; a large one is in a file."""
+    table, start = large_array(shape), 0
+    for part in parts:
+        table[start : start + len(part)] = part
+        start += len(part)
+        release(table)
+    return table
+
+
+def large_array(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
+    """Return an array to be filled; a large one is in a temporary file, which is gone with it."""
+    if np.prod(shape) * np.dtype(dtype).itemsize <= LARGE_BYTES:
+        return np.empty(shape, dtype)
+    with TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def release(table: NDArray[Any]) -> None:
+    """Give back the memory that an array in a file has taken; it is read again when needed.
+
+    The system would do so, too, but only when there is no other memory left.
+    """
+    if isinstance(table.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        table.base.madvise(mmap.MADV_DONTNEED)
+
+
+def plain(X: Any) -> Any:
+    """Return an array row by row, a frame column by column in memory: else sums may round anew."""
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(dict(X.items()), copy=True)
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
+
+
+CHANGED = "the population is not the one that was counted; it must be the same each time it is read"
+
+
+class Chunk(NamedTuple):
+    """Some neighbouring rows of a population.
+
+    Parameters
+    ----------
+    data : array or data frame
+        The rows.
+    where : str
+        Where they come from, for messages; empty if there is only one place.
+    start : int
+        The number of the first row.
+    """
+
+    data: Any
+    where: str
+    start: int = 0
+
+
+Work = Callable[..., Any]
+"""What is done with a :class:`Chunk`, and with values that lie beside its rows."""
+Merge = Callable[[Sequence[Any]], Any]
+"""Turns results of neighbouring chunks, in their order, into one."""
+
+
+def data_of(chunk: Chunk) -> Any:
+    """Return the rows of a chunk."""
+    return chunk.data
+
+
+class Population(ABC):
+    """Rows that can be read again and again, always the same ones in the same order.
+
+    ``n_rows`` is the number of rows, None as long as nobody has counted them. ``name`` is what
+    the user calls the population, ``parts`` what its parts are called. ``is_elsewhere`` says
+    whether work is done by other processes or threads, many chunks at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Countdown(Population):
+    ...     def read(self, columns=None):
+    ...         yield np.array([[3.0], [2.0]]), "the first part"
+    ...         yield np.array([[1.0]]), "the second part"
+    >>> rows = Countdown()
+    >>> rows.reduce(lambda chunk: chunk.data.sum(), sum).item(), rows.n_rows
+    (6.0, 3)
+    >>> rows.map(lambda chunk: chunk.data[:, 0] * 10, np.zeros(1)).tolist()
+    [30.0, 20.0, 10.0]
+    """
+
+    name = "X_unlabeled"
+    parts = "chunks"
+    is_elsewhere = False
+    n_rows: int | None = None
+    dialect: Dialect | None = None
+    """How the text files of the rows are written, where they are from such."""
+    read_as: str = ""
+    """How their files were understood, in words."""
+
+    @abstractmethod
+    def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
+        """Yield the rows from the start, as arrays or frames, and where each part comes from.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Only these columns, in this order, as frames. Without, all columns as plain arrays.
+            What has no names of its own ignores this.
+        """
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns, None if there are none to ask for."""
+        return None
+
+    def counted(self) -> Population:
+        """Return the population ready for work that needs the numbers of its rows."""
+        return self
+
+    def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
+        """Read all rows from the start, numbered; parts without rows are left out."""
+        start = 0
+        for data, where in self.read(columns):
+            if data.shape[0]:
+                yield Chunk(data, where, start)
+                start += data.shape[0]
+        self._check_count(start)
+
+    def reduce(
+        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+    ) -> Any:
+        """Do the work with every chunk, and merge the results to one.
+
+        Parameters
+        ----------
+        work : callable
+            Takes a :class:`Chunk`, and for each array of ``beside`` the part that belongs to it.
+        merge : callable
+            Takes results of neighbouring chunks in their order, and returns one.
+        columns : sequence of str, optional
+            As for :meth:`read`.
+        beside : sequence of array
+            Arrays with an entry per row.
+
+        Returns
+        -------
+        object
+            The merged result.
+        """
+        levels: list[list[Any]] = [[]]
+        for chunk in self.chunks(columns):
+            rows = slice(chunk.start, chunk.start + chunk.data.shape[0])
+            _carry(levels, work(chunk, *(values[rows] for values in beside)), merge)
+        left = [result for level in reversed(levels) for result in level]
+        return left[0] if len(left) == 1 else merge(left)
+
+    def spans(
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
+    ) -> Iterator[Any]:
+        """Do some work on ``size`` rows at a time, wherever chunks end.
+
+        Parameters
+        ----------
+        work : callable
+            Takes the rows of a span.
+        size : int
+            Number of rows of all spans but the last.
+        columns : sequence of str, optional
+            As for :meth:`read`.
+        prepare : callable
+            What is done with each chunk first; it returns its rows.
+
+        Yields
+        ------
+        object
+            The result for each span, in order.
+        """
+        pieces: list[Any] = []
+        n_waiting = done = 0
+        for chunk in self.chunks(columns):
+            pieces.append(prepare(chunk))
+            n_waiting += chunk.data.shape[0]
+            while n_waiting - done >= size:
+                yield work(rows_of(pieces, slice(done, done + size)))
+                done += size
+            while pieces and done >= pieces[0].shape[0]:
+                done -= pieces[0].shape[0]
+                n_waiting -= pieces.pop(0).shape[0]
+        if n_waiting > done:
+            yield work(rows_of(pieces, slice(done, n_waiting)))
+
+    def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
+        """Return what the work makes of each row.
+
+        Parameters
+        ----------
+        work : callable
+            Takes a :class:`Chunk`, returns an array with a value per row.
+        example : ndarray
+            Some such values, for their type.
+        columns : sequence of str, optional
+            As for :meth:`read`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or a lazy collection
+            In the order of the rows; lazy where the rows are computed elsewhere.
+        """
+        n_rows = self.n_rows if self.n_rows is not None else _count(self)
+        values = large_array((n_rows,), example.dtype)
+        for chunk in self.chunks(columns):
+            end = chunk.start + chunk.data.shape[0]
+            if end <= n_rows:  # too many rows are an error in the end
+                values[chunk.start : end] = work(chunk)
+                release(values)
+        return values
+
+    def beside(self, values: NDArray[Any]) -> Any:
+        """Return an array with an entry per row as :meth:`map` returns one."""
+        return values
+
+    def look_up(self, table: NDArray[Any], codes: Any) -> Any:
+        """Return the entry of a table for each row, given its code as :meth:`map` returned it."""
+        return table[codes]
+
+    def _check_count(self, n_rows: int) -> None:
+        """Remember the number of rows; it must be the same each time."""
+        if n_rows == 0:
+            raise InputError(f"{self.name} has no rows; found none in any of its {self.parts}")
+        if self.n_rows is not None and n_rows != self.n_rows:
+            raise InputError(
+                f"{self.name} had {self.n_rows} rows when they were counted, but has {n_rows} "
+                f"now: {CHANGED}"
+            )
+        self.n_rows = n_rows
+
+
+def _count(population: Population) -> int:
+    for _ in population.chunks():
+        pass
+    assert population.n_rows is not None
+    return population.n_rows
+
+
+def _carry(levels: list[list[Any]], result: Any, merge: Merge) -> None:
+    """Add a result; two of a level become one of the next, so that each is merged rarely."""
+    level = 0
+    levels[0].append(result)
+    while len(levels[level]) == 2:
+        merged = merge(levels[level])
+        levels[level] = []
+        level += 1
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(merged)
+
+
+class Transformed(Population):
+    """The rows of another population, changed where they are.
+
+    Parameters
+    ----------
+    rows : Population
+        The rows as they are.
+    change : callable
+        Takes a :class:`Chunk` of them, returns it changed, with as many rows.
+    columns : sequence of str, optional
+        The columns that it needs, as for :meth:`Population.read`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from c2rf.data.population.memory import Memory
+    >>> def double(chunk):
+    ...     return chunk._replace(data=2 * chunk.data)
+    >>> rows = Transformed(Memory(np.array([[1.0], [2.0]])), double)
+    >>> [chunk.data.tolist() for chunk in rows.chunks()]
+    [[[2.0], [4.0]]]
+    """
+
+    def __init__(
+        self, rows: Population, change: Callable[[Chunk], Chunk], columns: Columns = None
+    ) -> None:
+        self.rows, self.change, self.columns = rows, change, columns
+        self.parts, self.is_elsewhere = rows.parts, rows.is_elsewhere
+
+    @property
+    def n_rows(self) -> int | None:  # type: ignore[override]
+        """Number of rows, once they have been counted."""
+        return self.rows.n_rows
+
+    def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
+        """Read and change all rows."""
+        return ((chunk.data, chunk.where) for chunk in self.chunks())
+
+    def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
+        """Read and change all rows, numbered."""
+        return map(self.change, self.rows.chunks(self.columns))
+
+    def counted(self) -> Population:
+        """Count the rows."""
+        self.rows = self.rows.counted()
+        return self
+
+    def reduce(
+        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+    ) -> Any:
+        """Do the work with changed chunks."""
+        return self.rows.reduce(self._after_change(work), merge, self.columns, beside)
+
+    def spans(
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
+    ) -> Iterator[Any]:
+        """Do some work on a given number of changed rows at a time."""
+        return self.rows.spans(work, size, self.columns, self._after_change(prepare))
+
+    def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
+        """Return what the work makes of each changed row."""
+        return self.rows.map(self._after_change(work), example, self.columns)
+
+    def beside(self, values: NDArray[Any]) -> Any:
+        """Return values beside the rows, where these are."""
+        return self.rows.beside(values)
+
+    def look_up(self, table: NDArray[Any], codes: Any) -> Any:
+        """Return entries of a table beside the rows, where these are."""
+        return self.rows.look_up(table, codes)
+
+    def _after_change(self, work: Work) -> Work:
+        return partial(_work_on_changed, self.change, work)
+
+
+def _work_on_changed(change: Callable[[Chunk], Chunk], work: Work, chunk: Chunk, *more: Any) -> Any:
+    return work(change(chunk), *more)
+
+
+# Standard deviations drawn beyond what is needed: too few once in 10^20 runs.
+_SPARE = 10.0
+
+
+class RowSample(NamedTuple):
+    """Rows of a population.
+
+    Parameters
+    ----------
+    data : array or data frame
+        The rows, in the order of the population.
+    rows : ndarray of int
+        Their numbers.
+    """
+
+    data: Any
+    rows: Ints
+
+
+def draw_sample(population: Any, most: int, key: Sequence[int]) -> RowSample:
+    """Draw rows without replacement, all of them if there are not more than ``most``.
+
+    Parameters
+    ----------
+    population : Population, or another object with ``reduce`` and ``n_rows``
+        It is read once.
+    most : int
+        How many rows to draw.
+    key : sequence of int
+        Seed of the random numbers.
+
+    Examples
+    --------
+    >>> from c2rf.data.population.memory import Memory
+    >>> draw_sample(Memory(np.arange(10)[:, None]), 3, [0]).rows.tolist()
+    [1, 2, 3]
+    >>> random_rows(10, 3, [0]).tolist()
+    [1, 2, 3]
+    """
+    n_rows, limit = population.n_rows, 1.0
+    if n_rows is not None and n_rows > most:
+        limit = (most + _SPARE * (most + 1) ** 0.5) / n_rows
+    drawn = population.reduce(partial(_draw, key, limit, most), partial(_merged, most))
+    return RowSample(plain(stacked(drawn.tables)), drawn.rows)
+
+
+def random_rows(n_rows: int, most: int, key: Sequence[int]) -> Ints:
+    """Return the numbers of the rows that :func:`draw_sample` would draw."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    numbers = np.random.default_rng(list(key)).random(n_rows)
+    return np.flatnonzero(numbers < np.partition(numbers, most)[most])
+
+
+class _Drawn(NamedTuple):
+    """Rows of some neighbouring chunks with small random numbers."""
+
+    numbers: Floats
+    rows: Ints
+    tables: list[Any]
+
+    def pruned(self, most: int) -> _Drawn:
+        """Return the rows with the smallest numbers."""
+        if len(self.numbers) <= most:
+            return self
+        limit = np.partition(self.numbers, most)[most]
+        kept = np.flatnonzero(self.numbers < limit)
+        table = _safe_indexing(stacked(self.tables), kept)
+        return _Drawn(self.numbers[kept], self.rows[kept], [table])
+
+
+def _draw(key: Sequence[int], limit: float, most: int, chunk: Chunk) -> _Drawn:
+    """Draw rows from a chunk."""
+    rng = np.random.default_rng(list(key))
+    rng.bit_generator.advance(chunk.start)  # type: ignore[attr-defined]
+    numbers = rng.random(chunk.data.shape[0])
+    among = np.flatnonzero(numbers < limit)
+    table = _safe_indexing(chunk.data, among)
+    return _Drawn(numbers[among], chunk.start + among, [table]).pruned(most)
+
+
+def _merged(most: int, parts: Sequence[_Drawn]) -> _Drawn:
+    """Put together what was drawn from neighbouring chunks."""
+    filled = [table for part in parts for table in part.tables if table.shape[0]]
+    return _Drawn(
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        filled or parts[0].tables,
+    ).pruned(most)

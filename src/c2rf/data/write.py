@@ -1,0 +1,254 @@
+"""Tables written in the format that a name ends in, a part at a time.
+
+Text files are written like the input was, unless their names say otherwise: its separator, its
+decimal mark, its encoding.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from c2rf.data.dialect import Dialect, has_tabs
+from c2rf.data.numerals import Marks
+from c2rf.data.opening import plain_name
+from c2rf.data.read import TEXT_ENDINGS, check_pyarrow, is_parquet
+from c2rf.exceptions import InputError
+
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+_FORMULA = ("=", "+", "-", "@")
+_NO_FORMULA = r"[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?"  # a sign alone, or a number
+_XLSX_ROWS = 1_048_576
+
+
+def write_table(table: pd.DataFrame, path: Path, like: Dialect | None = None) -> None:
+    r"""Write a table in the format that the name ends in; CSV if in doubt.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.tsv.gz"
+    >>> write_table(pd.DataFrame({"id": ["007"], "age": ["41"]}), path)
+    >>> gzip.decompress(path.read_bytes())
+    b'id\tage\n007\t41\n'
+    """
+    with TableWriter(path, like) as writer:
+        writer.write(table)
+
+
+class TableWriter:
+    r"""Writes a table a part at a time; the parts have the same columns.
+
+    Parameters
+    ----------
+    path : Path
+        Where to; the ending decides the format.
+    like : Dialect, optional
+        How a text file is to be written.
+    spreadsheet_safe : bool
+        Whether text that a spreadsheet would run as a formula gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> with TableWriter(path, Dialect(";", decimal=",")) as writer:
+    ...     writer.write(pd.DataFrame({"id": ["007"], "size": [1.5]}))
+    ...     writer.write(pd.DataFrame({"id": ["=1+1"], "size": [2.0]}))
+    >>> path.read_text(), writer.n_formulas
+    ('id;size\n007;1,5\n=1+1;2,0\n', 1)
+    """
+
+    def __init__(
+        self, path: Path, like: Dialect | None = None, *, spreadsheet_safe: bool = False
+    ) -> None:
+        self.path, self.spreadsheet_safe = path, spreadsheet_safe
+        self.dialect = like or Dialect()
+        if has_tabs(path):
+            self.dialect = replace(self.dialect, separator="\t")
+        self.n_formulas = 0
+        self._open = ExitStack()
+        self._file: Any = None
+        self._write = _writer(path)
+
+    def write(self, part: pd.DataFrame) -> None:
+        """Write some rows."""
+        self._write(self, part)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.close()
+
+    def _binary(self) -> Any:
+        file: Any = self._open.enter_context(self.path.open("wb"))
+        if self.path.suffix.lower() == ".gz":
+            # Without a name and a time stamp: the same table is the same file.
+            file = self._open.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        return file
+
+    def _write_parquet(self, part: pd.DataFrame) -> None:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        if self._file is None:
+            rows = pa.Table.from_pandas(part, preserve_index=False)
+            self._file = self._open.enter_context(ParquetWriter(self.path, rows.schema))
+        else:
+            rows = pa.Table.from_pandas(part, schema=self._file.schema, preserve_index=False)
+        self._file.write_table(rows)
+
+    def _write_text(self, part: pd.DataFrame) -> None:
+        is_first = self._file is None
+        if is_first:
+            self._file = self._binary()
+        dialect = self.dialect
+        text = self._safe(self._localised(part)).to_csv(
+            index=False,
+            header=is_first,
+            sep=dialect.separator,
+            decimal=dialect.decimal or ".",
+            lineterminator="\n",
+        )
+        # Only the first part may have a mark of the encoding.
+        encoding = dialect.encoding if is_first else _without_mark(dialect.encoding)
+        self._file.write(text.encode(encoding))
+
+    def _localised(self, part: pd.DataFrame) -> pd.DataFrame:
+        """Return numbers as the input had them."""
+        marks = {name: mark for name, mark in self.dialect.marks.items() if mark != Marks()}
+        changed = {
+            name: part[name].map({cell: mark.localised(cell) for cell in part[name].unique()})
+            for name, mark in marks.items()
+            if name in part and _is_text(part[name])
+        }
+        return part.assign(**changed) if changed else part
+
+    def _safe(self, part: pd.DataFrame) -> pd.DataFrame:
+        """Count text that a spreadsheet would run, and make it harmless if that is wished."""
+        changed: dict[str, Any] = {}
+        for name in part:
+            if not _is_text(part[name]):
+                continue
+            cells = part[name].astype("str")
+            suspect = cells[cells.str.startswith(_FORMULA, na=False)]
+            runs = suspect[~suspect.str.fullmatch(_NO_FORMULA)]
+            self.n_formulas += len(runs)
+            if self.spreadsheet_safe and len(runs):
+                changed[str(name)] = cells.where(~cells.index.isin(runs.index), "'" + cells)
+        return part.assign(**changed) if changed else part
+
+    def _write_lines(self, part: pd.DataFrame) -> None:
+        if self._file is None:
+            self._file = self._binary()
+        columns = [_values(part[name]) for name in part]
+        for row in zip(*columns, strict=True):
+            line = json.dumps(dict(zip(part, row, strict=True)), ensure_ascii=False)
+            self._file.write(line.encode() + b"\n")
+
+    def _write_sheet(self, part: pd.DataFrame) -> None:
+        if self._file is None:
+            import xlsxwriter
+
+            options = {"constant_memory": True, "strings_to_numbers": False, "in_memory": False}
+            book = self._open.enter_context(xlsxwriter.Workbook(str(self.path), options))
+            self._file = book.add_worksheet("labels")
+            self._sheet_rows = 0
+            self._dates = book.add_format({"num_format": "yyyy-mm-dd"})
+            self._put_row([str(name) for name in part])
+        if self._sheet_rows + len(part) > _XLSX_ROWS:
+            raise InputError(
+                f"{self.path}: a sheet holds at most {_XLSX_ROWS:,} rows; write .csv or .parquet"
+            )
+        for row in zip(*(_values(part[name], dates=True) for name in part), strict=True):
+            self._put_row(row)
+
+    def _put_row(self, row: Any) -> None:
+        """Write a row of cells, each with its type: text is never run."""
+        sheet: Any = self._file
+        for k, cell in enumerate(row):
+            if cell is None:
+                continue
+            if isinstance(cell, bool):
+                sheet.write_boolean(self._sheet_rows, k, cell)
+            elif isinstance(cell, (int, float)):
+                sheet.write_number(self._sheet_rows, k, cell)
+            elif isinstance(cell, str):
+                sheet.write_string(self._sheet_rows, k, cell)
+            else:
+                sheet.write_datetime(self._sheet_rows, k, cell, self._dates)
+        self._sheet_rows += 1
+
+
+_WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
+    ".parquet": TableWriter._write_parquet,
+    ".pq": TableWriter._write_parquet,
+    ".xlsx": TableWriter._write_sheet,
+    ".jsonl": TableWriter._write_lines,
+}
+
+
+def _writer(path: Path) -> Callable[[TableWriter, pd.DataFrame], None]:
+    return _WRITERS.get(plain_name(path).suffix.lower(), TableWriter._write_text)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a name whose ending is no format that is written, or whose package is missing."""
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    ending = plain.suffix.lower()
+    zipped = plain != path
+    if ending not in (*TEXT_ENDINGS, *_WRITERS) or (zipped and ending in (".xlsx", ".parquet")):
+        raise InputError(
+            f"{path}: labels are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .xlsx or "
+            ".jsonl; give the output a name that ends so"
+        )
+    if is_parquet(path):
+        check_pyarrow(path)
+    if ending == ".xlsx" and find_spec("xlsxwriter") is None:
+        raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
+
+
+def _values(column: pd.Series[Any], dates: bool = False) -> list[Any]:
+    """Return the cells of a column as Python's values, None where empty.
+
+    Text of which every cell is a number, and written as numbers are, becomes numbers: 007 is not.
+    """
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        moments = column.dt.tz_localize(None) if dates else column.astype(str)
+        return [None if moment is pd.NaT else moment for moment in moments]
+    cells = column.astype(object).where(column.notna(), None).tolist()
+    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    if not _is_text(column):
+        plain = (bool, int, float, str) if not dates else (bool, int, float)
+        return [cell if cell is None or isinstance(cell, plain) else str(cell) for cell in cells]
+    cells = [None if cell == "" else cell for cell in cells]
+    given = [cell for cell in cells if cell is not None]
+    if given and all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in given):
+        return [None if cell is None else _number(cell) for cell in cells]
+    return [cell if cell is None else str(cell) for cell in cells]
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text else int(text)
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return bool(pd.api.types.is_string_dtype(column.dtype) or column.dtype == object)
+
+
+def _without_mark(encoding: str) -> str:
+    """Return the encoding for text that is not at the start of a file."""
+    return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(
+        encoding, encoding
+    )

@@ -1,1 +1,0 @@
-"""Ensembles as members that vote."""

@@ -1,0 +1,1 @@
+"""Weighted trees: votes, patterns, weights that meet a total, and proofs of how close any get."""

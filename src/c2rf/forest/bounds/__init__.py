@@ -1,0 +1,1 @@
+"""Lower bounds on eta: conflict graph, cuts, relaxation, branch and bound, certificates."""

@@ -1,0 +1,374 @@
+"""The odd lattice, and parallel tempering on it.
+
+The odd lattice: integer weights with an odd sum, feasible for any votes.
+
+A signed sum of integers has the parity of their sum. So where all column weights are integers
+and their sum is odd, every score is odd, and every margin is at least one.
+
+Walkers on the odd lattice that see whole lines at once.
+
+On the odd lattice every score is odd, so every margin is met and only the count matters. The
+steps that stay on it are e_j + e_k, e_j - e_k and 2 e_j. Along a line of such steps every score
+changes by -2, 0 or 2 at a time, so one histogram gives the counts at all points of the line.
+
+Parallel tempering: walkers at different heats, good points are handed down to the cold ones.
+
+Two ladders of heats run side by side. The second is thriftier, i.e. at home where few columns are
+heavy: a small part of the box that holds many of the extreme counts (in the end, one tree decides
+alone), and that walkers who take all points for equal hardly ever see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2rf._utils.types import Floats, Ints
+from c2rf.forest.problem import Problem
+
+# More values per column than some thousand cost time and bring nothing: a box as wide as this
+# times a number gets a scale of that number, and no value is greater than _GREATEST.
+_FINEST = 1 << 11
+_GREATEST = 1 << 14
+_MOST_EXACT = 2.0**52  # not all whole numbers above are floats
+
+
+def odd_lattice_point(problem: Problem) -> Floats | None:
+    """Return the smallest integer weights in the box with an odd sum, if there are any.
+
+    Examples
+    --------
+    >>> from c2rf.forest.problem import make_problem
+    >>> odd_lattice_point(make_problem([[1, -1], [-1, 1]], 1))
+    array([2., 1.])
+    """
+    weights = np.ceil(problem.lower)
+    if (weights > problem.upper).any():
+        return None
+    if weights.sum() % 2 == 0:
+        room = np.flatnonzero(weights + 1 <= problem.upper)
+        if len(room) == 0:
+            return None
+        weights[room[0]] += 1
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class OddLattice:
+    """Weights ``scale * k`` in the box with integer k of odd sum; a scale >= 1 keeps margins.
+
+    Parameters
+    ----------
+    scale : float
+        Distance of neighbouring values of a weight, at least one.
+    lower, upper : ndarray of int64
+        Bounds of k.
+    """
+
+    scale: float
+    lower: Ints
+    upper: Ints
+
+    @classmethod
+    def of(cls, problem: Problem) -> OddLattice | None:
+        """Return the lattice in the problem's box, None where the box holds no point of it."""
+        coarse = float(np.median(problem.upper - problem.lower)) // _FINEST
+        for scale in (coarse, 1.0):
+            lattice = cls._scaled(problem, scale) if scale >= 1 else None
+            if lattice is not None:
+                return lattice
+        return None
+
+    @classmethod
+    def _scaled(cls, problem: Problem, scale: float) -> OddLattice | None:
+        """Return the lattice of one scale, None where the box holds no point of it."""
+        lower, upper = np.ceil(problem.lower / scale), np.floor(problem.upper / scale)
+        if (lower > upper).any() or ((lower == upper).all() and lower.sum() % 2 == 0):
+            return None
+        if (lower > _MOST_EXACT).any() or (upper < -_MOST_EXACT).any():
+            return None
+        # A weight above all others together decides every score; more changes nothing.
+        reach = np.maximum(np.abs(lower), np.abs(upper))
+        enough = np.minimum(reach.sum() - reach + 1, _GREATEST)
+        return cls(
+            scale,
+            np.minimum(np.maximum(lower, -enough), upper).astype(np.int64),
+            np.maximum(np.minimum(upper, enough), lower).astype(np.int64),
+        )
+
+    def near(self, weights: Floats) -> Ints:
+        """Return lattice points near weights, row by row.
+
+        Examples
+        --------
+        >>> OddLattice(1.0, np.array([1, 1]), np.array([5, 9])).near(np.array([[3.2, 7.1]]))
+        array([[3, 6]])
+        """
+        points = np.clip(np.rint(weights / self.scale).astype(np.int64), self.lower, self.upper)
+        even = points.sum(axis=1) % 2 == 0
+        # One unit matters least where the box is widest.
+        widest = int(np.argmax(self.upper - self.lower))
+        downward = points[:, widest] > self.lower[widest]
+        points[:, widest] += even * np.where(downward, -1, 1)
+        return points
+
+    @property
+    def size(self) -> int:
+        """Number of whole points in the box, about half of which have an odd sum."""
+        return math.prod((self.upper - self.lower + 1).tolist())
+
+    def all_points(self, at_once: int) -> Iterator[Ints]:
+        """Yield all points, some at a time.
+
+        Examples
+        --------
+        >>> small = OddLattice(1.0, np.array([1, 1]), np.array([2, 3]))
+        >>> [points.tolist() for points in small.all_points(4)]
+        [[[2, 1], [1, 2]], [[2, 3]]]
+        """
+        for start in range(0, self.size, at_once):
+            rest = np.arange(start, min(start + at_once, self.size))
+            columns = []
+            for low, high in zip(self.lower.tolist(), self.upper.tolist(), strict=True):
+                rest, digit = np.divmod(rest, high - low + 1)
+                columns.append(low + digit)
+            points = np.column_stack(columns)
+            yield points[points.sum(axis=1) % 2 == 1]
+
+    def weights(self, point: Ints) -> Floats:
+        """Return the weights that a lattice point stands for."""
+        return point * np.float64(self.scale)
+
+
+class Lines(NamedTuple):
+    """For each walker the line of steps e_first + sign * e_second, and what is on it."""
+
+    first: Ints
+    second: Ints
+    sign: Ints
+    slopes: NDArray[np.int8]
+    """Half the change of each pattern's score per step: -1, 0 or 1."""
+    back: Ints
+    """Number of steps that the box allows backwards."""
+    positives: Floats
+    """Count after -back, -back + 1, ... steps, a row for each walker."""
+    distance: Floats
+    """Distance of these counts from the wished one, infinite outside of the box."""
+
+
+class Walkers:
+    """Some points of the odd lattice, their scores, and the best point any of them has seen.
+
+    Parameters
+    ----------
+    problem : Problem
+        Patterns, counts and the wished number of positives.
+    lattice : OddLattice
+        Where to walk.
+    """
+
+    def __init__(self, problem: Problem, lattice: OddLattice) -> None:
+        self.lattice = lattice
+        self.best: Ints | None = None
+        self.eta = np.inf
+        self._wished = problem.n_positive
+        self._counts = problem.counts.astype(np.float64)
+        self._votes = np.ascontiguousarray(problem.patterns.T)
+        self._longest = 1 + int((lattice.upper - lattice.lower).max())
+        self._log = np.log1p(np.arange(self._longest))
+
+    def place(self, points: Ints) -> None:
+        """Put a walker on each of these points."""
+        self.points = points.copy()
+        self._everyone = np.arange(len(points))
+        self._scores = np.zeros((len(points), len(self._counts)), dtype=np.int32)
+        for weights, votes in zip(points.T.astype(np.int32), self._votes, strict=True):
+            self._scores += weights[:, None] * votes
+        self.positives = (self._scores > 0) @ self._counts
+        self._note(np.abs(self.positives - self._wished), points)
+
+    @property
+    def distance(self) -> Floats:
+        """How far the count of each walker is from the wished one."""
+        return np.abs(self.positives - self._wished)
+
+    def look(self, first: Ints, second: Ints, sign: Ints) -> Lines:
+        """Read off the counts along a line through each walker, and remember the best point."""
+        slopes = (self._votes[first] + sign.astype(np.int8)[:, None] * self._votes[second]) >> 1
+        back, ahead = self._room(first, second, sign)
+        positives = self._count(slopes, back, ahead)
+        distance = np.abs(positives - self._wished)
+        distance[np.arange(distance.shape[1]) > (back + ahead)[:, None]] = np.inf
+        lines = Lines(first, second, sign, slopes, back, positives, distance)
+        if distance.min() < self.eta:
+            nearest = distance.argmin(axis=1)
+            self._note(distance[self._everyone, nearest], self._points_on(lines, nearest - back))
+        return lines
+
+    def move(self, lines: Lines, heat: Floats, thrift: Floats, rng: np.random.Generator) -> None:
+        """Draw a new point on each line and go there.
+
+        A point is drawn with probability proportional to exp(-distance / heat) times
+        prod_j (1 + point_j - lower_j) ** -thrift: thrifty walkers like few heavy columns.
+        """
+        # The smallest  energy - heat * Gumbel noise  is a draw from exp(-energy / heat).
+        noise = np.log(rng.standard_exponential(lines.distance.shape))
+        noise += thrift[:, None] * self._log_above_lower(lines)
+        drawn = (lines.distance + heat[:, None] * noise).argmin(axis=1)
+        steps = drawn - lines.back
+        self.points = self._points_on(lines, steps)
+        self.positives = lines.positives[self._everyone, drawn]
+        self._scores += (2 * steps).astype(np.int32)[:, None] * lines.slopes
+
+    def _room(self, first: Ints, second: Ints, sign: Ints) -> tuple[Ints, Ints]:
+        """Return how many steps the box allows backwards and ahead."""
+        below = self.points - self.lattice.lower
+        above = self.lattice.upper - self.points
+        who = self._everyone
+        other_below = np.where(sign > 0, below[who, second], above[who, second])
+        other_above = np.where(sign > 0, above[who, second], below[who, second])
+        stride = np.where(first == second, 2, 1)
+        return (
+            np.minimum(below[who, first], other_below) // stride,
+            np.minimum(above[who, first], other_above) // stride,
+        )
+
+    def _count(self, slopes: NDArray[np.int8], back: Ints, ahead: Ints) -> Floats:
+        """Return the counts after -back, ..., ahead steps (beyond: anything), row by row."""
+        n, width = len(back), self._longest + 1
+        # Only scores within reach can change their sign, 2 * slope at a time.
+        reach = (2 * np.maximum(back, ahead)).astype(np.int32)[:, None]
+        within = np.flatnonzero((np.abs(self._scores) < reach) & (slopes != 0))
+        row = within // slopes.shape[1]
+        slope = slopes.ravel()[within]
+        # The sign of  score + 2 * slope * s  is a new one from  s = (1 - slope * score) / 2  on.
+        place = back[row] + ((1 - slope * self._scores.ravel()[within]) >> 1)
+        place = np.minimum(np.maximum(place, 0), (back + ahead + 1)[row])
+        gain = slope * self._counts[within - row * slopes.shape[1]]
+        gains = np.bincount(width * row + place, gain, n * width)
+        positives = gains.reshape(n, width).cumsum(axis=1)
+        return positives + (self.positives - positives[self._everyone, back])[:, None]
+
+    def _points_on(self, lines: Lines, steps: Ints) -> Ints:
+        """Return the points that many steps along the lines."""
+        points = self.points.copy()
+        points[self._everyone, lines.first] += steps
+        points[self._everyone, lines.second] += lines.sign * steps
+        return points
+
+    def _log_above_lower(self, lines: Lines) -> Floats:
+        """Return log prod (1 + point - lower) over the columns that change along the lines."""
+        height = self.points - self.lattice.lower
+        steps = np.arange(lines.positives.shape[1]) - lines.back[:, None]
+        alone = (lines.first == lines.second)[:, None]
+        one = height[self._everyone, lines.first][:, None] + np.where(alone, 2, 1) * steps
+        two = height[self._everyone, lines.second][:, None] + lines.sign[:, None] * steps
+        logs = self._log.take(one, mode="clip")
+        return logs + np.where(alone, 0.0, self._log.take(two, mode="clip"))
+
+    def _note(self, distance: Floats, points: Ints) -> None:
+        """Remember the best of these points if it is better than any before."""
+        nearest = int(distance.argmin())
+        if distance[nearest] < self.eta:
+            self.eta, self.best = float(distance[nearest]), points[nearest].copy()
+
+
+_SCORES_AT_ONCE = 1 << 18
+_MOST_LEVELS = 8
+COLDEST = 1.0
+_HOTTEST_PER_POINT = 0.004
+_THRIFT = (0.5, 1.5)
+
+
+def heats(problem: Problem, n_levels: int) -> Floats:
+    """Return heats from the coldest, which knows one count from the next, to the hottest."""
+    return np.geomspace(COLDEST, max(COLDEST, _HOTTEST_PER_POINT * problem.n_points), n_levels)
+
+
+class Tempering:
+    """Two ladders of walkers on the odd lattice.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is searched for.
+    lattice : OddLattice
+        Where.
+    rng : numpy Generator
+        The source of all random choices.
+    """
+
+    def __init__(self, problem: Problem, lattice: OddLattice, rng: np.random.Generator) -> None:
+        self.walkers = Walkers(problem, lattice)
+        self._lattice, self._rng = lattice, rng
+        levels = min(_MOST_LEVELS, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
+        self._ladder = heats(problem, levels)
+        self._walker_at = np.arange(2 * levels).reshape(2, levels)
+        self._thrift = np.repeat(_THRIFT, levels)
+        self._heat = np.tile(self._ladder, 2)
+        self._parity = 0
+        # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
+        longest = int((lattice.upper - lattice.lower).max()) + 1
+        self.work_per_step = 100_000 + levels * (20 * problem.n_patterns + 60 * longest)
+
+    def survey(self) -> Iterator[None]:
+        """Look at each column alone above the lowest point: every dictator is seen."""
+        n, q = len(self._heat), len(self._lattice.lower)
+        lowest = self._lattice.near(self._lattice.weights(self._lattice.lower)[None, :])
+        self.walkers.place(np.repeat(lowest, n, axis=0))
+        for start in range(0, q, n):
+            columns = np.arange(start, start + n) % q
+            self.walkers.look(columns, columns, np.ones(n, dtype=np.int64))
+            yield
+
+    def restart(self) -> None:
+        """Put the walkers on random points, the thrifty ones on mostly small ones."""
+        lattice, levels = self._lattice, len(self._ladder)
+        draws = self._rng.random((2 * levels, len(lattice.lower)))
+        widths = lattice.upper - lattice.lower
+        draws[levels:] = np.expm1(draws[levels:] * np.log1p(widths)) / np.maximum(widths, 1)
+        self.walkers.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
+
+    def insert(self, starts: list[Floats]) -> None:
+        """Put walkers near some weights, the last ones if they are too many."""
+        chosen = self._walker_at.T.ravel()[: len(starts)]  # the coldest of both ladders first
+        points = self.walkers.points.copy()
+        points[chosen] = self._lattice.near(np.stack(starts[::-1][: len(chosen)]))
+        self.walkers.place(points)
+
+    def any_weights(self) -> Floats:
+        """Return the weights of some walker."""
+        walker = self._rng.integers(len(self._heat))
+        return self._lattice.weights(self.walkers.points[walker])
+
+    def step(self) -> None:
+        """Move every walker along a random line, then let neighbours swap heats."""
+        n, q = self.walkers.points.shape
+        first, second = self._rng.integers(q, size=(2, n))
+        sign = np.where((first == second) | (self._rng.random(n) < 0.5), 1, -1)
+        lines = self.walkers.look(first, second, sign)
+        self.walkers.move(lines, self._heat, self._thrift, self._rng)
+        self._swap()
+
+    def _swap(self) -> None:
+        """Swap the heats of neighbours in a ladder, by the rule of Metropolis."""
+        lower = slice(self._parity, len(self._ladder) - 1, 2)
+        upper = slice(self._parity + 1, len(self._ladder), 2)
+        cold, hot = self._walker_at[:, lower], self._walker_at[:, upper]
+        distance = self.walkers.distance
+        # P(swap) = min(1, exp((E_cold - E_hot) (1 / T_cold - 1 / T_hot)))
+        exponent = (distance[cold] - distance[hot]) * (
+            1 / self._ladder[lower] - 1 / self._ladder[upper]
+        )
+        swap = -self._rng.standard_exponential(exponent.shape) < exponent
+        self._walker_at[:, lower], self._walker_at[:, upper] = (
+            np.where(swap, hot, cold),
+            np.where(swap, cold, hot),
+        )
+        self._heat[self._walker_at] = self._ladder
+        self._parity = 1 - self._parity

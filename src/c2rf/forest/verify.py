@@ -1,0 +1,241 @@
+"""The check of a solution's claims, in exact arithmetic where it decides.
+
+From the user's votes and numbers to the statement that a certificate is about.
+
+The check of a solution's claims, in exact arithmetic where it decides.
+
+Float weights are rational numbers, so every score has an exact value. A float score is off by at
+most a bound that is easy to state; only where that bound leaves the answer open is the exact
+value computed. The lower bound is checked where the solution has its certificate.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from c2rf._utils.types import Floats
+from c2rf.exceptions import VerificationError
+from c2rf.forest.certificate import TOLERANCE, CertificateError, Statement, check_certificate
+from c2rf.forest.problem import Solution, check_box, check_offset, check_total, scores
+from c2rf.forest.votes import PatternTable, check_votes
+
+
+def make_statement(
+    table: PatternTable,
+    total: int,
+    lower: float,
+    upper: float,
+    offset: tuple[float, float] | None = None,
+) -> Statement:
+    """Write a problem in whole numbers; floats are the exact fractions they stand for.
+
+    Examples
+    --------
+    >>> table = PatternTable.from_votes([[1, -1], [1, 1], [1, -1]])
+    >>> make_statement(table, 1, 0.5, 100).lower
+    Fraction(1, 2)
+    """
+    ends = None if offset is None else (Fraction(float(offset[0])), Fraction(float(offset[1])))
+    return Statement(
+        table.n_trees,
+        _whole_numbers(table),
+        table.counts.tolist(),
+        total,
+        Fraction(float(lower)),
+        Fraction(float(upper)),
+        ends,
+    )
+
+
+def _whole_numbers(table: PatternTable) -> list[int]:
+    """Return each pattern as a number whose bit j is 1 where tree j votes +1."""
+    patterns = [0] * table.n_patterns
+    for place in reversed(range(table.words.shape[1])):
+        patterns = [
+            high << 64 | low
+            for high, low in zip(patterns, table.words[:, place].tolist(), strict=True)
+        ]
+    return patterns
+
+
+def verify(
+    votes: ArrayLike | PatternTable,
+    n_positive: int | float,
+    solution: Solution,
+    lower: float = 1.0,
+    upper: float = 100.0,
+    *,
+    offset: tuple[float, float] | None = None,
+) -> None:
+    """Check everything a solution claims that can be recomputed from its weights.
+
+    Weights within the box and margins of at least one (both to within 1e-9), labels, eta, and
+    the status against the bound. Where the solution has its certificate, the bound is checked as
+    well, in whole numbers and without a solver.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_rows, n_trees) or PatternTable
+        What was solved.
+    n_positive : int or float
+        The wished number of positives, or their rate.
+    solution : Solution
+        What is claimed.
+    lower, upper : float
+        The box of the weights.
+    offset : (lo, hi) or None
+        The range of the shift; without it the shift must be zero.
+
+    Raises
+    ------
+    VerificationError
+        Naming the first claim that does not hold.
+
+    Examples
+    --------
+    >>> import c2rf
+    >>> votes = [[1, 1, -1], [-1, 1, -1], [-1, 1, 1]]
+    >>> c2rf.verify(votes, 1, c2rf.solve(votes, 1))
+    """
+    if isinstance(votes, PatternTable):
+        rows, counts = votes.patterns, votes.counts
+    else:
+        rows = check_votes(votes)
+        counts = np.ones(len(rows), dtype=np.int64)
+    check_box(lower, upper)
+    wished = check_total(n_positive, int(counts.sum()))
+    weights, shift = _as_numbers(solution)
+    _check_weights(weights, rows.shape[1], lower, upper)
+    _check_shift(shift, None if offset is None else check_offset(offset))
+    signs = certain_signs(rows, weights, shift)
+    _check_labels(np.asarray(solution.labels), signs)
+    eta = abs(int(counts[signs > 0].sum()) - wished)
+    if solution.eta != eta:
+        raise VerificationError(f"eta is claimed to be {solution.eta}; recounted it is {eta}")
+    _check_status(solution)
+    if solution.certificate is not None:
+        table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(rows)
+        statement = make_statement(table, wished, lower, upper, offset)
+        _check_proof(solution, statement)
+
+
+def _check_proof(solution: Solution, statement: Statement) -> None:
+    """Check the proof of the bound, in whole numbers and without a solver."""
+    try:
+        proven = check_certificate(statement, solution.certificate)
+    except CertificateError as error:
+        raise VerificationError(str(error)) from error
+    if proven != solution.bound:
+        raise VerificationError(
+            f"the bound is claimed to be {solution.bound}; its certificate is for {proven}"
+        )
+
+
+def certain_signs(rows: NDArray[np.int8], weights: Floats, shift: float = 0.0) -> NDArray[np.int8]:
+    """Return the sign of every score, or raise if a margin is below one.
+
+    Examples
+    --------
+    >>> certain_signs(np.array([[1, -1], [-1, -1]], dtype=np.int8), np.array([3.0, 1.0]))
+    array([ 1, -1], dtype=int8)
+    """
+    terms = np.append(weights, shift)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is left open
+        score = scores(rows, weights) + shift
+        # A float sum of n terms is off by less than n * eps * sum |terms|.
+        error = len(terms) * np.finfo(float).eps * np.abs(terms).sum()
+        open_ = np.flatnonzero(~(np.abs(score) - error >= 1))
+    signs = np.where(score > 0, 1, -1).astype(np.int8)
+    if len(open_):
+        signs[open_] = _exact_signs(rows, weights, shift, open_)
+    return signs
+
+
+def _exact_signs(
+    rows: NDArray[np.int8], weights: Floats, shift: float, which: NDArray[np.int64]
+) -> NDArray[np.int8]:
+    """Compute the scores in question in whole numbers over one power of two."""
+    table = PatternTable.from_votes(rows[which], inverse=True)
+    numerators, denominator = _common_denominator([*weights, shift])
+    exact = table.patterns.astype(object) @ numerators[:-1] + numerators[-1]
+    least = (1 - TOLERANCE) * denominator
+    assert table.inverse is not None
+    for pattern, value in enumerate(exact):
+        if abs(value) < least:
+            point = which[int(np.argmax(table.inverse == pattern))]
+            raise VerificationError(
+                f"the margin of row {point} is {float(abs(Fraction(int(value), denominator)))!r}; "
+                f"it must be at least 1 (to within 1e-9)"
+            )
+    return np.where(exact > 0, 1, -1).astype(np.int8)[table.inverse]
+
+
+def _common_denominator(values: list[float]) -> tuple[NDArray[np.object_], int]:
+    """Return floats as whole numbers over one common denominator, exactly."""
+    ratios = [float(value).as_integer_ratio() for value in values]
+    denominator = max(below for _, below in ratios)  # all are powers of two
+    return np.array(
+        [above * (denominator // below) for above, below in ratios], object
+    ), denominator
+
+
+def _as_numbers(solution: Solution) -> tuple[Floats, float]:
+    try:
+        return np.asarray(solution.weights, dtype=float), float(solution.offset)
+    except (TypeError, ValueError) as error:
+        raise VerificationError(f"weights and offset must be numbers; {error}") from error
+
+
+def _check_weights(weights: Floats, n_trees: int, lower: float, upper: float) -> None:
+    if weights.shape != (n_trees,):
+        raise VerificationError(
+            f"there must be one weight per tree, {n_trees}; found shape {weights.shape}"
+        )
+    low, high = Fraction(float(lower)) - TOLERANCE, Fraction(float(upper)) + TOLERANCE
+    for tree, weight in enumerate(weights):
+        if not np.isfinite(weight) or not low <= Fraction(float(weight)) <= high:
+            raise VerificationError(
+                f"the weight of tree {tree} is {float(weight)!r}, outside [{lower}, {upper}]"
+            )
+
+
+def _check_shift(shift: float, allowed: tuple[float, float] | None) -> None:
+    if allowed is None:
+        if shift != 0:
+            raise VerificationError(f"the offset is {shift!r}; without offset=(lo, hi) it is 0.0")
+        return
+    low, high = Fraction(allowed[0]) - TOLERANCE, Fraction(allowed[1]) + TOLERANCE
+    if not np.isfinite(shift) or not low <= Fraction(shift) <= high:
+        raise VerificationError(f"the offset is {shift!r}, outside {list(allowed)}")
+
+
+def _check_labels(labels: NDArray[np.int8], signs: NDArray[np.int8]) -> None:
+    if labels.shape != signs.shape:
+        raise VerificationError(
+            f"there must be {len(signs)} labels, one a row; found shape {labels.shape}"
+        )
+    wrong = np.flatnonzero(labels != signs)
+    if len(wrong):
+        row = int(wrong[0])
+        raise VerificationError(
+            f"the label of row {row} is {labels[row]}, its weighted vote says {signs[row]} "
+            f"({len(wrong)} labels are wrong)"
+        )
+
+
+def _check_status(solution: Solution) -> None:
+    if not isinstance(solution.bound, (int, np.integer)):
+        raise VerificationError(f"the bound must be a whole number; found {solution.bound!r}")
+    if not 0 <= solution.bound <= solution.eta:
+        raise VerificationError(
+            f"the bound must lie between 0 and eta = {solution.eta}; found {solution.bound}"
+        )
+    right = "optimal" if solution.bound == solution.eta else "feasible"
+    if solution.status != right:
+        raise VerificationError(
+            f"the status of eta {solution.eta} with bound {solution.bound} is {right!r}; "
+            f"found {solution.status!r}"
+        )

@@ -1,0 +1,1 @@
+"""How sure the labels are: expected accuracy, and what depends on which total."""

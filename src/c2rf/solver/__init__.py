@@ -1,1 +1,0 @@
-"""Weights for votes, and proofs of how close any weights could come."""

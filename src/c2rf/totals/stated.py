@@ -1,0 +1,471 @@
+"""What users say of totals: counts, rates, ranges, estimates, in mappings, tables and text.
+
+A total that is not known exactly, with its standard error.
+
+One total as the user says it: a count, a rate, a range, or an estimate.
+
+Names in totals that nothing has: of a class, or of a group.
+
+Totals as a user of Python gives them: mappings, tables, series, and lists of these.
+
+All of them become one :class:`Totals`: overall totals, and tables of totals in groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+from c2rf._utils.frames import as_pandas
+from c2rf._utils.text import all_of, for_user, listed, nearest
+from c2rf._utils.validation import check_number, is_number
+from c2rf.exceptions import InputError, InputTypeError
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A total from a survey: a number and its standard error.
+
+    Labels meet the rounded number. Where several totals contradict each other, estimates are
+    moved to agree, the more the less certain they are, and exact totals stay.
+
+    Parameters
+    ----------
+    value : int or float
+        A count, or a rate: a float up to 1. A count need not be whole.
+    se : int or float
+        The standard error in the same unit, above zero.
+
+    Examples
+    --------
+    >>> from c2rf import Estimate
+    >>> Estimate(1200, se=50)
+    Estimate(1200, se=50)
+    >>> print(Estimate(0.12, se=0.005))
+    0.12+-0.005
+    >>> Estimate(1200, se=-1)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: the standard error of an estimate must be above 0; found -1
+    """
+
+    value: Any
+    se: Any
+
+    def __init__(self, value: Any, se: Any) -> None:
+        for what, number in (("value", value), ("standard error", se)):
+            check_number(f"the {what} of an estimate", number)
+            if not np.isfinite(float(number)):
+                raise InputError(f"the {what} of an estimate must be finite; found {number!r}")
+        if se <= 0:
+            raise InputError(f"the standard error of an estimate must be above 0; found {se!r}")
+        if value < 0:
+            raise InputError(f"an estimate of a total must not be negative; found {value!r}")
+        object.__setattr__(self, "value", _plain(value))
+        object.__setattr__(self, "se", _plain(se))
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.value!r}, se={self.se!r})"
+
+    def __str__(self) -> str:
+        return f"{self.value!r}+-{self.se!r}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of Python: files and messages know these."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+Policy = Literal["strict", "scale"]
+
+SLACK = 1e-9
+"""Rates times rows are floats: 0.1 * 30 is three rows."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One total: a range in rows, not yet rounded, and what the user wrote.
+
+    ``se`` is its standard error in rows, 0 for an exact one.
+    """
+
+    low: float
+    high: float
+    is_rate: bool
+    written: Any
+    se: float = 0.0
+
+
+def read_said(total: Any, n: float, what: str, policy: Policy) -> Said:
+    """Read a count, a rate or a range of either, or say what is wrong with it."""
+    if isinstance(total, Estimate):
+        return _of_estimate(total, n)
+    is_range = isinstance(total, (tuple, list, np.ndarray))
+    ends = list(total) if is_range else [total, total]
+    if len(ends) != 2:
+        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
+    kinds = [_is_rate(end, what, total) for end in ends]
+    if kinds[0] != kinds[1]:
+        raise InputTypeError(
+            f"{what} must be a range of two counts or of two rates, not of one each; found "
+            f"{written(total)}"
+        )
+    low, high = (float(end) * n if kinds[0] else float(end) for end in ends)
+    if low > high:
+        raise InputError(f"{what} must be a range (lo, hi) with lo <= hi; found {written(total)}")
+    if kinds[0] and not 0 <= float(ends[0]) <= float(ends[1]) <= 1:
+        raise InputError(
+            f"{what} must be {_rates()}; found {written(total)} (write counts as integers)"
+        )
+    if low < 0 or (policy == "strict" and (low if is_range else high) > n):
+        raise InputError(
+            f"{what} must be a count from 0 to {n}, the number of rows; found {written(total)}"
+            + ("" if low < 0 else f": {scale_hint()}")
+        )
+    if is_range and np.ceil(low - SLACK) > np.floor(high + SLACK):
+        raise InputError(
+            f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
+            f"{high:g} of {n} rows; widen it"
+        )
+    return Said(low, high, kinds[0], total)
+
+
+def _of_estimate(total: Estimate, n: float) -> Said:
+    """Read an estimate: of a rate, if it is a float up to one; it need not be whole."""
+    is_rate = not isinstance(total.value, Integral) and total.value <= 1
+    scale = n if is_rate else 1.0
+    value = float(total.value) * scale
+    return Said(value, value, is_rate, total, float(total.se) * scale)
+
+
+def _is_rate(value: Any, what: str, total: Any) -> bool:
+    if not is_number(value):
+        raise InputTypeError(
+            f"{what} must be {allowed()}; found {written(total)} of type {type(total).__name__}"
+        )
+    if not np.isfinite(float(value)):
+        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
+    return not isinstance(value, Integral)
+
+
+def allowed() -> str:
+    """Say what a total may be."""
+    return for_user(
+        "a count (an integer), a rate (a float in [0, 1]), a range (lo, hi) of two counts or "
+        "two rates, or a c2rf.Estimate",
+        "a count like 1234, a rate like 12%, a range like 1200..1300 or an estimate like 1200+-50",
+    )
+
+
+def _rates() -> str:
+    return for_user("a count, or a float that is a rate in [0, 1]", "a rate from 0% to 100%")
+
+
+def scale_hint() -> str:
+    """Say what to do about totals that contradict each other."""
+    scale = for_user('totals_policy="scale"', "--totals-policy scale")
+    return f"correct them, or use {scale} to have them rescaled"
+
+
+def written(total: Any) -> str:
+    """Write a total as it was given, short."""
+    if isinstance(total, (tuple, list)) and len(total) == 2:
+        low, high = (written(end) for end in total)
+        return for_user(f"({low}, {high})", f"{low}..{high}")
+    if isinstance(total, Estimate):
+        return for_user(repr(total), str(total))
+    if isinstance(total, np.generic):
+        total = total.item()
+    text = repr(total)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def check_groups(by_group: Mapping[Any, Any], groups: list[Any], by: str) -> None:
+    """Refuse totals of groups that no row is in; ``by`` says which totals."""
+    known = set(groups)
+    unknown = [name for name in by_group if name not in known]
+    if unknown:
+        raise InputError(
+            f"{by}: there are the groups {listed(unknown)}, which no unlabeled row is in; the "
+            f"groups are {listed(groups)}{nearest(unknown[0], groups)}"
+        )
+
+
+def check_classes(row: Mapping[Any, Any], classes: list[Any], by: str) -> None:
+    """Refuse totals of classes that no labeled row has."""
+    unknown = [label for label in row if label not in classes]
+    if unknown:
+        raise InputError(
+            f"{by}: there is no labeled row of the classes {listed(unknown)}; the classes are "
+            f"{listed(classes)}{nearest(unknown[0], classes)}"
+        )
+
+
+CLASS, TOTAL, ERROR = "class", "total", "se"
+"""Columns of a table of totals; all others say which groups a row is about."""
+
+Cell = tuple[tuple[Any, ...], Any, Any]
+"""The values of the grouping columns, a class, and its total there."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Totals within groups.
+
+    Parameters
+    ----------
+    columns : tuple of str or None
+        The columns that make the groups; None for one without a name.
+    by_group : mapping of group to mapping of class to total
+        A group is a value of the column, or a tuple of values of several columns.
+    """
+
+    columns: tuple[str | None, ...]
+    by_group: Mapping[Any, Mapping[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All that is known: totals over all rows, and within groups."""
+
+    overall: Mapping[Any, Any] = field(default_factory=dict)
+    margins: tuple[Margin, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The grouping columns of all tables, each once: rows with equal values are a group."""
+        return tuple(dict.fromkeys(name for margin in self.margins for name in margin.columns))
+
+    @property
+    def has_estimates(self) -> bool:
+        """Whether any total has a standard error."""
+        rows = [self.overall, *(row for m in self.margins for row in m.by_group.values())]
+        return any(isinstance(total, Estimate) for row in rows for total in row.values())
+
+
+def read_totals(given: Any, classes: Sequence[Any] = ()) -> Totals:
+    """Read everything that may be given as ``totals``.
+
+    Parameters
+    ----------
+    given : mapping, table, series, or list of these
+        A mapping or a series of class to total is overall. A table with the columns ``class``,
+        ``total`` and others is about the groups that the others make; so is a table of groups by
+        classes, as :func:`pandas.crosstab` makes it, and a series indexed by both.
+    classes : sequence
+        The known classes, which tell the columns of a crosstab.
+
+    Returns
+    -------
+    Totals
+
+    Examples
+    --------
+    >>> read_totals({"yes": 0.25}).overall
+    {'yes': 0.25}
+    >>> rows = [{"region": "north", "class": "yes", "total": 3}]
+    >>> read_totals([{"yes": 7}, rows]).margins
+    (Margin(columns=('region',), by_group={'north': {'yes': 3}}),)
+    """
+    if isinstance(given, Totals):
+        return given
+    overall: dict[Any, Any] = {}
+    margins: dict[tuple[str | None, ...], dict[Any, dict[Any, Any]]] = {}
+    for columns, cells in _tables(given, list(classes)):
+        for place, label, total in cells:
+            if columns:
+                groups = margins.setdefault(columns, {})
+                row = groups.setdefault(place[0] if len(columns) == 1 else place, {})
+            else:
+                row = overall
+            if label in row:
+                where = f" of group {', '.join(map(repr, place))}" if place else ""
+                raise InputError(
+                    f"totals: the class {label!r}{where} has more than one total, {row[label]} and "
+                    f"{total}; keep one of them"
+                )
+            row[label] = total
+    return Totals(overall, tuple(Margin(columns, table) for columns, table in margins.items()))
+
+
+def _tables(given: Any, classes: list[Any]) -> Iterator[tuple[tuple[str | None, ...], list[Cell]]]:
+    """Yield the grouping columns and the cells of each table, none for overall totals."""
+    if isinstance(given, Mapping):
+        _refuse_nested(given)
+        yield (), [((), label, total) for label, total in given.items()]
+    elif _is_rows(given):
+        yield _long(_of_rows(given))
+    elif isinstance(given, (list, tuple)) and not any(isinstance(each, Real) for each in given):
+        for each in given:
+            yield from _tables(each, classes)
+    elif hasattr(given, "columns"):
+        yield _of_frame(as_pandas(given), classes)
+    elif hasattr(given, "index") and hasattr(given, "items"):
+        yield _of_series(given, classes)
+    else:
+        raise InputTypeError(
+            "totals must be {class: total}, a table with the columns 'class', 'total' and those of "
+            f"groups, or a list of these; found {_short(given)} of type {type(given).__name__}"
+        )
+
+
+def _refuse_nested(given: Mapping[Any, Any]) -> None:
+    for label, total in given.items():
+        if isinstance(total, Mapping):
+            raise InputTypeError(
+                f"totals: the total of {label!r} is a mapping; totals within groups are a table "
+                "with the columns 'class', 'total' and those of the groups"
+            )
+
+
+def _is_rows(given: Any) -> bool:
+    """Say whether a list holds the rows of a table."""
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) > 0
+        and all(isinstance(row, Mapping) and {CLASS, TOTAL} <= set(row) for row in given)
+    )
+
+
+def _of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    names = list(given[0])
+    for row in given:
+        if set(row) != set(names):
+            raise InputError(
+                f"the rows of a table of totals must have the same columns; found {all_of(names)} "
+                f"and {all_of(list(row))}"
+            )
+    return {str(name): [row[name] for row in given] for name in names}
+
+
+def _of_frame(table: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a table of rows, or one of groups by classes."""
+    names = list(table.columns)
+    if {CLASS, TOTAL} <= set(names):
+        return _long({str(name): table[name].tolist() for name in names})
+    if names and all(name in classes for name in names):
+        return _of_series(table.stack(), classes)
+    if any(name in classes for name in names):
+        return _of_wide(table, [name for name in names if name in classes])
+    raise InputError(
+        "a table of totals must have the columns 'class' and 'total', or a column for each class; "
+        f"found the columns {all_of(names)}"
+    )
+
+
+def _of_wide(table: Any, wide: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a frame with grouping columns and a column per class; empty cells are free."""
+    columns = tuple(str(name) for name in table.columns if name not in wide)
+    sums = [name for name in columns if name.strip().casefold() in ("all", "sum", "total")]
+    if sums:
+        raise InputError(
+            f"a table of totals with a column per class must not have the sum {sums[0]!r}; drop it"
+        )
+    groups = [table[name].tolist() for name in table.columns if name not in wide]
+    places = list(zip(*groups, strict=True)) or [()] * len(table)
+    cells = [
+        (place, label, total)
+        for label in wide
+        for place, total in zip(places, table[label].tolist(), strict=True)
+        if total == total and total is not None  # NaN is a free cell
+    ]
+    totals = _alike([total for *_, total in cells])
+    return columns, [(*cell[:2], total) for cell, total in zip(cells, totals, strict=True)]
+
+
+def _long(table: Mapping[str, list[Any]]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    columns = tuple(name for name in table if name not in (CLASS, TOTAL, ERROR))
+    totals = _alike(table[TOTAL])
+    if ERROR in table:
+        pairs = enumerate(zip(totals, table[ERROR], strict=True))
+        totals = [_estimated(total, se, number) for number, (total, se) in pairs]
+    places = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
+    return columns, list(zip(places, table[CLASS], totals, strict=True))
+
+
+def _estimated(total: Any, se: Any, number: int) -> Any:
+    """Return a total with its standard error; exact where there is none, or zero."""
+    if se is None or se == 0 or (isinstance(se, float) and np.isnan(se)):
+        return total
+    try:
+        return Estimate(total, se)
+    except (InputError, InputTypeError) as error:
+        raise type(error)(f"totals, row {number}: {error}") from error
+
+
+def _of_series(series: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+    """Read a series indexed by classes, or by groups and classes."""
+    totals = _alike(series.tolist())
+    n_levels = series.index.nlevels
+    if n_levels == 1:
+        return (), [((), label, total) for label, total in zip(series.index, totals, strict=True)]
+    names = list(series.index.names)
+    of_class = names.index(CLASS) if CLASS in names else _class_level(series.index, classes)
+    columns = tuple(None if name is None else str(name) for name in _without(names, of_class))
+    places = [(_without(entry, of_class), entry[of_class]) for entry in series.index]
+    return columns, [(*place, total) for place, total in zip(places, totals, strict=True)]
+
+
+def _class_level(index: Any, classes: list[Any]) -> int:
+    """Return the level of an index that holds the classes; the last one if several might."""
+    found = [
+        level
+        for level in range(index.nlevels)
+        if all(value in classes for value in index.get_level_values(level).unique())
+    ]
+    if not found:
+        raise InputError(
+            f"no level of the index of totals holds classes ({all_of(classes)}); found the levels "
+            f"{all_of(list(index.names))}: name that of the classes 'class'"
+        )
+    return found[-1]
+
+
+def _without(values: Sequence[Any], place: int) -> tuple[Any, ...]:
+    return tuple(value for k, value in enumerate(values) if k != place)
+
+
+def _alike(totals: list[Any]) -> list[Any]:
+    """Return totals of one table; its floats are all counts or all rates.
+
+    They are counts if one of them is above 1, or if there are such counts beside whole floats.
+
+    Examples
+    --------
+    >>> _alike([3.0, 1.0]), _alike([3, 1.0]), _alike([0.5, 1.0]), _alike([3, (0.5, 1.0)])
+    ([3, 1], [3, 1], [0.5, 1.0], [3, (0.5, 1.0)])
+    """
+    ends = [end for total in totals for end in (total if _is_range(total) else (total,))]
+    floats = [end for end in ends if is_number(end) and not isinstance(end, Integral)]
+    are_whole = all(float(end).is_integer() for end in floats)
+    large = any(is_number(end) and end > 1 for end in ends)
+    if not any(end > 1 for end in floats) and not (large and are_whole):
+        return totals
+    return [
+        tuple(_as_count(end) for end in total) if _is_range(total) else _as_count(total)
+        for total in totals
+    ]
+
+
+def _as_count(value: Any) -> Any:
+    if not is_number(value) or isinstance(value, Integral):
+        return value
+    if float(value).is_integer():
+        return int(value)
+    raise InputError(
+        "a table of totals with a number above 1 holds counts, and counts must be whole; found "
+        f"{value:g}"
+    )
+
+
+def _is_range(total: Any) -> bool:
+    return isinstance(total, (tuple, list, np.ndarray))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,264 @@
+"""Labels of other rows, each for itself, by a model that was stored.
+
+A trained classifier as a file that can be loaded without trusting whoever made it.
+
+Files are written by skops: they hold no code, and only types of a known list are brought to life.
+The list, :data:`TRUSTED`, is what c2rf's own models consist of beyond the types that skops trusts
+by itself (numpy's arrays, scikit-learn's estimators). A file with any other type is refused.
+
+The labels of the rows that a model was made for are not part of it. Some of their features may be:
+a kernel method remembers rows.
+
+Labels of other rows, each for itself, by a model that was stored.
+"""
+
+from __future__ import annotations
+
+import copy
+import platform
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c2rf._utils.text import for_user
+from c2rf.data.dialect import AS_FOUND, ReadAs, reading
+from c2rf.data.encoding import encoded
+from c2rf.data.profile import check_column
+from c2rf.exceptions import InputError
+from c2rf.workflow.predictions import LabelParts, label_columns, score_rows, shown_columns
+from c2rf.workflow.prepare import column_names, find_rows, survey
+
+TRUSTED = (
+    "c2rf.data.encoding.DateParts",
+    "c2rf.forest.ensembles.Ensemble",
+    "c2rf.estimators.c2rf.C2RFClassifier",
+    "c2rf.estimators.known_totals.KnownTotalsClassifier",
+    "c2rf.learners.blend.BlendClassifier",
+    "c2rf.learners.features.Encoder",
+    "c2rf.learners.features.FewLevels",
+    "c2rf.learners.features.Numbers",
+    "c2rf.learners.distillation.QuickModel",
+    "c2rf.learners.trees.CompiledForest",
+    "c2rf.learners.trees.PlainForest",
+    "c2rf.learners.features.Filler",
+    "numpy.dtype",
+    "sklearn.tree._tree.Tree",
+)
+"""Types that a model file may hold beyond those skops trusts by itself."""
+
+FORMAT = "c2rf-model"
+FORMAT_VERSION = 3
+_OF_ROWS = (
+    "_rows",
+    "_imputer",
+    "_imputed",
+    "totals_met_",
+    "assignment_",
+    "solution_",
+    "patterns_",
+    "oob_decision_function_",
+    "learned_proba_",
+    "learned_rows_",
+)
+_BY_GROUP = ("group_offsets_", "_group_priors")
+_PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A classifier with what turns a table into its features.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        From columns to numbers.
+    classifier : fitted classifier
+        From numbers to classes.
+    target : str
+        The column that was learned.
+    positive : str or None
+        Of two classes the one that positive scores predict.
+    groups : sequence of str
+        The columns that make the groups whose totals were met.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from c2rf import C2RFClassifier
+    >>> from sklearn.compose import ColumnTransformer
+    >>> X = pd.DataFrame({"age": [41.0, 14.0, 60.0, 9.0] * 5})
+    >>> encoder = ColumnTransformer([("numbers", "passthrough", ["age"])]).fit(X)
+    >>> classifier = C2RFClassifier(random_state=0).fit(encoder.transform(X), [1, 0, 1, 0] * 5)
+    >>> path = Path(tempfile.mkdtemp()) / "model.skops"
+    >>> StoredModel(encoder, classifier, "adult").write(path)
+    >>> again = StoredModel.read(path)
+    >>> again.target, again.classifier.predict(again.encoder.transform(X[:3])).tolist()
+    ('adult', [1, 0, 1])
+    """
+
+    encoder: Any
+    classifier: Any
+    target: str
+    positive: str | None = None
+    groups: Sequence[str] = ()
+
+    def write(self, path: Path) -> None:
+        """Write the file; whether that is allowed is for the caller to know."""
+        need_skops()
+        from skops import io
+
+        document = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "target": self.target,
+            "positive": self.positive,
+            "groups": list(self.groups),
+            "encoder": self.encoder,
+            "classifier": _without_rows(self.classifier),
+            "versions": versions(),
+        }
+        io.dump(document, path, compression=zipfile.ZIP_DEFLATED)
+
+    @classmethod
+    def read(cls, path: Path) -> StoredModel:
+        """Read a file, or say why it is not one or is not to be trusted."""
+        need_skops()
+        document = _load(path)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InputError(f"{path} is not a model of c2rf; make one with classify --save-model")
+        if document.get("format_version") != FORMAT_VERSION:
+            raise InputError(
+                f"{path} is a model of format {document.get('format_version')}; this c2rf reads "
+                f"format {FORMAT_VERSION}: make the model again, or use the c2rf that wrote it"
+            )
+        _check_versions(path, document.get("versions"))
+        try:
+            _by_group_again(document["classifier"])
+            return cls(*(document[field.name] for field in fields(cls)))
+        except KeyError as error:
+            raise InputError(f"{path} is not a model of c2rf: {error} is missing") from error
+
+
+def need_skops() -> None:
+    """Refuse to read or write a model if skops is not installed."""
+    if find_spec("skops") is None:
+        raise InputError('model files need the package skops; pip install "c2rf[models]"')
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+
+
+def _load(path: Path) -> Any:
+    """Bring a file to life if all it holds is trusted."""
+    from skops import io
+
+    with reading(path):
+        path.open("rb").close()
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path} is not a model file, or not all of one")
+    # A damaged file can fail in any way; none of them is the reader's business.
+    try:
+        strangers = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+    except Exception as error:
+        raise InputError(f"{path} is not a model file, or damaged: {error}") from error
+    if strangers:
+        raise InputError(
+            f"{path} is not trusted: it holds {', '.join(map(repr, strangers[:5]))}, which could "
+            "run any code and which no model of c2rf has. Only load what classify --save-model "
+            "wrote"
+        )
+    try:
+        return io.load(path, trusted=list(TRUSTED))
+    except Exception as error:
+        raise InputError(f"{path} is not a model file, or damaged: {error}") from error
+
+
+def _without_rows(classifier: Any) -> Any:
+    """Return a classifier that predicts the same and knows no row's label."""
+    if isinstance(classifier, list):
+        return [_without_rows(member) for member in classifier]
+    if not hasattr(classifier, "predict") or not hasattr(classifier, "__dict__"):
+        return classifier
+    stripped = copy.copy(classifier)
+    for name, value in vars(classifier).items():
+        if name in _OF_ROWS:
+            stripped.__dict__.pop(name, None)
+        else:
+            kept = _as_pairs(value) if name in _BY_GROUP else value
+            stripped.__dict__[name] = _without_rows(kept)
+    return stripped
+
+
+def _as_pairs(by_group: Any) -> Any:
+    """Return names and values: a file knows no tuples as names."""
+    return {"names": list(by_group), "values": list(by_group.values())}
+
+
+def _by_group_again(classifier: Any) -> Any:
+    """Undo :func:`_as_pairs` in a classifier that was read."""
+    for name in _BY_GROUP:
+        pairs = getattr(classifier, name, None)
+        if isinstance(pairs, dict) and set(pairs) == {"names", "values"}:
+            setattr(classifier, name, dict(zip(pairs["names"], pairs["values"], strict=True)))
+    return classifier
+
+
+def _check_versions(path: Path, written: Any) -> None:
+    """Refuse the trees of another scikit-learn, which may mean something else there."""
+    found = written.get("scikit-learn") if isinstance(written, Mapping) else None
+    here = version("scikit-learn")
+    if found is None or str(found).split(".")[:2] != here.split(".")[:2]:
+        raise InputError(
+            f"{path} was made with scikit-learn {found}, which this one, {here}, may read wrongly; "
+            f'pip install "scikit-learn=={found}", or make the model again'
+        )
+
+
+def predict_rows(
+    model: StoredModel,
+    unlabeled: Any,
+    *,
+    id: str | None = None,
+    engine: str = "auto",
+    how: ReadAs = AS_FOUND,
+) -> LabelParts:
+    """Label rows with a stored model; no total is met for them.
+
+    Parameters
+    ----------
+    model : StoredModel
+        What ``save_model`` wrote.
+    unlabeled : data frame, path, or population outside of memory
+        Rows with the columns of the model.
+    id : str, optional
+        A column that names the rows.
+    engine : {"auto", "memory", "chunks", "dask"}
+        As for :func:`c2rf.classify`.
+    how : ReadAs
+        How a file is to be read.
+
+    Returns
+    -------
+    LabelParts
+        The rows with label, score and confidence.
+    """
+    rows = find_rows(unlabeled, engine, how)
+    names = column_names(rows)
+    check_column(for_user("id", "--id"), id, names)
+    for group in model.groups:
+        check_column("the groups of the model", group, names)
+    shown = shown_columns(names, id)
+    found = survey(rows, [], model.groups)
+    X = encoded(rows, model.encoder)
+    scored = score_rows(model.classifier, X, found.groups, model.positive)
+    classes = np.array(model.classifier.classes_, dtype=object)
+    return LabelParts(rows, shown, label_columns(classes, scored))

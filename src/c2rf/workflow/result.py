@@ -1,0 +1,196 @@
+"""The result of a classification: labels, a summary, a report, a model to keep."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf.estimators.sensitivity import Sensitivity
+from c2rf.inference.accuracy import ExpectedAccuracy
+from c2rf.totals.known import changes_table
+from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sensitivity_line
+from c2rf.workflow.model_file import StoredModel
+from c2rf.workflow.options import HowAsked
+from c2rf.workflow.outputs import Outputs
+from c2rf.workflow.predictions import LabelParts, Scored, label_columns
+from c2rf.workflow.prepare import Accuracy, Task, score
+from c2rf.workflow.report_facts import make_facts, right_facts
+from c2rf.workflow.summary import Line, as_text, summary_lines
+
+LARGE_RESULT = 1_000_000
+"""Labels of more rows than this are not put into one frame unless that is asked for."""
+
+
+@dataclass(eq=False)
+class Classification:
+    """Labels of all rows that add up to the known totals, and what was learned on the way.
+
+    :func:`c2rf.classify` returns it.
+
+    Parameters
+    ----------
+    task : Task
+        What was asked, and what was found out about the data.
+    classifier : C2RFClassifier or KnownTotalsClassifier
+        The fitted classifier.
+    scored : Scored
+        Label, score and confidence of each row.
+    asked : HowAsked
+        How it was asked for.
+    sensitivity : Sensitivity, optional
+        Which labels hang on which totals, if that was asked for.
+    """
+
+    task: Task
+    classifier: Any
+    scored: Scored
+    asked: HowAsked
+    sensitivity: Sensitivity | None = None
+
+    @property
+    def parts(self) -> LabelParts:
+        """The rows with label, score and confidence, to be read a part at a time."""
+        task = self.task
+        added = label_columns(task.values, self.scored, self.sensitivity)
+        return LabelParts(task.rows, task.shown, added)
+
+    @property
+    def labels(self) -> pd.DataFrame | LabelParts:
+        """The rows with label, score and confidence: a frame; more than a million, in parts.
+
+        With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
+        are two more columns, ``firm`` and ``hangs_on``.
+        """
+        return self._frame if self.task.n_rows <= LARGE_RESULT else self.parts
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return self.parts.frame()
+
+    @property
+    def imputations(self) -> pd.DataFrame:
+        """Several labels for every row: the id, then a column per imputation.
+
+        Each column adds up to all known totals. How many there are is what ``imputations`` of
+        :func:`c2rf.classify` said, else 20. Compute a figure from each, then :func:`c2rf.pool`.
+        """
+        return self.imputation_parts.frame()
+
+    @property
+    def imputation_parts(self) -> LabelParts:
+        """The imputations, to be read a part at a time."""
+        return imputation_parts(self.task, self.classifier, self.asked.imputations or USUAL)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows got each label."""
+        found = (n for _, n in self.parts.counts)
+        return dict(zip(self.task.classes, found, strict=True))
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """Totals that had to be moved: where, from what to what, and by how many standard errors.
+
+        None are moved unless they contradict each other, and estimates or
+        ``totals_policy="scale"`` give way.
+        """
+        return changes_table(self.task.bounds.changes)
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """How many labels are right, where the unlabeled table has the target after all."""
+        return score(self.task.truth, self.scored.codes, self.task.target)
+
+    @cached_property
+    def expected_accuracy(self) -> ExpectedAccuracy | None:
+        """How many labels are expected to be right, with intervals, if imputations were asked for.
+
+        It takes two imputations at least.
+        """
+        number = self.asked.imputations
+        return None if number is None or number < 2 else self.classifier.expected_accuracy(number)
+
+    @property
+    def summary_lines(self) -> list[Line]:
+        """What was done, as names and sentences."""
+        lines = summary_lines(
+            self.task, self.classifier, self.counts, self.accuracy, self.expected_accuracy
+        )
+        if self.sensitivity is None:
+            return lines
+        return [*lines, sensitivity_line(self.sensitivity, self.task.classes)]
+
+    def summary(self) -> str:
+        """Return what was done in a few lines: labels beside known totals, and the columns."""
+        return as_text(self.summary_lines)
+
+    def write(self, path: Any, *, force: bool = False, spreadsheet_safe: bool = False) -> None:
+        """Write the labels to a file; nothing is there before all of it is.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx or .jsonl. A name without an
+            ending becomes a folder of Parquet files. Text is written as the unlabeled file is.
+        force : bool
+            Whether what is there may be replaced.
+        spreadsheet_safe : bool
+            Whether text in .csv that a spreadsheet would run as a formula gets an apostrophe.
+        """
+        self._save(Outputs(labels=Path(path), spreadsheet_safe=spreadsheet_safe), force)
+
+    def report(self, path: Any, *, force: bool = False) -> None:
+        """Write a report: one page of HTML that needs nothing else, to a name that ends in .html.
+
+        ``force`` is as in :meth:`write`.
+        """
+        self._save(Outputs(report=Path(path)), force)
+
+    def write_report(self, path: Path) -> None:
+        """Write the report to a place that was checked before."""
+        from c2rf.report import make_page
+
+        facts = make_facts(self.task, self.classifier, self.scored, self.asked)
+        if self.expected_accuracy is not None:
+            right = right_facts(self.task, self.scored, self.expected_accuracy)
+            facts = replace(facts, right=right)
+        if self.sensitivity is not None:
+            facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.scored))
+        if self.accuracy is not None:
+            facts = replace(facts, accuracy=f"{self.accuracy}.")
+        path.write_text(make_page(facts), encoding="utf-8")
+
+    def save_model(self, path: Any, *, force: bool = False) -> None:
+        """Write a model that labels other rows, to a name that ends in .skops.
+
+        ``c2rf predict`` reads it; ``force`` is as in :meth:`write`.
+        """
+        self._save(Outputs(model=Path(path)), force)
+
+    def write_model(self, path: Path) -> None:
+        """Write the model to a place that was checked before."""
+        task, groups = self.task, [str(name) for name in self.task.groups.columns]
+        model = StoredModel(task.encoder, self.classifier, task.target, task.positive, groups)
+        model.write(path)
+
+    def _save(self, outputs: Outputs, force: bool) -> None:
+        outputs.check(force=force)
+        outputs.write(self, force=force)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(sentence)}</td></tr>"
+            for name, sentence in self.summary_lines
+        )
+        return f"<table>{rows}</table>"
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name}: {n:,}" for name, n in self.counts.items())
+        return f"<c2rf classification of {self.task.n_rows:,} rows: {found}>"

@@ -1,0 +1,257 @@
+"""Files: what is read is what was written, mistakes are named, half a file is never seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from c2rf.data.atomic import atomic_output, check_output
+from c2rf.data.forest_files import FORMAT, FORMAT_VERSION, StoredSolution, read_votes
+from c2rf.data.read import read_table
+from c2rf.exceptions import InputError
+from c2rf.forest.problem import Solution
+
+VOTES = np.array([[1, -1, 1], [-1, -1, 1], [1, 1, 1]], dtype=np.int8)
+
+
+def write(folder: Path, content: str | bytes, name: str = "file.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+class TestVotes:
+    @pytest.mark.parametrize(
+        "header",
+        [
+            "",
+            "a,b,c\n",
+            "0,1,2\n",
+            '"first tree",b,c\n',
+            "\ufeffa,b,c\n",
+            "\ufeff",
+            "\n\n",
+            "\na,b,c\n",
+        ],
+        ids=["none", "names", "numbers", "quoted", "marked", "mark only", "blank", "blank, names"],
+    )
+    @pytest.mark.parametrize("style", ["{:d}", "{:+d}", "{:.1f}", " {:d}", '"{:d}"'])
+    def test_are_read_with_and_without_a_header(self, tmp_path, header, style):
+        rows = "\n".join(",".join(style.format(v) for v in row) for row in VOTES.tolist())
+        votes = read_votes(write(tmp_path, header + rows + "\n"))
+        assert votes.dtype == np.int8
+        np.testing.assert_array_equal(votes, VOTES)
+
+    @pytest.mark.parametrize("header", [True, False])
+    def test_written_by_pandas_come_back_over_many_chunks(self, tmp_path, monkeypatch, header):
+        votes = np.random.default_rng(0).choice([-1, 1], (50, 5))
+        path = tmp_path / "votes.csv"
+        pd.DataFrame(votes).to_csv(path, index=False, header=header)
+        np.testing.assert_array_equal(read_votes(path, rows_at_once=7), votes)
+
+    @pytest.mark.parametrize("cell", ["0", "2", "x", "", "nan", "1.5", "True", "-1e0x", "257"])
+    @pytest.mark.parametrize("header", [True, False])
+    def test_first_bad_value_is_named_with_its_place(self, tmp_path, monkeypatch, cell, header):
+        lines = ["1,-1,1", "1,1,1", f"1,{cell},-1", "x,y,0"]
+        path = write(tmp_path, "\n".join(["a,b,c"] * header + lines))
+        name = r" \('b'\)" if header else ""
+        with pytest.raises(InputError, match=rf"found '{cell}' in data row 3, column 2{name}$"):
+            read_votes(path, rows_at_once=2)
+
+    def test_a_first_row_with_a_mistake_is_not_taken_for_a_header(self, tmp_path):
+        with pytest.raises(InputError, match="found 'x' in data row 1, column 2"):
+            read_votes(write(tmp_path, "1,x\n1,-1\n"))
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("", "is empty"),
+            ("\n\n", "is empty"),
+            ("a,b\n", "no rows"),
+            ("a,b\n1,1,1\n", "the header names 2 columns; found rows of 3 votes"),
+            ("1,1\n1,1,1\n", "Expected 2 fields in line 2, saw 3"),
+            ("1,1,1\n1,1\n", "found '' in data row 2, column 3"),
+            (b"a,b\xe4\n1,1\n", "not UTF-8"),
+            (b"1,1\n" * 9 + b"1,\xe4\n", "not UTF-8"),
+        ],
+    )
+    def test_unusable_files_are_named(self, tmp_path, content, said):
+        with pytest.raises(InputError, match=said) as caught:
+            read_votes(write(tmp_path, content, "some.csv"))
+        assert "some.csv" in str(caught.value)
+
+
+class TestTable:
+    def test_cells_stay_the_text_they_are(self, tmp_path):
+        text = 'id,"a, b",c\n007,1.10,NA\n1e400,"say ""x""",\n'
+        table = read_table(write(tmp_path, text))
+        assert list(table) == ["id", "a, b", "c"]
+        assert table.to_numpy().tolist() == [["007", "1.10", "NA"], ["1e400", 'say "x"', ""]]
+        back = tmp_path / "back.csv"
+        table.to_csv(back, index=False)
+        assert read_table(back).equals(table)
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("", "is empty"),
+            ("a,b\n", "header but no rows"),
+            ("a,b,a\n1,2,3\n", "found 'a' more than once"),
+            (",a\n0,1\n", "column 1 has no name"),
+            ("a,b\n1,2,3\n", "line 2 has 3 cells, but the header has 2"),
+            (b"a,b\n1,\x81\xff\n", "not UTF-8 text, nor Windows-1252"),
+        ],
+    )
+    def test_unusable_files_are_named(self, tmp_path, content, said):
+        with pytest.raises(InputError, match=said) as caught:
+            read_table(write(tmp_path, content, "some.csv"))
+        assert "some.csv" in str(caught.value)
+
+    def test_missing_files_and_folders_are_named(self, tmp_path):
+        with pytest.raises(InputError, match=r"absent\.csv: there is no such file"):
+            read_table(tmp_path / "absent.csv")
+        with pytest.raises(InputError, match="cannot be read"):
+            read_votes(tmp_path)
+
+
+class TestOutput:
+    def test_appears_only_when_complete(self, tmp_path):
+        path = tmp_path / "out.csv"
+        with atomic_output(path) as temporary:
+            temporary.write_text("half")
+            assert not path.exists()
+            assert temporary.suffix == ".csv"
+        assert path.read_text() == "half"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_failure_leaves_everything_as_it_was(self, tmp_path):
+        path = write(tmp_path, "precious")
+
+        def fail_half_way() -> None:
+            with atomic_output(path, force=True) as temporary:
+                temporary.write_text("half")
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            fail_half_way()
+        assert path.read_text() == "precious"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_is_not_overwritten_unless_forced(self, tmp_path):
+        path = write(tmp_path, "old")
+        with pytest.raises(InputError, match=r"exists already.*force=True"), atomic_output(path):
+            pass
+        with atomic_output(path, force=True) as temporary:
+            temporary.write_text("new")
+        assert path.read_text() == "new"
+
+    def test_a_file_that_appears_meanwhile_is_kept(self, tmp_path):
+        path = tmp_path / "out.csv"
+        with pytest.raises(InputError, match="exists already"), atomic_output(path):
+            path.write_text("theirs")
+        assert path.read_text() == "theirs"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_an_input_is_not_overwritten_even_by_force(self, tmp_path):
+        path = write(tmp_path, "input")
+        other = tmp_path / "sub" / ".." / path.name
+        (tmp_path / "sub").mkdir()
+        with pytest.raises(InputError, match="is an input"):
+            check_output(other, force=True, inputs=[path])
+
+    def test_folders_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="not a regular file"):
+            check_output(tmp_path, force=True)
+        with pytest.raises(InputError, match="there is no folder"):
+            check_output(tmp_path / "absent" / "out.csv")
+
+    def test_a_folder_without_permission_is_refused(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("os.access", lambda *_: False)
+        with pytest.raises(InputError, match="no permission"):
+            check_output(tmp_path / "out.csv")
+
+
+def stored(weights, labels=(1, -1, 1), **stats) -> StoredSolution:
+    solution = Solution(
+        np.asarray(weights, dtype=float),
+        0.0,
+        np.asarray(labels, dtype=np.int8),
+        eta=1,
+        bound=0,
+        status="feasible",
+        runtime=0.1,
+        stats=stats,
+    )
+    return StoredSolution(solution, n_positive=3, lower=0.1, upper=1e6)
+
+
+class TestSolution:
+    @settings(max_examples=50, deadline=None)
+    @given(
+        weights=arrays(float, st.integers(1, 8), elements=st.floats(0.1, 1e6)),
+        labels=arrays(np.int8, st.integers(1, 30), elements=st.sampled_from([-1, 1])),
+    )
+    def test_comes_back_to_the_last_bit(self, tmp_path_factory, weights, labels):
+        path = tmp_path_factory.mktemp("solution") / "solution.json"
+        before = stored(weights, labels)
+        before.write(path)
+        after = StoredSolution.read(path)
+        np.testing.assert_array_equal(after.solution.weights, weights)
+        np.testing.assert_array_equal(after.solution.labels, labels)
+        assert after.solution.labels.dtype == np.int8
+        for name in ("eta", "bound", "status", "offset", "runtime"):
+            assert getattr(after.solution, name) == getattr(before.solution, name)
+        for name in ("n_positive", "lower", "upper"):
+            assert getattr(after, name) == getattr(before, name)
+
+    def test_statistics_of_any_kind_can_be_stored(self, tmp_path):
+        path = tmp_path / "solution.json"
+        odd = {
+            "array": np.arange(2),
+            "int": np.int64(3),
+            "inf": np.inf,
+            "nested": {"nan": [np.nan]},
+        }
+        stored([1.0], odd=odd, path=path, flag=True, nothing=None).write(path)
+        assert StoredSolution.read(path).solution.stats == {
+            "odd": {"array": [0, 1], "int": 3, "inf": None, "nested": {"nan": [None]}},
+            "path": str(path),
+            "flag": True,
+            "nothing": None,
+        }
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"format": "other"}, f'must hold "format": "{FORMAT}"'),
+            ({"format_version": FORMAT_VERSION + 1}, "use the c2rf that wrote it"),
+            ({"status": "perfect"}, "'status' must be one of"),
+            ({"weights": [1.0, "2"]}, "'weights' must be numbers; found '2'"),
+            ({"weights": 1.0}, "'weights' must be list"),
+            ({"labels": "+0-"}, "'labels' must consist of . and -; found '0'"),
+            ({"eta": True}, "'eta' must be int; found True"),
+            ({"bound": 0.5}, "'bound' must be int; found 0.5"),
+            ({"lower": "1"}, "'lower' must be int or float; found '1'"),
+            ({"n_positive": ...}, "'n_positive' is missing"),
+        ],
+    )
+    def test_a_damaged_file_is_told_apart(self, tmp_path, change, said):
+        path = tmp_path / "solution.json"
+        stored([1.0]).write(path)
+        document = json.loads(path.read_text()) | change
+        path.write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))
+        with pytest.raises(InputError, match=said) as caught:
+            StoredSolution.read(path)
+        assert "solution.json" in str(caught.value)
+
+    @pytest.mark.parametrize(("content", "said"), [("{", "not JSON"), ("[]", "not a solution")])
+    def test_what_is_no_solution_is_refused(self, tmp_path, content, said):
+        with pytest.raises(InputError, match=said):
+            StoredSolution.read(write(tmp_path, content))

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from c2rf.forest.bounds.conflict_graph import Structure, find_structure
+from c2rf.forest.problem import Problem, make_problem
+
+BOXES = [(1, 100), (1, 10), (1, 2), (1, 1.6), (0.5, 1), (0.2, 0.9), (2, 4), (1, 1)]
+
+
+@st.composite
+def problems(draw, max_patterns=8):
+    """Few patterns, a box of its own for each column, sometimes a shift around zero."""
+    n_columns = draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    patterns = np.unique(rng.choice([-1, 1], size=(max_patterns, n_columns)), axis=0)
+    kinds = draw(st.lists(st.sampled_from(BOXES), min_size=1, max_size=2))
+    lower, upper = np.array([kinds[k % len(kinds)] for k in range(n_columns)], dtype=float).T
+    if draw(st.booleans()):
+        shift = draw(st.sampled_from([(-1, 1), (-3, 0.5), (0, 0), (0.3, 0.4)]))
+        patterns = np.hstack([patterns, np.ones((len(patterns), 1), dtype=int)])
+        lower, upper = np.append(lower, shift[0]), np.append(upper, shift[1])
+    counts = rng.integers(1, 20, size=len(patterns))
+    return Problem(patterns.astype(np.int8), counts, int(counts.sum() // 3), lower, upper)
+
+
+def naive_implications(problem: Problem) -> list[tuple[int, int]]:
+    """All a -> b among literals i (positive) and h + i (negative), by the definition."""
+    literals = np.vstack([problem.patterns, -problem.patterns]).astype(float)
+    found = []
+    for a, b in product(range(len(literals)), repeat=2):
+        half = (literals[a] - literals[b]) / 2
+        most = np.where(half > 0, half * problem.upper, half * problem.lower).sum()
+        if most < 1 - 1e-4:
+            found.append((a, b))
+    return found
+
+
+def admitted_by_pairs(problem: Problem) -> set[tuple[int, ...]]:
+    """All sign vectors that no condition on one or two patterns excludes."""
+    implications = naive_implications(problem)
+    admitted = set()
+    for z in product((0, 1), repeat=problem.n_patterns):
+        literal = [*z, *(1 - v for v in z)]
+        if all(literal[b] or not literal[a] for a, b in implications):
+            admitted.add(z)
+    return admitted
+
+
+def admits(structure: Structure, z: np.ndarray) -> bool:
+    z = np.asarray(z, dtype=int)
+    first, second = (lambda pairs: z[pairs[:, 0]]), (lambda pairs: z[pairs[:, 1]])
+    s = structure
+    return bool(
+        len(s.impossible) == 0
+        and z[s.fixed_positive].all()
+        and not z[s.fixed_negative].any()
+        and (first(s.dominance) <= second(s.dominance)).all()
+        and (first(s.conflict) + second(s.conflict) >= 1).all()
+        and (first(s.mirror) + second(s.mirror) <= 1).all()
+        and (first(s.equal) == second(s.equal)).all()
+        and (first(s.opposite) + second(s.opposite) == 1).all()
+    )
+
+
+@given(problems())
+@settings(deadline=None, max_examples=150)
+def test_irreducible_pairs_say_exactly_what_all_pairs_say(problem):
+    structure = find_structure(problem)
+    ours = {z for z in product((0, 1), repeat=problem.n_patterns) if admits(structure, z)}
+    assert ours == admitted_by_pairs(problem)
+
+
+@given(problems(max_patterns=40), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=100)
+def test_no_feasible_weights_are_excluded(problem, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        corner = rng.uniform(size=problem.n_columns) < 0.5
+        alpha = np.where(corner, rng.choice([0.0, 1.0]), rng.uniform(size=problem.n_columns))
+        alpha = problem.lower + alpha * (problem.upper - problem.lower)
+        margins = problem.patterns @ alpha
+        keep = np.abs(margins) >= 1
+        part = Problem(
+            problem.patterns[keep], problem.counts[keep], 0, problem.lower, problem.upper
+        )
+        assert admits(find_structure(part), margins[keep] > 0)
+
+
+def exists(problem: Problem, rows: list[int], signs: list[int]) -> bool:
+    """Whether an LP finds weights that give these rows these signs."""
+    matrix = -np.array(signs)[:, None] * problem.patterns[rows]
+    box = list(zip(problem.lower, problem.upper, strict=True))
+    found = linprog(np.zeros(problem.n_columns), matrix, -np.ones(len(rows)), bounds=box)
+    return found.status == 0
+
+
+@given(problems(max_patterns=2))
+@settings(deadline=None, max_examples=150)
+def test_conditions_are_complete_for_two_patterns(problem):
+    structure = find_structure(problem)
+    rows = list(range(problem.n_patterns))
+    for signs in product((-1, 1), repeat=len(rows)):
+        assert exists(problem, rows, list(signs)) == admits(structure, np.array(signs) > 0)
+
+
+@given(problems(max_patterns=12))
+@settings(deadline=None, max_examples=60)
+def test_negated_votes_mirror_everything(problem):
+    negated = Problem(
+        -problem.patterns, problem.counts, problem.n_positive, problem.lower, problem.upper
+    )
+    ours, theirs = find_structure(problem), find_structure(negated)
+    assert ours.fixed_positive.tolist() == theirs.fixed_negative.tolist()
+    assert ours.impossible.tolist() == theirs.impossible.tolist()
+    assert ours.conflict.tolist() == theirs.mirror.tolist()
+    assert sorted(ours.dominance.tolist()) == sorted(theirs.dominance[:, ::-1].tolist())
+    assert ours.n_implied == theirs.n_implied
+
+
+def test_no_pair_follows_from_the_others_in_a_wide_box():
+    rng = np.random.default_rng(3)
+    problem = make_problem(np.where(rng.uniform(size=(60, 6)) < 0.6, 1, -1), 20)
+    s = find_structure(problem)
+    h = problem.n_patterns
+    edges = {(k, i) for k, i in s.dominance.tolist()}
+    edges |= {(h + i, h + k) for k, i in s.dominance.tolist()}
+    for i, k in s.conflict.tolist():
+        edges |= {(h + i, k), (h + k, i)}
+    for i, k in s.mirror.tolist():
+        edges |= {(i, h + k), (k, h + i)}
+    assert len(s.conflict) > 3
+    assert len(s.mirror) > 3
+    for edge in sorted(edges):
+        assert not _path(edges - {edge}, *edge)
+
+
+def _path(edges, start, goal):
+    seen, stack = {start}, [start]
+    while stack:
+        here = stack.pop()
+        following = {b for a, b in edges if a == here} - seen
+        seen |= following
+        stack += following
+    return goal in seen
+
+
+def test_patterns_with_neither_sign_are_named():
+    problem = make_problem([[1, -1], [1, 1]], 1, lower=1, upper=1)
+    assert problem.patterns[0].tolist() == [1, -1]
+    assert find_structure(problem).impossible.tolist() == [0]
+
+
+def test_narrow_boxes_make_patterns_equal():
+    # One tree for another changes a score by less than the gap of 2 between the signs.
+    votes = [[1, 1, 1, -1, -1, -1], [1, 1, -1, 1, -1, -1]]
+    problem = make_problem(votes, 1, lower=0.5, upper=1.1)
+    assert find_structure(problem).equal.tolist() == [[0, 1]]
+
+
+def test_few_patterns_keep_the_ones_with_most_points():
+    rng = np.random.default_rng(0)
+    problem = make_problem(np.where(rng.uniform(size=(300, 6)) < 0.6, 1, -1), 20)
+    part = find_structure(problem, max_patterns=10)
+    whole = find_structure(problem)
+    heaviest = set(np.argsort(-problem.counts, kind="stable")[:12].tolist())
+    assert 0 < part.n_pairs < whole.n_pairs
+    assert set(part.dominance.ravel().tolist()) <= heaviest
+    assert part.fixed_positive.tolist() == whole.fixed_positive.tolist()
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_a_single_pattern(n_columns):
+    problem = make_problem(np.ones((1, n_columns)), 1)
+    s = find_structure(problem)
+    assert (s.fixed_positive.tolist(), s.n_pairs, s.n_implied) == ([0], 0, 0)

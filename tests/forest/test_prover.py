@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import c2rf.forest.bounds.branch_and_bound
+import c2rf.forest.bounds.relaxation
+from brute import optimum
+from c2rf.forest.backends import run
+from c2rf.forest.bounds.conflict_graph import find_structure
+from c2rf.forest.problem import make_problem
+from c2rf.forest.second_opinion import pair_rows, sign_bounds, strengthened_model
+from proving import certifier_of, prove
+from strategies import cases
+
+
+def hard_votes(seed: int, n_points: int = 150, n_trees: int = 7) -> tuple[np.ndarray, int]:
+    """Few positives among votes that are mostly positive: eta is far from zero."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.uniform(size=(n_points, n_trees)) < 0.6, 1, -1), n_points // 5
+
+
+def true_eta(rows, wished, *box) -> int:
+    problem = make_problem(rows, wished, *box)
+    structure = find_structure(problem)
+    n = problem.n_patterns
+    model = strengthened_model(problem, pair_rows(structure, n), sign_bounds(structure, n))
+    return round(run(model).bound)
+
+
+@given(cases(max_points=8, max_trees=5))
+@settings(deadline=None, max_examples=80)
+def test_the_bound_ends_at_the_optimum(case):
+    best = optimum(make_problem(*case))
+    assert prove(certifier_of(*case).prover(), at_most=best) == best
+    if best is not None:
+        assert prove(certifier_of(*case).prover(), cutoff=best, at_most=best) == best
+        worse = best + 3
+        assert prove(certifier_of(*case).prover(), cutoff=worse, at_most=best) == best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_larger_problems_against_the_full_model(seed):
+    votes, wished = hard_votes(seed)
+    best = true_eta(votes, wished)
+    assert best > 0
+    assert prove(certifier_of(votes, wished).prover(), best + 20, at_most=best) == best
+
+
+@pytest.mark.parametrize("box", [(1, 2), (1, 10), (1, 1000), (3, 3.4)])
+def test_other_boxes_against_the_full_model(box):
+    votes, wished = hard_votes(11, n_points=100)
+    best = true_eta(votes, wished, *box)
+    assert prove(certifier_of(votes, wished, *box).prover(), best + 20) == best
+
+
+@pytest.mark.parametrize("limit", ["_MOST_PAIRS", "_FEW_PAIRS"])
+def test_cliques_take_the_place_of_too_many_pairs(limit, monkeypatch):
+    votes, wished = hard_votes(0)
+    best = prove(certifier_of(votes, wished).prover(), 150)
+    monkeypatch.setattr(c2rf.forest.bounds.relaxation, limit, 5)
+    assert prove(certifier_of(votes, wished).prover(), 150, at_most=best) == best
+
+
+def test_a_bound_that_takes_too_many_cases_is_aimed_at_from_below(monkeypatch):
+    monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_FIRST_CASES", 1)
+    monkeypatch.setattr(c2rf.forest.bounds.cuts.Separator, "cuts", lambda *_: [])
+    votes, wished = hard_votes(0, n_points=300, n_trees=9)
+    best = true_eta(votes, wished)
+    prover = certifier_of(votes, wished).prover()
+    assert prove(prover, best + 5) == best
+    assert prover.cases > 20
+
+
+def test_a_cutoff_settles_what_is_asked_only():
+    prover = certifier_of(*hard_votes(1)).prover()
+    assert prove(prover, cutoff=1) == 1
+    assert prover.step(cutoff=1).done
+
+
+def test_limits_keep_the_bound_valid():
+    votes, wished = hard_votes(2)
+    prover = certifier_of(votes, wished).prover()
+    steps = [prover.step(150, lambda: 0.0, lambda: True) for _ in range(3)]
+    assert all(0 <= step.bound <= true_eta(votes, wished) for step in steps)
+
+
+def test_the_same_seed_takes_the_same_way():
+    def trace(seed):
+        prover = certifier_of(*hard_votes(3), seed=seed).prover()
+        prove(prover, 150)
+        return prover.rounds, prover.cases, prover.system.store.cuts
+
+    assert trace(1) == trace(1)
+
+
+@pytest.mark.parametrize("size", [1, 10**6, 10**12, 2**50])
+def test_counts_of_any_size(size):
+    """The proof of a multiple of a problem is that of the problem, whatever floats make of it."""
+    votes, wished = hard_votes(4, n_points=60)
+    best = true_eta(votes, wished)
+    certifier = certifier_of(votes, wished)
+    stated = certifier.statement
+    table = c2rf.PatternTable.from_votes(votes)
+    large = c2rf.PatternTable(table.words, table.counts * size, table.n_trees)
+    solution = c2rf.solve(large, wished * size, certificate=True, time_limit=60)
+    c2rf.verify(large, wished * size, solution)
+    assert len(stated.patterns) == large.n_patterns
+    assert solution.eta == solution.bound == best * size

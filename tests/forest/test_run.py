@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c2rf.forest.backends.base import RawResult
+from c2rf.forest.paper import big_m_model
+from c2rf.forest.problem import make_problem
+from c2rf.forest.run import Event, Run, with_margins
+from c2rf.forest.verify import certain_signs
+from strategies import problems, weights_of
+
+VOTES = [[1, -1, -1], [1, -1, -1], [-1, 1, -1], [1, 1, -1]]
+# ranking of patterns by a dictator: the first tree makes 3 points positive, the second 2
+FIRST, SECOND = np.array([10.0, 1.0, 2.0]), np.array([1.0, 10.0, 2.0])
+
+
+def raw(status="optimal", x=None, bound=0.0, **more):
+    return RawResult(status, x, bound, nodes=3, seconds=0.0, log="the end", **more)
+
+
+@given(st.data(), problems())
+@settings(max_examples=60)
+def test_offered_weights_come_back_in_the_box_with_all_margins(data, problem):
+    weights = data.draw(weights_of(problem))
+    found = with_margins(problem, weights)
+    score = problem.patterns @ weights
+    if found is None:
+        assert np.abs(score).min() < 1 + 1e-6
+        return
+    assert (found >= problem.lower).all()
+    assert (found <= problem.upper).all()
+    signs = certain_signs(problem.patterns, found)  # raises where a margin does not hold
+    np.testing.assert_array_equal(signs, np.where(score > 0, 1, -1))
+
+
+@given(st.data(), problems())
+@settings(max_examples=60)
+def test_weights_outside_the_box_are_brought_inside(data, problem):
+    weights = data.draw(weights_of(problem))
+    moved = weights + data.draw(st.sampled_from([-1e3, -1e-12, 1e-12, 1e3]))
+    found = with_margins(problem, moved)
+    if found is not None:
+        assert (found >= problem.lower).all()
+        assert (found <= problem.upper).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_never_get_in(bad):
+    problem = make_problem([[1, -1], [1, 1]], 1)
+    run = Run(problem)
+    kept = run.offer(np.array([bad, 2.0]))
+    assert kept == (run.best is not None)
+    assert run.best is None or np.isfinite(run.best).all()
+
+
+def test_scaling_meets_margins_without_leaving_the_box():
+    problem = make_problem([[1, -1]], 1, 1.0, 4.0)
+    assert with_margins(problem, np.array([1.5, 1.0])).tolist() == [4.0, 4.0 / 1.5]
+    assert with_margins(problem, np.array([1.5, 1.0]), scale=False) is None
+    assert with_margins(problem, np.array([1.2, 1.0])) is None  # 4 - 4 / 1.2 < 1
+    assert with_margins(problem, np.array([3.5, 2.0])).tolist() == [3.5, 2.0]
+
+
+def test_scaling_minds_a_shift_of_either_sign():
+    for sign in (1, -1):
+        problem = make_problem([[sign, sign, sign]], 1, 0.1, 0.2, offset=(-0.6, 0.6))
+        shift = 0.3 * sign
+        found = with_margins(problem, np.array([0.1, 0.1, 0.1, shift]))
+        np.testing.assert_allclose(found, [0.2, 0.2, 0.2, 2 * shift])
+    zero = make_problem([[1, 1]], 1, 0.3, 2.0, offset=(-1, 1))
+    np.testing.assert_allclose(with_margins(zero, np.array([0.3, 0.3, 0.0])), [2.0, 2.0, 0.0])
+
+
+def test_only_better_weights_replace_the_best():
+    run = Run(make_problem(VOTES, 4))
+    assert (run.eta, run.done, run.over) == (None, False, False)
+    assert run.offer(SECOND)
+    assert (run.eta, run.best.tolist()) == (2, SECOND.tolist())
+    assert run.offer(FIRST)
+    assert run.eta == 1
+    assert run.offer(SECOND)  # they hold, but are worse
+    assert (run.eta, run.best.tolist()) == (1, FIRST.tolist())
+    assert not run.offer(np.array([2.0, 1.0, 1.0]))  # a tie that no scaling helps
+    assert run.eta == 1
+
+
+def test_bounds_end_the_run_when_they_meet_eta():
+    run = Run(make_problem(VOTES, 4))
+    run.raise_bound(1)
+    run.raise_bound(0)  # what was proven stays proven
+    assert (run.bound, run.done) == (1, False)
+    run.offer(FIRST)
+    assert run.done
+    assert run.over
+
+
+def test_listeners_are_told_eta_and_bound_of_the_whole_problem():
+    events: list[Event] = []
+    run = Run(make_problem(VOTES, 4), eta_shift=5, listener=events.append)
+    with run.phase("outer"):
+        run.raise_bound(1)
+        with run.phase("inner"):
+            run.offer(FIRST)
+        run.report_progress()
+    told = [(event.phase, event.eta, event.bound) for event in events]
+    assert told == [
+        ("outer", None, 5),
+        ("outer", None, 6),
+        ("inner", None, 6),
+        ("inner", 6, 6),
+        ("outer", 6, 6),
+    ]
+    assert set(run.stats["phases"]) == {"outer", "inner"}
+    assert 0 <= run.stats["phases"]["inner"] <= run.stats["phases"]["outer"] <= run.elapsed()
+
+
+def test_phases_are_timed_through_errors_and_added_up():
+    run = Run(make_problem(VOTES, 4))
+    for _ in range(2):
+        with pytest.raises(KeyError), run.phase("search"):
+            raise KeyError
+    assert list(run.stats["phases"]) == ["search"]
+
+
+def test_time_limits():
+    problem = make_problem(VOTES, 4)
+    assert Run(problem).time_left() is None
+    assert Run(problem, time_limit=0).time_left() == 0
+    assert Run(problem, time_limit=0).over
+    assert 0 < Run(problem, time_limit=np.float32(1000)).time_left() <= 1000
+
+
+def test_a_solver_gets_what_the_run_has_left(monkeypatch):
+    seen = []
+
+    def backend(model, name, options):
+        seen.append((name, options))
+        return raw(bound=0.5)
+
+    monkeypatch.setattr("c2rf.forest.run.run_backend", backend)
+    problem = make_problem(VOTES, 4)
+    run = Run(problem, backend="scip", time_limit=100, threads=2, seed=7)
+    run.solve_raw(big_m_model(problem), time_limit=5, node_limit=9)
+    run.solve_raw(big_m_model(problem), time_limit=1000)
+    run.solve_raw(big_m_model(problem))
+    (name, first), (_, second), (_, third) = seen
+    assert (name, first.threads, first.seed, first.node_limit) == ("scip", 2, 7, 9)
+    assert first.time_limit == 5
+    assert third.time_limit <= second.time_limit <= 100
+    assert run.stats["nodes"] == 9
+    assert run.bound == 0  # what a solver says is no proof
+    unlimited = Run(problem)
+    unlimited.solve_raw(big_m_model(problem))
+    assert seen[-1][1].time_limit is None
+
+
+def test_ctrl_c_ends_the_run(monkeypatch):
+    answer = raw("interrupted", interrupted=True)
+    monkeypatch.setattr("c2rf.forest.run.run_backend", lambda *_: answer)
+    problem = make_problem(VOTES, 4)
+    run = Run(problem)
+    run.solve_raw(big_m_model(problem))
+    assert run.interrupted
+    assert run.over

@@ -1,0 +1,404 @@
+"""``solve`` against enumeration, its symmetries, its bad input and its limits."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import c2rf
+from brute import optimum, widest
+from c2rf.exceptions import (
+    BackendNotInstalledError,
+    InfeasibleError,
+    InputError,
+    InputTypeError,
+    NoSolutionError,
+)
+from c2rf.forest.backends import installed
+from c2rf.forest.bounds.certify import hopeless_patterns
+from c2rf.forest.paper import reduce
+from c2rf.forest.problem import Problem, make_problem
+from c2rf.forest.solve import SOLVE_METHODS
+from c2rf.forest.votes import PatternTable
+from strategies import cases
+
+VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1]])
+PAPER = ["c2rf", "p-c2rf", "only-pp", "only-br"]
+FIXED_BOXES = [(1, 1), (1, 1.25), (0.3, 0.9), (3, 3.5), (1, 2), (1, 1000)]
+
+
+def small_case(seed, box):
+    """Votes of few patterns, sometimes with repeated trees, and a total."""
+    rng = np.random.default_rng(seed)
+    t = int(rng.integers(1, 6))
+    kinds = np.where(rng.random((7, t)) < rng.uniform(0.2, 0.8, size=t), 1, -1)
+    votes = kinds[rng.integers(len(kinds), size=int(rng.integers(1, 20)))]
+    votes = votes[:, rng.integers(t, size=t + int(rng.integers(0, 2)))]
+    return votes, int(rng.integers(len(votes) + 1)), *box
+
+
+def answer_of(case, offset=None, **how):
+    """The optimum that ``solve`` proves and ``verify`` confirms, None if it says infeasible."""
+    votes, wished, lower, upper = case
+    try:
+        solution = c2rf.solve(votes, wished, lower, upper, offset=offset, **how)
+    except InfeasibleError:
+        return None
+    c2rf.verify(votes, wished, solution, lower, upper, offset=offset)
+    assert (solution.status, solution.bound) == ("optimal", solution.eta)
+    return solution.eta
+
+
+@pytest.mark.parametrize("backend", installed())
+@pytest.mark.parametrize("box", FIXED_BOXES)
+def test_all_methods_and_solvers_agree_with_enumeration(backend, box):
+    for seed in range(3):
+        case = small_case([seed, *map(int, box)], box)
+        expected = optimum(make_problem(*case))
+        answers = {
+            method: answer_of(case, method=method, backend=backend) for method in SOLVE_METHODS
+        }
+        assert answers == dict.fromkeys(SOLVE_METHODS, expected)
+
+
+@given(cases())
+@settings(max_examples=60)
+def test_offsets_and_boxes_against_enumeration(case):
+    *plain, offset = case
+    assert answer_of(plain, offset, method="p-c2rf") == optimum(make_problem(*case))
+    assert answer_of(plain, offset) == optimum(make_problem(*case))
+
+
+@given(cases(), st.sampled_from(["p-c2rf", "c2rf", "auto"]))
+@settings(max_examples=40)
+def test_negated_votes_have_the_mirrored_optimum(case, method):
+    votes, wished, lower, upper, offset = case
+    turned = None if offset is None else (-offset[1], -offset[0])
+    one = answer_of((votes, wished, lower, upper), offset, method=method)
+    other = answer_of((-votes, len(votes) - wished, lower, upper), turned, method=method)
+    assert one == other
+
+
+@given(cases(), st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_the_order_of_points_and_trees_does_not_matter(case, random):
+    votes, wished, lower, upper, offset = case
+    rows, columns = list(range(votes.shape[0])), list(range(votes.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    one = answer_of((votes, wished, lower, upper), offset)
+    assert one == answer_of((votes[rows][:, columns], wished, lower, upper), offset)
+
+
+@given(cases(offset=False))
+@settings(max_examples=40)
+def test_doubling_all_points_doubles_eta(case):
+    votes, wished, lower, upper, _ = case
+    one = answer_of((votes, wished, lower, upper))
+    other = answer_of((np.repeat(votes, 2, axis=0), 2 * wished, lower, upper))
+    assert other == (None if one is None else 2 * one)
+
+
+def test_a_wider_box_is_never_worse():
+    for seed in range(10):
+        etas = [answer_of(small_case(seed, (1, upper))) for upper in (1, 1.25, 2, 10, 100)]
+        known = [eta for eta in etas if eta is not None]
+        assert known == sorted(known, reverse=True)
+        assert all(eta is not None for eta in etas[2:])  # two consecutive integers
+
+
+def test_a_dictator_has_the_say():
+    # The first tree outweighs the other two, the total is its own, and no other weights do it.
+    votes = np.array([[1, -1, -1]] * 7 + [[-1, 1, 1]] * 5)
+    solution = c2rf.solve(votes, 7)
+    assert solution.eta == 0
+    assert solution.weights[0] >= solution.weights[1] + solution.weights[2] + 1
+    assert c2rf.solve(votes, 7, upper=1.5).eta == 2
+
+
+# Tables, rates, labels
+
+
+def test_a_table_gets_labels_per_pattern_and_the_same_answer():
+    rng = np.random.default_rng(5)
+    votes = rng.choice([-1, 1], size=(200, 4))
+    table = PatternTable.from_votes(votes, inverse=True)
+    by_point, by_pattern = c2rf.solve(votes, 61), c2rf.solve(table, 61)
+    np.testing.assert_array_equal(by_point.weights, by_pattern.weights)
+    assert by_pattern.labels.shape == (table.n_patterns,)
+    np.testing.assert_array_equal(by_pattern.labels[table.inverse], by_point.labels)
+    assert by_point.eta == by_pattern.eta == abs(int((by_point.labels > 0).sum()) - 61)
+    c2rf.verify(table, 61, by_pattern)
+
+
+def test_a_rate_is_a_rounded_count():
+    assert c2rf.solve(VOTES, 0.5).eta == c2rf.solve(VOTES, 2).eta
+    assert c2rf.solve(VOTES, 0.0).eta == c2rf.solve(VOTES, 0).eta
+    assert c2rf.solve(VOTES, 1.0).eta == c2rf.solve(VOTES, 4).eta
+
+
+@pytest.mark.parametrize("method", SOLVE_METHODS)
+def test_more_than_64_trees(method):
+    rng = np.random.default_rng(2)
+    votes = rng.choice([-1, 1], size=(12, 4))[:, rng.integers(4, size=130)]
+    solution = c2rf.solve(votes, 5, method=method)
+    c2rf.verify(votes, 5, solution)
+    assert solution.status == "optimal"
+    assert solution.eta == optimum(reduce(make_problem(votes, 5)).problem) + (
+        reduce(make_problem(votes, 5)).eta_shift
+    )
+
+
+@pytest.mark.parametrize("method", SOLVE_METHODS)
+@pytest.mark.parametrize("votes", [[[1]], [[-1]], [[1, 1]], [[1], [-1]], [[1, -1], [-1, 1]]])
+def test_tiny_problems(votes, method):
+    for wished in range(len(votes) + 1):
+        expected = optimum(make_problem(votes, wished))
+        assert answer_of((np.array(votes), wished, 1, 100), method=method) == expected
+
+
+def test_unanimous_votes_need_no_solver(monkeypatch):
+    monkeypatch.setattr("c2rf.forest.run.run_backend", None)
+    votes = [[1, 1], [1, 1], [-1, -1]]
+    for wished, eta in enumerate([2, 1, 0, 1]):
+        solution = c2rf.solve(votes, wished, method="p-c2rf")
+        assert (solution.eta, solution.bound, solution.status) == (eta, eta, "optimal")
+
+
+def test_what_was_done_is_in_the_stats():
+    votes = np.vstack([VOTES, VOTES[:1], np.ones((1, 3), dtype=int)])[:, [0, 1, 2, 2]]
+    stats = c2rf.solve(votes, 3, method="p-c2rf").stats
+    assert (stats["points"], stats["patterns"], stats["trees"]) == (6, 5, 4)
+    assert (stats["fixed"], stats["columns"]) == (1, 3)
+    assert stats["method"] == "p-c2rf"
+    assert stats["backend"] == "highs"
+    assert re.match(r"\d+\.\d+", stats["backend_version"])
+    assert stats["branching_priorities"] == "not supported by highs"
+    assert stats["interrupted"] is False
+    assert stats["trouble"] == []
+    assert c2rf.solve(votes, 3, method="only-pp").stats["branching_priorities"] == "not asked for"
+
+
+@pytest.mark.skipif("scip" not in installed(), reason="SCIP is not installed")
+def test_priorities_are_used_where_the_solver_has_them():
+    stats = c2rf.solve(VOTES, 3, method="p-c2rf", backend="scip").stats
+    assert stats["branching_priorities"] == "used"
+
+
+# The same seed
+
+
+@pytest.mark.parametrize("method", ["auto", "c2rf", "p-c2rf"])
+@pytest.mark.parametrize("backend", installed())
+def test_the_same_seed_gives_the_same_result(method, backend):
+    rng = np.random.default_rng(8)
+    votes = np.where(rng.random((25, 5)) < 0.6, 1, -1)
+    how = {"method": method, "backend": backend}
+    one, other = (c2rf.solve(votes, 11, random_state=3, **how) for _ in range(2))
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert (one.eta, one.stats["nodes"]) == (other.eta, other.stats["nodes"])
+
+
+def test_generators_and_states_are_seeds_too():
+    for make in (np.random.default_rng, np.random.RandomState):
+        one, other = (c2rf.solve(VOTES, 1, random_state=make(4)) for _ in range(2))
+        np.testing.assert_array_equal(one.weights, other.weights)
+    assert c2rf.solve(VOTES, 1, random_state=2**40).eta == 0
+
+
+# Boxes without any weights
+
+
+def infeasible_cases():
+    rng = np.random.default_rng(11)
+    boxes = [(1, 1), (1, 1.25), (0.3, 0.9), (3, 3.5), (0.1, 0.15)]
+    for k in range(40):
+        t = int(rng.integers(2, 6))
+        votes = rng.choice([-1, 1], size=(int(rng.integers(2, 9)), t))
+        yield votes, int(rng.integers(len(votes))), *boxes[k % len(boxes)]
+
+
+@pytest.mark.parametrize("method", ["p-c2rf", "auto"])
+def test_the_patterns_named_are_infeasible_together(method):
+    named = {"the pattern": 0, "these patterns": 0}
+    for votes, wished, lower, upper in infeasible_cases():
+        problem = make_problem(votes, wished, lower, upper)
+        if optimum(problem) is not None:
+            continue
+        with pytest.raises(InfeasibleError) as caught:
+            c2rf.solve(votes, wished, lower, upper, method=method)
+        message = str(caught.value)
+        rows = [[1 if c == "+" else -1 for c in word] for word in re.findall(r"[+-]{1,6}", message)]
+        rows = np.array([row for row in rows if len(row) == len(rows[0])], dtype=np.int8)
+        assert optimum(_with_patterns(problem, rows)) is None
+        named["the pattern" if "the pattern " in message else "these patterns"] += 1
+    assert min(named.values()) > 2
+
+
+def _with_patterns(problem, rows):
+    """The problem of the named patterns, whose columns are those of the problem or its merged."""
+    small = problem if rows.shape[1] == problem.n_columns else reduce(problem).problem
+    return Problem(rows, np.ones(len(rows), dtype=np.int64), 0, small.lower, small.upper)
+
+
+def test_a_tie_of_equal_weights_is_named():
+    votes = [[1, -1, 1, -1], [1, 1, 1, -1]]
+    with pytest.raises(InfeasibleError, match=r"Widen the box \[lower, upper\]"):
+        c2rf.solve(votes, 1, 1, 1)
+    with pytest.raises(InfeasibleError):
+        c2rf.solve(votes, 1, 1, 1, time_limit=0)
+    assert c2rf.solve(votes, 1, 1, 1, offset=(-1, 1)).eta == 0
+
+
+@given(cases())
+@settings(max_examples=40)
+def test_hopeless_patterns_are_those_without_either_sign(case):
+    problem = make_problem(*case)
+    expected = [
+        i
+        for i, row in enumerate(problem.patterns)
+        if max(widest(s * row[None, :], problem.lower, problem.upper)[0] for s in (1, -1))
+        < 1 - 1e-8
+    ]
+    assert hopeless_patterns(problem).tolist() == expected
+
+
+def test_many_patterns_are_named_in_part():
+    # Every two trees in turn: all ties at equal weights, so that no single one is hopeless.
+    rng = np.random.default_rng(0)
+    votes = rng.choice([-1, 1], size=(300, 8))
+    with pytest.raises(InfeasibleError, match="these patterns") as caught:
+        c2rf.solve(votes, 100, 1, 1.26, method="p-c2rf")
+    assert len(str(caught.value)) < 500
+
+
+# Limits
+
+
+@pytest.mark.parametrize("method", SOLVE_METHODS)
+@pytest.mark.parametrize("box", [(1, 2), (1, 100), (0.5, 2.5), (7, 8)])
+def test_no_time_at_all_still_gives_weights_where_integers_are(method, box):
+    rng = np.random.default_rng(3)
+    votes = rng.choice([-1, 1], size=(300, 10))
+    solution = c2rf.solve(votes, 10, *box, method=method, time_limit=0)
+    c2rf.verify(votes, 10, solution, *box)
+    assert solution.bound <= solution.eta
+
+
+def test_no_time_and_no_integers_is_no_solution():
+    rng = np.random.default_rng(3)
+    votes = rng.choice([-1, 1], size=(8, 9))
+    assume_feasible = answer_of((votes, 3, 1.1, 1.9))
+    assert assume_feasible is not None
+    with pytest.raises(NoSolutionError, match="two consecutive integers"):
+        c2rf.solve(votes, 3, 1.1, 1.9, method="p-c2rf", time_limit=0)
+
+
+def test_bounds_at_a_limit_count_the_fixed_points():
+    votes = [[1, 1, 1]] * 5 + [[1, -1, 1], [-1, 1, -1], [1, 1, -1]]
+    solution = c2rf.solve(votes, 2, method="p-c2rf", time_limit=0)
+    assert solution.bound >= 3  # five points are positive whatever the weights
+    assert solution.eta >= optimum(make_problem(votes, 2))
+
+
+def hard_votes():
+    rng = np.random.default_rng(0)
+    return np.where(rng.random((1500, 20)) < 0.6, 1, -1)
+
+
+@pytest.mark.parametrize("backend", [name for name in installed() if name != "gurobi"])
+def test_ctrl_c_returns_the_best_so_far(backend):
+    told = []
+
+    def interrupt(event):
+        told.append(event)
+        if len(told) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    votes = hard_votes()[:400]
+    solution = c2rf.solve(votes, 5, method="p-c2rf", backend=backend, progress=interrupt)
+    c2rf.verify(votes, 5, solution)
+    assert solution.stats["interrupted"] is True
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_time_limit_ends_a_hard_solve_with_an_honest_bound():
+    votes = hard_votes()
+    solution = c2rf.solve(votes, 5, method="p-c2rf", time_limit=0.3)
+    c2rf.verify(votes, 5, solution)
+    assert solution.status == "feasible"
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("bad", ["fast", "", None, 3, ["c2rf"], "C2RF"])
+def test_unknown_methods_list_the_known(bad):
+    with pytest.raises(InputError, match="method must be auto") as caught:
+        c2rf.solve(VOTES, 1, method=bad)
+    assert all(name in str(caught.value) for name in SOLVE_METHODS)
+
+
+@pytest.mark.parametrize("bad", ["cplex", "", None, "HiGHS", ["highs"]])
+def test_unknown_backends_list_the_known(bad):
+    with pytest.raises(InputError, match="backend must be highs") as caught:
+        c2rf.solve(VOTES, 1, backend=bad)
+    assert "highs, scip or gurobi" in str(caught.value)
+
+
+def test_a_backend_that_is_not_installed_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("c2rf.forest.backends.find_spec", lambda name: None)
+    with pytest.raises(BackendNotInstalledError, match=r'pip install "c2rf\[scip\]"'):
+        c2rf.solve(VOTES, 1, backend="scip")
+
+
+def test_unknown_preferences_list_the_known():
+    with pytest.raises(
+        InputError, match="prefer must be majority; found 'minority'; did you mean 'majority'"
+    ):
+        c2rf.solve(VOTES, 1, prefer="minority")
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ({"time_limit": -1}, InputError),
+        ({"time_limit": float("nan")}, InputError),
+        ({"time_limit": "60"}, InputTypeError),
+        ({"time_limit": True}, InputTypeError),
+        ({"threads": 0}, InputError),
+        ({"threads": -1}, InputError),
+        ({"threads": 1.5}, InputTypeError),
+        ({"threads": None}, InputTypeError),
+        ({"random_state": -1}, InputError),
+        ({"random_state": "seed"}, InputError),
+        ({"random_state": 1.5}, InputError),
+    ],
+)
+def test_bad_limits_and_seeds_are_named(how, error):
+    ((name, value),) = how.items()
+    with pytest.raises(error, match=name) as caught:
+        c2rf.solve(VOTES, 1, **how)
+    assert str(value) in str(caught.value)
+
+
+def test_limits_of_any_number_type():
+    for limit in (5, np.float32(5), np.int64(5), float("inf")):
+        assert c2rf.solve(VOTES, 1, time_limit=limit, threads=np.int64(1)).eta == 0
+
+
+@given(cases(max_points=12, max_trees=6))
+@settings(max_examples=25)
+def test_votes_are_left_as_they_were(case):
+    votes, wished, lower, upper, offset = case
+    assume(upper > lower)
+    before = votes.copy()
+    answer_of((votes, wished, lower, upper), offset)
+    np.testing.assert_array_equal(votes, before)

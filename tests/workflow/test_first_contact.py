@@ -1,0 +1,120 @@
+"""A first try with files as they are: one file, useless columns, known classes, spreadsheets."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import c2rf
+from c2rf.cli import main
+from c2rf.data.read import read_file
+from c2rf.exceptions import InputError
+from people import make_people
+
+PEOPLE = make_people(200)
+BASE = {"target": "sick", "totals": {"yes": 60}, "learner": "logistic"}
+
+
+def test_one_file_is_enough(tmp_path):
+    both = pd.concat([PEOPLE.labeled, PEOPLE.unlabeled.assign(sick="")])
+    both.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)
+    result = c2rf.classify(tmp_path / "people.csv", **BASE)
+    assert result.counts["yes"] == 60
+    assert "people.csv: semicolons, decimal comma, UTF-8" in result.summary()
+    two = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **BASE)
+    assert result.labels["label"].tolist() == two.labels["label"].tolist()
+    result.write(tmp_path / "out.csv")
+    again = read_file(tmp_path / "out.csv")
+    assert again.read_as == "semicolons, decimal comma, UTF-8"
+    assert again.frame["a"].tolist() == [f"{number}" for number in PEOPLE.unlabeled["a"]]
+
+
+def test_known_classes_score_the_labels(tmp_path):
+    truth = PEOPLE.unlabeled.assign(sick=PEOPLE.truth)
+    truth.iloc[0, -1] = None
+    result = c2rf.classify(PEOPLE.labeled, truth, **BASE)
+    right = (result.labels["label"].to_numpy() == truth["sick"].to_numpy())[1:]
+    assert result.accuracy == (int(right.sum()), len(truth) - 1, "sick")
+    assert "accuracy" in result.summary()
+    result.report(tmp_path / "report.html")
+    assert "of the labels are right" in (tmp_path / "report.html").read_text()
+
+
+def test_columns_that_say_nothing_are_left_out_and_codes_are_named():
+    tables = [
+        table.assign(
+            name=[f"person {k} of {len(table)}" for k in range(len(table))],
+            country="DE",
+            nothing=None,
+            plz=[70000 + k % 40 for k in range(len(table))],
+        )
+        for table in (PEOPLE.labeled, PEOPLE.unlabeled)
+    ]
+    result = c2rf.classify(*tables, **BASE)
+    assert set(result.task.left_out) == {"id", "name", "country", "nothing"}
+    assert result.task.codes == ["plz"]
+    assert "text=['plz']" in result.summary()
+    kept = c2rf.classify(*tables, keep=["name"], text=["plz"], **BASE)
+    assert "name" not in kept.task.left_out
+    assert not kept.task.codes
+    with pytest.raises(InputError, match="there is no column to learn from"):
+        c2rf.classify(
+            *(table[["id", *table.columns.intersection(["sick"])]] for table in tables), **BASE
+        )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".jsonl"])
+def test_formulas_are_text(tmp_path, capsys, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.labeled.to_csv("labeled.csv", index=False)
+    people = PEOPLE.unlabeled.copy()
+    people["id"] = ["=1+1", "@home", *people["id"].iloc[2:]]
+    people.to_csv("unlabeled.csv", index=False)
+    line = f"classify labeled.csv unlabeled.csv --target sick --totals yes=60 --out out{ending} "
+    assert main(shlex.split(line + "--learner logistic --id id")) == 0
+    assert ("2 cells of the output begin like formulas" in capsys.readouterr().err) == (
+        ending == ".csv"
+    )
+    assert read_file(Path(f"out{ending}")).frame["id"].tolist()[:2] == ["=1+1", "@home"]
+    if ending == ".csv":
+        assert main(shlex.split(line + "--learner logistic --force --spreadsheet-safe")) == 0
+        assert read_file(Path("out.csv")).frame["id"].tolist()[:2] == ["'=1+1", "'@home"]
+
+
+def test_a_dry_run_shows_the_tables_and_needs_no_output(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    PEOPLE.write()
+    line = "classify labeled.csv unlabeled.csv --target sick --totals yes=60 --dry-run"
+    assert main(shlex.split(line)) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "labeled.csv: 40 rows, 8 columns; read as: commas, decimal point, UTF-8" in said
+    for word in ("row 3", "values", "empty", "number", "Bonn"):
+        assert word in said
+
+
+def test_a_dry_run_shows_totals_too_and_needs_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.write()
+    Path("totals.csv").write_text("town;yes\nBonn;12\nUlm;9\n")
+    line = "classify labeled.csv unlabeled.csv --target sick --dry-run"
+    assert main(shlex.split(line)) == 0
+    assert "none given; with --totals or --totals-file" in capsys.readouterr().out
+    assert main(shlex.split(f"{line} --totals-file totals.csv")) == 0
+    assert "totals.csv: 2 rows, 2 columns; read as: semicolons, UTF-8" in capsys.readouterr().out
+
+
+def test_a_result_shows_itself():
+    people = make_people(60)
+    rows = people.unlabeled.rename(columns={"a": "<b>a"})
+    labeled = people.labeled.rename(columns={"a": "<b>a"})
+    result = c2rf.classify(
+        labeled, rows, target="sick", totals={"yes": 20}, id="id", learner="logistic"
+    )
+    assert repr(result) == "<c2rf classification of 48 rows: no: 28, yes: 20>"
+    shown = result._repr_html_()
+    assert shown.startswith("<table><tr><th")
+    assert "<b>" not in shown

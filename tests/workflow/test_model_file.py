@@ -1,0 +1,168 @@
+"""Model files: what comes back predicts the same, and what is not ours is not brought to life."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.preprocessing import FunctionTransformer
+
+from c2rf import C2RFClassifier, KnownTotalsClassifier
+from c2rf.data.encoding import encode, make_encoder
+from c2rf.data.profile import Look
+from c2rf.exceptions import InputError
+from c2rf.learners import trees
+from c2rf.workflow.methods import make_learner
+from c2rf.workflow.model_file import FORMAT, FORMAT_VERSION, TRUSTED, StoredModel, versions
+from margins import margin
+from people import make_people
+
+PEOPLE = make_people(200)
+NAMES = ["a", "b", "c", "d", "town", "region", "id"]
+LOOKS = [Look(PEOPLE.labeled[name], name == "id") for name in NAMES]
+ENCODER = make_encoder(
+    PEOPLE.labeled, [look.column(look.at(PEOPLE.unlabeled[look.name])) for look in LOOKS]
+)
+X, X_UNLABELED = (encode(ENCODER, table) for table in (PEOPLE.labeled, PEOPLE.unlabeled))
+GROUPS = PEOPLE.unlabeled["region"].to_numpy(dtype=object)
+
+
+def fitted(name: str) -> object:
+    data, rows = (X, PEOPLE.labeled["sick"].to_numpy(dtype=str)), {"X_unlabeled": X_UNLABELED}
+    if name == "c2rf":
+        classifier = C2RFClassifier(n_estimators=5, random_state=0, pos_label="yes")
+        return classifier.fit(*data, **rows, n_positive=70)
+    if name == "paper with a forest":
+        forest = RandomForestClassifier(5, max_depth=2)
+        classifier = C2RFClassifier(forest, random_state=0, pos_label="yes")
+        return classifier.fit(*data, **rows, n_positive=70)
+    estimator = RandomForestClassifier(20, max_depth=3)
+    if name in ("default", "logistic"):
+        estimator = make_learner(name)
+    classifier = KnownTotalsClassifier(estimator, random_state=0)
+    if name != "groups":
+        return classifier.fit(*data, **rows, totals={"yes": 70})
+    known = {"totals": margin({"north": {"yes": 20}}), "unlabeled_groups": GROUPS}
+    return classifier.fit(*data, **rows, **known)
+
+
+def stored(name: str = "c2rf", groups: tuple[str, ...] = ()) -> StoredModel:
+    return StoredModel(ENCODER, fitted(name), "sick", "yes", groups)
+
+
+@pytest.mark.parametrize(
+    "name", ["c2rf", "paper with a forest", "known-totals", "groups", "logistic", "default"]
+)
+def test_what_comes_back_predicts_the_same(tmp_path, name):
+    before = stored(name, ("region",) if name == "groups" else ())
+    before.write(tmp_path / "m.skops")
+    after = StoredModel.read(tmp_path / "m.skops")
+    assert (after.target, after.positive, tuple(after.groups)) == ("sick", "yes", before.groups)
+    table = encode(after.encoder, PEOPLE.unlabeled)
+    np.testing.assert_array_equal(table, X_UNLABELED)
+    groups = {"groups": GROUPS} if name == "groups" else {}
+    expected = before.classifier.predict(table, **groups)
+    np.testing.assert_array_equal(after.classifier.predict(table, **groups), expected)
+
+
+@pytest.mark.parametrize("name", ["c2rf", "known-totals"])
+def test_nobody_s_label_is_in_the_file(tmp_path, name):
+    model = stored(name)
+    model.write(tmp_path / "m.skops")
+    after = StoredModel.read(tmp_path / "m.skops").classifier
+    for attribute in ("transduction_", "solution_", "patterns_", "scores_"):
+        assert not hasattr(after, attribute)
+    assert len(model.classifier.transduction_) == len(PEOPLE.unlabeled)  # ours is untouched
+    with zipfile.ZipFile(tmp_path / "m.skops") as file:
+        arrays = [np.load(file.open(n)) for n in file.namelist() if n.endswith(".npy")]
+    # The trees are small: only what is of individuals has so many entries.
+    assert max(array.size for array in arrays) < len(PEOPLE.unlabeled)
+
+
+def test_the_trusted_types_are_just_those_that_are_needed(tmp_path, monkeypatch):
+    found: set[str] = set()
+    for name in ("c2rf", "known-totals", "logistic", "default"):
+        stored(name).write(tmp_path / name)
+        found |= set(skops.io.get_untrusted_types(file=tmp_path / name))
+    monkeypatch.setattr(trees, "kernel", lambda: None)  # as without Numba
+    stored("default").write(tmp_path / "plain")
+    found |= set(skops.io.get_untrusted_types(file=tmp_path / "plain"))
+    assert found == set(TRUSTED)
+
+
+class Bomb:
+    """What somebody else might put into a file."""
+
+    def __reduce__(self) -> object:
+        return os.mkdir, ("exploded",)
+
+
+def dumped(path: Path, **changes: object) -> Path:
+    """Write a document that is almost a model."""
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "encoder": None,
+        "classifier": None,
+        "target": "sick",
+        "positive": "yes",
+        "group": None,
+        "versions": versions(),
+    }
+    skops.io.dump({k: v for k, v in (document | changes).items() if v is not ...}, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "stranger", [Bomb(), FunctionTransformer(os.system), np.vectorize(os.system)]
+)
+def test_strangers_are_named_and_stay_dead(tmp_path, monkeypatch, stranger):
+    monkeypatch.chdir(tmp_path)
+    path = dumped(tmp_path / "evil.skops", classifier=stranger)
+    with pytest.raises(InputError, match=r"evil\.skops is not trusted: it holds '.*could run any"):
+        StoredModel.read(path)
+    assert not Path("exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format": "other"}, "is not a model of c2rf"),
+        ({"format": ...}, "is not a model of c2rf"),
+        ({"format_version": FORMAT_VERSION + 1}, "use the c2rf that wrote it"),
+        ({"versions": versions() | {"scikit-learn": "0.24.2"}}, "made with scikit-learn 0.24.2"),
+        ({"versions": ...}, "made with scikit-learn None"),
+        ({"target": ...}, "'target' is missing"),
+    ],
+)
+def test_other_documents_are_told_apart(tmp_path, changes, said):
+    with pytest.raises(InputError, match=said):
+        StoredModel.read(dumped(tmp_path / "m.skops", **changes))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_model_file_is_refused(tmp_path, content):
+    path = tmp_path / "m.skops"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"m\.skops is not a model file"):
+        StoredModel.read(path)
+
+
+def test_a_schema_that_makes_no_sense_is_refused(tmp_path):
+    path = tmp_path / "m.skops"
+    for schema in ({}, [], {"__class__": "x", "__module__": "y", "__loader__": "z"}):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("schema.json", json.dumps(schema))
+        with pytest.raises(InputError, match="is not a model file, or damaged"):
+            StoredModel.read(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.skops: there is no such file"):
+        StoredModel.read(tmp_path / "absent.skops")
