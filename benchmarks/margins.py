@@ -20,7 +20,7 @@ import pandas as pd
 
 from c2rf.assignment import PROVEN, assign
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from c2rf.totals.known import known_bounds, read_groups
 from c2rf.totals.stated import read_totals
 
@@ -71,7 +71,7 @@ def timed(scores, groupings, truth, weights=None):
     start = time.process_time()
     found = assign(scores, bounds, groups, 0, weights)
     seconds = time.process_time() - start
-    return seconds, np.abs(System.of(bounds).missed(found.counts)).max(), found.gap
+    return seconds, np.abs(LinearConstraints.of(bounds).missed(found.counts)).max(), found.gap
 
 
 def run_time() -> None:
@@ -166,7 +166,7 @@ def run_tables(n_cases: int) -> None:
         same += bool(np.abs(own - wanted).max() < 1 and bool(bounds.changes))
         scores = np.log(np.random.default_rng(seed).dirichlet(np.ones(n_classes), len(people)))
         found = assign(scores, bounds, groups.codes, 0)
-        met += not System.of(bounds).missed(found.counts).any()
+        met += not LinearConstraints.of(bounds).missed(found.counts).any()
     print(f"{n_cases} contradicting tables: {same} as least squares but for rounding, {met} met")
 
 

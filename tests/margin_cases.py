@@ -8,7 +8,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
 from c2rf import Estimate
-from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 
 
 def crossing_case(seed):
@@ -100,7 +100,7 @@ def weighted_case(seed):
 
 def least_deviation(weights, n_classes, groups, bounds):
     """Return the least sum of deviations of all labels there are."""
-    system = System.of(bounds.with_implied_bounds())
+    system = LinearConstraints.of(bounds.with_implied_bounds())
     labels = np.array(list(product(range(n_classes), repeat=len(weights))))
     counts = np.zeros((len(labels), len(bounds.group_sizes) * n_classes))
     for i, weight in enumerate(weights):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from c2rf.assignment import assign, crossing
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.reconcile import Figures, nearest_table
 from margin_cases import best_objective, crossing_case
 
 
 def is_possible(bounds):
-    system = System.of(bounds)
+    system = LinearConstraints.of(bounds)
     if (system.lower > system.upper).any():  # more than there are rows
         return False
     sizes = np.asarray(bounds.group_sizes, dtype=float)
@@ -30,7 +30,7 @@ def test_the_best_labels_as_a_second_solver_finds_them(first):
     for scores, groups, bounds in possible:
         found = assign(scores, bounds, groups, 0)
         best = best_objective(scores, groups, bounds)
-        assert not System.of(bounds).missed(found.counts).any()
+        assert not LinearConstraints.of(bounds).missed(found.counts).any()
         assert found.objective >= best - found.gap - 1e-9
         assert found.objective <= best + 1e-9
         claimed += found.gap <= 1e-9
@@ -90,7 +90,7 @@ def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
         np.zeros(3), np.full(3, sizes.sum()), free, free + sizes[:, None], sizes, margins
     )
     found = assign(scores, bounds, groups, 0, weights)
-    assert np.abs(System.of(bounds).missed(found.counts)).max() < 1e-3 * weights.mean()
+    assert np.abs(LinearConstraints.of(bounds).missed(found.counts)).max() < 1e-3 * weights.mean()
 
 
 @pytest.mark.parametrize("share", [0.01, 1.0])
@@ -114,7 +114,7 @@ def test_most_cells_without_any_row_of_a_class(share):
     everything = np.zeros(2, dtype=np.int64), np.full(2, n)
     bounds = Bounds(*everything, free, free + sizes[:, None], sizes, tuple(margins))
     found = assign(scores, bounds, groups, 0)
-    assert not System.of(bounds).missed(found.counts).any()
+    assert not LinearConstraints.of(bounds).missed(found.counts).any()
     assert found.gap <= 1e-9
     weighted = assign(scores, bounds, groups, 0, np.full(n, 1.0))
     assert weighted.missed == 0

@@ -11,7 +11,7 @@ from c2rf.assignment import optimality as branching
 from c2rf.assignment.duals import Moves, NoAnswerError, ScoredRows
 from c2rf.assignment.optimality import WholeMoves, best_moves, proven_bound
 from c2rf.assignment.weighted import none_is_closer
-from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from margin_cases import best_objective, crossing_case, least_deviation, weighted_case
 
 # Of these cases the linear program splits rows: the best labels are below its bound.
@@ -44,7 +44,7 @@ def test_a_poor_first_answer_is_made_better_or_the_gap_says_so(seed, monkeypatch
     monkeypatch.setattr(crossing, "whole_moves", worst)
     best = best_objective(scores, groups, bounds)
     found = assign(scores, bounds, groups, 0)
-    assert not System.of(bounds).missed(found.counts).any()
+    assert not LinearConstraints.of(bounds).missed(found.counts).any()
     assert best - 1e-9 <= found.objective + found.gap
     if found.gap <= 1e-9:
         assert found.objective == pytest.approx(best, abs=1e-9)
@@ -91,7 +91,7 @@ def _triangle():
     loss = np.array([1.0, 2.5, 1.0])
     own = Moves(row, 2 * row, 2 * row + 1, loss, np.ones(3))
     counts = np.array([[1.0, 0.0]] * 3)
-    system = System.of(bounds)
+    system = LinearConstraints.of(bounds)
     losses = [Fraction(x) for x in loss.tolist()]
     return WholeMoves(own, losses, np.zeros(len(system.lower)), system, counts)
 
@@ -126,7 +126,7 @@ def test_closest_weights_as_enumeration_says(first):
         is_whole = (weights == np.rint(weights)).all()
         assert found.closest == is_whole
         if is_whole:
-            system = System.of(bounds.with_implied_bounds())
+            system = LinearConstraints.of(bounds.with_implied_bounds())
             heavy = np.flatnonzero(weights)
             scored = ScoredRows(scores, groups, weights, bounds.n_groups).taken(heavy)
             assert none_is_closer(scored, system, round(least)) or least == 0

@@ -419,7 +419,7 @@ def test_a_disk_that_is_full_at_the_end(capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     for name in (
-        "c2rf.workflow.predictions.LabelParts.write",
+        "c2rf.workflow.predictions.Predictions.write",
         "c2rf.workflow.result.StoredModel.write",
     ):
         with monkeypatch.context() as patch:

@@ -13,7 +13,7 @@ from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.data.cells import as_numbers
 from c2rf.data.encoding import encode, make_encoder
-from c2rf.data.profile import Look
+from c2rf.data.profile import ColumnProfiler
 from c2rf.data.read import read_table
 from people import People, make_people, quick_estimator
 
@@ -296,7 +296,7 @@ class TestKnownTotals:
 
 def make_features(labeled, unlabeled, names, text=()):
     """Return both tables as numbers, what their columns hold, and the encoder."""
-    looks = [Look(labeled[name], name in text) for name in names]
+    looks = [ColumnProfiler(labeled[name], name in text) for name in names]
     columns = [look.column(look.at(unlabeled[look.name])) for look in looks]
     encoder = make_encoder(labeled, columns)
     return encode(encoder, labeled), encode(encoder, unlabeled), columns, encoder

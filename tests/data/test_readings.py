@@ -14,7 +14,7 @@ import xlsxwriter
 from c2rf.data.cells import as_numbers, as_text, dates_in
 from c2rf.data.dialect import ReadAs
 from c2rf.data.formats.text import TextFiles
-from c2rf.data.profile import Look
+from c2rf.data.profile import ColumnProfiler
 from c2rf.data.read import read_file
 from c2rf.exceptions import InputError
 
@@ -137,10 +137,10 @@ def test_what_is_no_date_beyond_doubt_is_none(cell):
 
 
 def test_dates_among_numbers_are_refused():
-    look = Look(pd.Series(["2001", "2002"], name="born"))
+    look = ColumnProfiler(pd.Series(["2001", "2002"], name="born"))
     with pytest.raises(InputError, match="holds dates in some rows and numbers in others"):
         look.column(look.at(pd.Series(["2001-05-06"])))
-    look = Look(pd.Series(["06.05.2001", ""], name="born"))
+    look = ColumnProfiler(pd.Series(["06.05.2001", ""], name="born"))
     assert look.column(look.at(pd.Series(["2001-05-06"]))).kind == "dates"
 
 

@@ -132,8 +132,8 @@ class TestAlignment:
         computed = labels.compute()
         assert computed.dtype == labels.dtype
         pd.testing.assert_index_equal(computed.index, moved.index)
-        beside = population.assign(label=labels).compute()
-        np.testing.assert_array_equal(beside["label"], fitted(POPULATION).transduction_)
+        aligned = population.assign(label=labels).compute()
+        np.testing.assert_array_equal(aligned["label"], fitted(POPULATION).transduction_)
 
     def test_unknown_divisions(self, tmp_path):
         for k, part in enumerate(cut(POPULATION.assign(who="x"), [50, 50, 400])):
@@ -141,9 +141,9 @@ class TestAlignment:
         population = dd.read_parquet(tmp_path)
         model = fitted(population)
         assert not model.transduction_.known_divisions
-        beside = population.assign(label=model.transduction_).compute()
-        np.testing.assert_array_equal(beside["label"], fitted(POPULATION).transduction_)
-        np.testing.assert_array_equal(beside[NAMES], POPULATION)
+        aligned = population.assign(label=model.transduction_).compute()
+        np.testing.assert_array_equal(aligned["label"], fitted(POPULATION).transduction_)
+        np.testing.assert_array_equal(aligned[NAMES], POPULATION)
 
     def test_chunks(self):
         blocks = da.from_array(POPULATION.to_numpy(), chunks=((200, 0, 400), (3, 2)))

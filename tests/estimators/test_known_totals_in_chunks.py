@@ -134,10 +134,10 @@ class TestGroupsByName:
         whole = fitted(POPULATION, model, groups=GROUPS, group_totals=GROUP_TOTALS)
         streamed = fitted(folder, model, group_totals=GROUP_TOTALS)
         np.testing.assert_array_equal(streamed.transduction_, whole.transduction_)
-        beside = fitted(
+        aligned = fitted(
             self.WITH_GROUPS.drop(columns="half"), model, group_totals=GROUP_TOTALS, X=FRAME
         )
-        np.testing.assert_array_equal(beside.transduction_, whole.transduction_)
+        np.testing.assert_array_equal(aligned.transduction_, whole.transduction_)
 
     def test_several_columns(self, folder):
         pl = pytest.importorskip("polars")
@@ -240,7 +240,7 @@ def test_bad_chunks_are_named():
 def test_blocks_are_the_same_rows_however_chunks_are_cut(sizes, frames):
     table = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
     parts = cut(pd.DataFrame(table) if frames else table, list(np.cumsum(sizes)[:-1]))
-    found = list(UserChunks(parts).spans(np.asarray, 256))
+    found = list(UserChunks(parts).blocks(np.asarray, 256))
     assert [len(rows) for rows in found[:-1]] == [256] * (len(found) - 1)
     np.testing.assert_array_equal(np.concatenate(found), table)
 

@@ -124,9 +124,9 @@ def test_groups_may_be_a_dask_series():
     model = fitted(population, groups=population["region"], **known)
     assert_same(model, whole)
     assert_same(fitted(population, **known), whole)  # they are found in the population, too
-    beside = population.assign(label=model.transduction_).compute()
-    assert (beside["label"] == "yes").sum() == 1000
-    assert (beside.loc[beside["region"] == "north", "label"] == "yes").sum() == 300
+    aligned = population.assign(label=model.transduction_).compute()
+    assert (aligned["label"] == "yes").sum() == 1000
+    assert (aligned.loc[aligned["region"] == "north", "label"] == "yes").sum() == 300
 
 
 def test_small_populations_are_taken_into_memory():
@@ -146,9 +146,9 @@ def test_alignment(tmp_path):
     model = fitted(population)
     labels = model.transduction_
     assert labels.npartitions == population.npartitions
-    beside = population.assign(label=labels).compute()
-    assert (beside["label"] == "yes").sum() == 1111
-    np.testing.assert_array_equal(beside["label"], fitted(POPULATION).transduction_)
+    aligned = population.assign(label=labels).compute()
+    assert (aligned["label"] == "yes").sum() == 1111
+    np.testing.assert_array_equal(aligned["label"], fitted(POPULATION).transduction_)
     assert not hasattr(pickle.loads(pickle.dumps(model)), "transduction_")
     assert not hasattr(model.fit(FRAME, TWO), "transduction_")
 

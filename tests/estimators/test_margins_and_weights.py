@@ -81,8 +81,8 @@ def test_sensitivity_by_standard_errors():
     for total in (270, 330):  # only the total of class 1 is uncertain
         changed |= fit({1: total}).transduction_ != found.transduction_
     table = found.sensitivity()
-    assert table["firm"].tolist() == (~changed).tolist()
-    assert table["hangs_on"].tolist() == np.where(changed, "1", "").tolist()
+    assert table["robust"].tolist() == (~changed).tolist()
+    assert table["sensitive_to"].tolist() == np.where(changed, "1", "").tolist()
     with pytest.raises(InputError, match="no total has a standard error"):
         fit({1: 300}).sensitivity()
 

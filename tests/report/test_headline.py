@@ -12,7 +12,7 @@ import pytest
 import c2rf
 from browser import Page
 from c2rf.report.answer import answer, changes, how_met
-from c2rf.report.facts import ChangeFact
+from c2rf.report.facts import AdjustmentFact
 from c2rf.totals.bounds import Bounds, MarginBounds
 from report.test_report import facts, forest
 
@@ -49,7 +49,7 @@ class TestWords:
         assert said.endswith("All other totals are met exactly.")
 
     def test_changed_totals_are_in_a_table(self):
-        moved = [ChangeFact("all rows", "yes", "30", "20", "-10")]
+        moved = [AdjustmentFact("all rows", "yes", "30", "20", "-10")]
         changed = facts(changes=moved)
         assert how_met(changed).startswith("1 total had to be changed")
         assert how_met(changed).endswith("The totals after that are met exactly.")

@@ -18,8 +18,8 @@ from c2rf.forest.problem import Solution
 from c2rf.report import make_page
 from c2rf.report.cautions import cautions
 from c2rf.report.facts import (
+    AdjustmentFact,
     BalanceFact,
-    ChangeFact,
     Facts,
     FeatureFact,
     ForestFact,
@@ -229,7 +229,7 @@ class TestPage:
                 names=[evil] * 60, features=[FeatureFact(evil, "text", True, 1, (1, 1), 1)],
                 command=evil, group=evil, group_names=[evil], remarks=[evil],
                 versions={evil: evil}, notes=[evil],
-                changes=[ChangeFact(evil, evil, "1", "2", "+1")],
+                changes=[AdjustmentFact(evil, evil, "1", "2", "+1")],
                 balance=[BalanceFact(evil, 1.0, 2.0, 3.0, 0.5, 0.1)],
                 right=[RightFact("all", evil, 1, 0.5, 0.1, 0.9, 0.95)],
                 importance=ImportanceFact({evil: 0.1}, 100), confusion=np.eye(2),
@@ -255,7 +255,7 @@ class TestPage:
                 group_names=names, groups=np.arange(n) % many, forest=forest(3, 1, 5000, n),
                 features=[FeatureFact(long, "text", True, 1, (1, 1), 1)] * 3000,
                 command=long, remarks=[long] * 1000, target=long, labeled_file=long,
-                changes=[ChangeFact(long, long, "1", "2", "+1")] * 1000,
+                changes=[AdjustmentFact(long, long, "1", "2", "+1")] * 1000,
                 balance=[BalanceFact(long, 1.0, 2.0, 3.0, 0.5, 0.1)] * 1000,
                 right=[RightFact("class", long, 1, 0.5, 0.1, 0.9, 0.95)] * 1000,
                 importance=ImportanceFact({f"{k} {long}": 0.1 for k in range(1000)}, 100),

@@ -7,7 +7,7 @@ import pytest
 from c2rf import Estimate
 from c2rf.data.totals import TotalsFile, parse_range
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals.bounds import System, read_weights
+from c2rf.totals.bounds import LinearConstraints, read_weights
 from c2rf.totals.known import known_bounds, read_groups
 from c2rf.totals.reconcile import Figures, contradiction, fit_together
 from c2rf.totals.stated import read_totals
@@ -119,7 +119,7 @@ def test_contradictions_are_irreducible():
         bounds = bounds_of(
             [table("region", {"n": 4, "s": 2}), table("age", {"old": 4, "young": 2})]
         )
-        system = System.of(bounds)
+        system = LinearConstraints.of(bounds)
         lower = system.lower + rng.integers(0, 3, len(system.lower))
         figures = Figures(system.matrix, lower, lower, bounds.group_sizes.astype(float))
         if fit_together(figures):

@@ -83,8 +83,8 @@ def test_the_same_labels_in_memory_in_chunks_and_on_dask(more):
     for engine in ("chunks", "dask"):
         table = pd.read_parquet(f"{engine}.parquet")
         pd.testing.assert_frame_equal(table, memory, check_dtype=False)  # kinds of text
-    assert 0 < memory["firm"].sum() < len(memory)
-    assert ((memory["hangs_on"] == "") == memory["firm"]).all()
+    assert 0 < memory["robust"].sum() < len(memory)
+    assert ((memory["sensitive_to"] == "") == memory["robust"]).all()
 
 
 def test_all_margins_hold_and_python_says_the_same_as_the_command(capsys):
@@ -96,7 +96,7 @@ def test_all_margins_hold_and_python_says_the_same_as_the_command(capsys):
     said = capsys.readouterr().out
     assert "all 2 met in whole rows; no labels that meet them are likelier (proven)" in said
     assert "total moved" in said
-    assert "firm" in said
+    assert "robust" in said
     page = Path("report.html").read_text(encoding="utf-8")
     assert "If the totals are wrong" in page
     assert "standard errors" in page
@@ -107,7 +107,7 @@ def test_all_margins_hold_and_python_says_the_same_as_the_command(capsys):
         sensitivity="se",
     )  # fmt: skip
     assert result.labels["label"].tolist() == labels["label"].tolist()
-    assert result.labels["firm"].tolist() == labels["firm"].tolist()
+    assert result.labels["robust"].tolist() == labels["robust"].tolist()
     moved = result.changes.iloc[0]
     assert moved["after"] == counted()["total"][0]
     assert moved["standard_errors"] == pytest.approx(moved["moved"] / (0.1 * len(OTHERS)))
@@ -145,7 +145,7 @@ def test_labels_hang_on_the_total_as_labels_with_other_totals_say():
     changed = (fewer != now) | (more != now)
     # The total of the other class, 100 of 180, is off by a quarter, too: 75 or 125.
     changed |= (labels(105) != now) | (labels(55) != now)
-    assert result.labels["firm"].tolist() == (~changed).tolist()
+    assert result.labels["robust"].tolist() == (~changed).tolist()
     assert result.sensitivity.changed.tolist() == [[20, 20], [25, 25]]
 
 

@@ -29,7 +29,7 @@ from c2rf.assignment.one_margin import (
 )
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, Conflict, System, find_conflict
+from c2rf.totals.bounds import Bounds, Conflict, LinearConstraints, find_conflict
 
 __all__ = [
     "PROVEN",
@@ -166,7 +166,7 @@ def _crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
     """Label rows by margins that cross; the sizes are counted again, in whole numbers."""
     found = label_crossing(scored, bounds, seed)
     counts = sizes_of(found.labels, scored.groups, bounds)
-    if System.of(bounds).missed(counts).any():
+    if LinearConstraints.of(bounds).missed(counts).any():
         raise AssertionError("bounds that can be met were not met")
     objective = _total(scored.scores, found.labels)
     return Assignment(found.labels, found.offsets, counts, objective, found.gap)

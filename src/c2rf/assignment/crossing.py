@@ -21,22 +21,22 @@ import numpy as np
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment.duals import (
     Answer,
+    BestClasses,
     NearRows,
     ScoredRows,
-    Standing,
     cooled,
     fractional_moves,
     moved,
     near_rows,
     offsets_by,
     sizes_in_groups,
-    smooth_handicaps,
+    smooth_duals,
     stand,
     typical_loss,
     whole_moves,
 )
 from c2rf.assignment.optimality import Priced, proven
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 
 FEW = 2000
 """Up to this number of rows are all in the first linear program; of more, about this number."""
@@ -74,11 +74,11 @@ class RelaxedLabels:
     """
 
     offsets: Floats
-    handicaps: Floats
-    standing: Standing
+    duals: Floats
+    standing: BestClasses
     near: NearRows
     amounts: Floats
-    system: System
+    system: LinearConstraints
     before: Codes
 
 
@@ -88,7 +88,7 @@ class Crossed:
 
     labels: Codes
     offsets: Floats
-    handicaps: Floats
+    duals: Floats
     gap: float
 
 
@@ -108,7 +108,7 @@ def label_crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Crossed:
     standing = relaxed.standing
     order = np.argsort(standing.leads, kind="stable")
     priced = Priced(
-        scored, bounds.with_implied_bounds(), relaxed.system, relaxed.handicaps, relaxed.offsets,
+        scored, bounds.with_implied_bounds(), relaxed.system, relaxed.duals, relaxed.offsets,
         standing,
     )  # fmt: skip
     n_free = min(_FIRST_WHOLE, len(order))
@@ -127,7 +127,7 @@ def label_crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Crossed:
             break
         n_free = min(needed, max(_MOST_WHOLE, n_free + 1))
     labels, gap = proven(priced, labels, seed)
-    return Crossed(labels, relaxed.offsets, relaxed.handicaps, rounded_up(gap))
+    return Crossed(labels, relaxed.offsets, relaxed.duals, rounded_up(gap))
 
 
 def rounded_up(gap: Fraction) -> float:
@@ -147,7 +147,7 @@ def _whole(near: NearRows, relaxed: RelaxedLabels) -> Answer | None:
     system, counts = relaxed.system, relaxed.standing.counts
     moves = near.moves
     # Totals with room between their bounds: leaving the bound that the handicap holds costs it.
-    ranges = np.where(system.lower < system.upper, relaxed.handicaps, 0.0)
+    ranges = np.where(system.lower < system.upper, relaxed.duals, 0.0)
     costs = moves.loss + moves.effect(system).T @ ranges
     priced = type(moves)(moves.row, moves.source, moves.target, costs, moves.mass)
     return whole_moves(priced, system, counts, typical_loss(moves) * 1e-3)
@@ -156,8 +156,8 @@ def _whole(near: NearRows, relaxed: RelaxedLabels) -> Answer | None:
 def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> RelaxedLabels:
     """Return the optimal answer in fractions, checked for all rows."""
     known = bounds.with_implied_bounds()
-    system, closed = open_totals(System.of(known), known)
-    offsets, horizon, handicaps = _first_offsets(scored, system, closed, seed)
+    system, closed = open_totals(LinearConstraints.of(known), known)
+    offsets, horizon, duals = _first_offsets(scored, system, closed, seed)
     standing = stand(scored, offsets)
     near = standing.leads <= horizon
     some = scored.taken(np.arange(0, len(near), max(1, len(near) // _SAMPLE)))
@@ -180,9 +180,9 @@ def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> RelaxedLabels:
         if not elsewhere.any():
             break
         near |= elsewhere | (again.leads <= horizon)
-        offsets, handicaps, standing = better, handicaps + answer.prices, again
+        offsets, duals, standing = better, duals + answer.prices, again
     return RelaxedLabels(
-        better, handicaps + answer.prices, again, own, answer.amounts, system, standing.labels
+        better, duals + answer.prices, again, own, answer.amounts, system, standing.labels
     )
 
 
@@ -193,7 +193,7 @@ def _raised(penalty: float, spread: float) -> float:
     return 8 * penalty
 
 
-def open_totals(system: System, bounds: Bounds) -> tuple[System, Floats]:
+def open_totals(system: LinearConstraints, bounds: Bounds) -> tuple[LinearConstraints, Floats]:
     """Return the totals that are not zero, and offsets that forbid classes where they are."""
     closed = np.zeros(bounds.group_lower.size)
     none = system.upper <= 0
@@ -202,76 +202,78 @@ def open_totals(system: System, bounds: Bounds) -> tuple[System, Floats]:
 
 
 def _first_offsets(
-    scored: ScoredRows, system: System, closed: Floats, seed: int
+    scored: ScoredRows, system: LinearConstraints, closed: Floats, seed: int
 ) -> tuple[Floats, float, Floats]:
     """Return offsets that are nearly right, and within which lead the rows may still move."""
     n_rows = len(scored.scores)
-    handicaps = np.zeros(len(system.lower))
+    duals = np.zeros(len(system.lower))
     if n_rows <= FEW:
-        return closed, np.inf, handicaps
+        return closed, np.inf, duals
     is_large = n_rows > 2 * _SAMPLE
     sample = _sample(scored, seed) if is_large else scored
     spread = max(_spread(sample), 1e-9)
     begin = [spread / _COOLING**k for k in range(2, 6)]
-    handicaps = cooled(sample, system, closed, handicaps, begin)
+    duals = cooled(sample, system, closed, duals, begin)
     n_near = FEW // 8 if is_large else FEW
-    handicaps, last = _cooled_down(sample, system, closed, handicaps, begin[-1], n_near)
+    duals, last = _cooled_down(sample, system, closed, duals, begin[-1], n_near)
     if is_large:
-        right = _corrected(scored, sample, system, closed, handicaps)
-        handicaps = cooled(sample, right, closed, handicaps, [16 * last, 4 * last, last])
-        near, rest = _near_border(scored, system, closed, handicaps)
-        handicaps, last = _cooled_down(near, rest, closed, handicaps, last, FEW)
-    return offsets_by(system, handicaps, closed), 4 * last, handicaps
+        right = _corrected(scored, sample, system, closed, duals)
+        duals = cooled(sample, right, closed, duals, [16 * last, 4 * last, last])
+        near, rest = _near_border(scored, system, closed, duals)
+        duals, last = _cooled_down(near, rest, closed, duals, last, FEW)
+    return offsets_by(system, duals, closed), 4 * last, duals
 
 
 def _cooled_down(
     scored: ScoredRows,
-    system: System,
+    system: LinearConstraints,
     closed: Floats,
-    handicaps: Floats,
+    duals: Floats,
     temperature: float,
     n_near: int,
 ) -> tuple[Floats, float]:
     """Cool down to where few rows are near a border; return handicaps, and the temperature."""
-    leads, n_rows = stand(scored, offsets_by(system, handicaps, closed)).leads, len(scored.scores)
+    leads, n_rows = stand(scored, offsets_by(system, duals, closed)).leads, len(scored.scores)
     leads = leads[np.isfinite(leads)]  # where only one class is open, rows have no border
     if not len(leads):
-        return handicaps, temperature
+        return duals, temperature
     last = max(float(np.quantile(leads, min(1.0, n_near / len(leads)))) / 4, 1e-6 * temperature)
     last = min(last, temperature)
     rest = []
     while temperature > last:
         temperature = max(temperature / _COOLING, last)
         rest.append(temperature)
-    handicaps = cooled(scored, system, closed, handicaps, rest[:-1])
-    return smooth_handicaps(scored, system, closed, handicaps, last, 2 / n_rows), last
+    duals = cooled(scored, system, closed, duals, rest[:-1])
+    return smooth_duals(scored, system, closed, duals, last, 2 / n_rows), last
 
 
 def _corrected(
-    scored: ScoredRows, sample: ScoredRows, system: System, closed: Floats, handicaps: Floats
-) -> System:
+    scored: ScoredRows, sample: ScoredRows, system: LinearConstraints, closed: Floats, duals: Floats
+) -> LinearConstraints:
     """Return totals that are off by what the sample is off by, so that its answer is right."""
-    offsets = offsets_by(system, handicaps, closed)
+    offsets = offsets_by(system, duals, closed)
     off = system.matrix @ (stand(sample, offsets).counts - stand(scored, offsets).counts).ravel()
     # Of a rare class a sample may be off by more than there is.
     lower, upper = (np.maximum(end + off, end / 2) for end in (system.lower, system.upper))
-    return System(system.matrix, lower, upper, system.places)
+    return LinearConstraints(system.matrix, lower, upper, system.places)
 
 
 def _near_border(
-    scored: ScoredRows, system: System, closed: Floats, handicaps: Floats
-) -> tuple[ScoredRows, System]:
+    scored: ScoredRows, system: LinearConstraints, closed: Floats, duals: Floats
+) -> tuple[ScoredRows, LinearConstraints]:
     """Return the rows near the borders that a sample has found, and what totals leave for them.
 
     The others are far enough for the error of a sample; if one is not, it is found later.
     """
-    standing = stand(scored, offsets_by(system, handicaps, closed))
+    standing = stand(scored, offsets_by(system, duals, closed))
     n_near = int(_NEAR * len(standing.leads))
     rows = np.sort(np.argpartition(standing.leads, n_near)[:n_near])
     near = scored.taken(rows)
     own = sizes_in_groups(near, standing.labels[rows], closed.shape[1])
     far = system.matrix @ (standing.counts - own).ravel()
-    return near, System(system.matrix, system.lower - far, system.upper - far, system.places)
+    return near, LinearConstraints(
+        system.matrix, system.lower - far, system.upper - far, system.places
+    )
 
 
 def _sample(scored: ScoredRows, seed: int) -> ScoredRows:

@@ -36,7 +36,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.special import expit
 
 from c2rf._utils.types import Bools, Codes, Floats
-from c2rf.totals.bounds import System
+from c2rf.totals.bounds import LinearConstraints
 
 _BLOCK = 1 << 16
 _MOST_STEPS = 60
@@ -84,9 +84,9 @@ class ScoredRows:
 
 def cooled(
     scored: ScoredRows,
-    system: System,
+    system: LinearConstraints,
     offsets: Floats,
-    handicaps: Floats,
+    duals: Floats,
     temperatures: list[float],
 ) -> Floats:
     """Return handicaps near the right ones.
@@ -105,15 +105,15 @@ def cooled(
         One after the other.
     """
     for temperature in temperatures:
-        handicaps = smooth_handicaps(scored, system, offsets, handicaps, temperature, 1e-3)
-    return handicaps
+        duals = smooth_duals(scored, system, offsets, duals, temperature, 1e-3)
+    return duals
 
 
-def smooth_handicaps(
+def smooth_duals(
     scored: ScoredRows,
-    system: System,
+    system: LinearConstraints,
     offsets: Floats,
-    handicaps: Floats,
+    duals: Floats,
     temperature: float,
     accuracy: float,
 ) -> Floats:
@@ -122,7 +122,7 @@ def smooth_handicaps(
     The ``accuracy`` is the part of all rows by which the expected sizes may miss.
     """
     total = float(scored.weight_of(slice(None)).sum())
-    here = _look(scored, system, offsets, handicaps, temperature)
+    here = _look(scored, system, offsets, duals, temperature)
     for _ in range(_MOST_STEPS):
         if np.abs(here.gap).max(initial=0.0) <= accuracy * total:
             break
@@ -130,19 +130,19 @@ def smooth_handicaps(
         longest = np.abs(step).max()
         step *= min(1.0, _LONGEST_STEP * temperature / longest) if longest else 1.0
         for _ in range(_MOST_HALVINGS):
-            there = _look(scored, system, offsets, handicaps + step, temperature)
+            there = _look(scored, system, offsets, duals + step, temperature)
             if there.value <= here.value + 1e-4 * float(here.gap @ step) + 1e-13 * abs(here.value):
                 break
             step /= 2
         else:
             break
-        handicaps, here = handicaps + step, there
-    return handicaps
+        duals, here = duals + step, there
+    return duals
 
 
-def offsets_by(system: System, handicaps: Floats, offsets: Floats) -> Floats:
+def offsets_by(system: LinearConstraints, duals: Floats, offsets: Floats) -> Floats:
     """Add the handicaps of all totals to the offsets of groups and classes."""
-    return offsets + (system.matrix.T @ handicaps).reshape(offsets.shape)
+    return offsets + (system.matrix.T @ duals).reshape(offsets.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +165,18 @@ def _newton_step(here: _Look) -> Floats:
 
 
 def _look(
-    scored: ScoredRows, system: System, offsets: Floats, handicaps: Floats, temperature: float
+    scored: ScoredRows,
+    system: LinearConstraints,
+    offsets: Floats,
+    duals: Floats,
+    temperature: float,
 ) -> _Look:
-    value, sizes, products = expected(scored, offsets_by(system, handicaps, offsets), temperature)
+    value, sizes, products = expected(scored, offsets_by(system, duals, offsets), temperature)
     low, width = system.lower, system.upper - system.lower
     # max(-lambda lo, -lambda up), smoothed: the share of the width that is wanted.
-    share = expit(-handicaps / temperature)
+    share = expit(-duals / temperature)
     wanted = low + width * share
-    value += float(
-        -handicaps @ low + (width * temperature) @ np.logaddexp(0, -handicaps / temperature)
-    )
+    value += float(-duals @ low + (width * temperature) @ np.logaddexp(0, -duals / temperature))
     blocks = _block_diagonal(sizes, products) / temperature
     curvature = (system.matrix @ blocks @ system.matrix.T).toarray()
     curvature += np.diag(width * share * (1 - share) / temperature)
@@ -250,7 +252,7 @@ class Moves:
     loss: Floats
     mass: Floats
 
-    def effect(self, system: System) -> csr_array:
+    def effect(self, system: LinearConstraints) -> csr_array:
         """Return what a unit of each move adds to each total."""
         columns = system.matrix.tocsc()
         return csr_array(columns[:, self.target] - columns[:, self.source])
@@ -278,7 +280,7 @@ class Answer:
 
 def fractional_moves(
     moves: Moves,
-    system: System,
+    system: LinearConstraints,
     counts: Floats,
     penalty: float,
     limits: tuple[Floats, Floats] | None = None,
@@ -345,7 +347,9 @@ def _box(moves: Moves, n_totals: int, limits: tuple[Floats, Floats] | None) -> F
     )
 
 
-def whole_moves(moves: Moves, system: System, counts: Floats, scale: float) -> Answer | None:
+def whole_moves(
+    moves: Moves, system: LinearConstraints, counts: Floats, scale: float
+) -> Answer | None:
     """Return the cheapest moves in whole numbers that meet all totals; None if none were found.
 
     Losses are divided by a scale for the solver, whose tolerances are absolute.
@@ -381,7 +385,7 @@ def _row_matrix(moves: Moves) -> csr_array:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class BestClasses:
     """The class of each row, its lead over the next best class, and the sizes in the groups."""
 
     labels: Codes
@@ -389,7 +393,7 @@ class Standing:
     counts: Floats
 
 
-def stand(scored: ScoredRows, offsets: Floats) -> Standing:
+def stand(scored: ScoredRows, offsets: Floats) -> BestClasses:
     """Put every row where its score plus the offset of its group is largest."""
     n_rows, n_classes = scored.scores.shape
     labels = np.zeros(n_rows, dtype=np.intp)
@@ -404,7 +408,7 @@ def stand(scored: ScoredRows, offsets: Floats) -> Standing:
             np.maximum(second, np.minimum(best, worth), out=second)
             np.maximum(best, worth, out=best)
         leads[rows] = best - second
-    return Standing(labels, leads, sizes_in_groups(scored, labels, n_classes))
+    return BestClasses(labels, leads, sizes_in_groups(scored, labels, n_classes))
 
 
 def sizes_in_groups(scored: ScoredRows, labels: Codes, n_classes: int) -> Floats:

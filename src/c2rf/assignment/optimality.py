@@ -40,16 +40,16 @@ import numpy as np
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import (
+    BestClasses,
     Moves,
     NearRows,
     NoAnswerError,
     ScoredRows,
-    Standing,
     fractional_moves,
     moved,
     near_rows,
 )
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 
 _BLOCK = 1 << 16
 
@@ -205,7 +205,7 @@ class WholeMoves:
     moves: Moves
     losses: list[Fraction]
     prices: Floats
-    system: System
+    system: LinearConstraints
     counts: Floats
 
     def loss(self, amounts: Floats) -> Fraction:
@@ -356,10 +356,10 @@ class Priced:
 
     scored: ScoredRows
     bounds: Bounds
-    system: System
-    handicaps: Floats
+    system: LinearConstraints
+    duals: Floats
     offsets: Floats
-    standing: Standing
+    standing: BestClasses
 
     def gap(self, labels: Codes) -> Fraction:
         """Return what no labels gain over these, which must meet all totals."""
@@ -384,18 +384,18 @@ class Priced:
         losses = [Fraction(own) - Fraction(other) for own, other in pairs]
         # What a range's price holds is free to move: its cost belongs to the moves.
         is_range = self.system.lower < self.system.upper
-        ranges = np.where(is_range, self.handicaps, 0.0)
+        ranges = np.where(is_range, self.duals, 0.0)
         costs = moves.loss + moves.effect(self.system).T @ ranges
         priced = Moves(moves.row, moves.source, moves.target, costs, moves.mass)
-        prices = self.handicaps - ranges
+        prices = self.duals - ranges
         return WholeMoves(priced, losses, prices, self.system, self.standing.counts)
 
     def _margins(self) -> list[PricedMargin]:
         parts = self.bounds.parts()
         prices = [np.zeros(part.lower.shape) for part in parts]
-        for price, (p, cell, k) in zip(self.handicaps, self.system.places, strict=True):
+        for price, (p, cell, k) in zip(self.duals, self.system.places, strict=True):
             prices[p][cell, k] = price
-        full = System.of(self.bounds)
+        full = LinearConstraints.of(self.bounds)
         for p, cell, k in full.places[full.upper <= 0]:
             prices[p][cell, k] = -np.inf
         return [

@@ -36,13 +36,13 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.crossing import RelaxedLabels, relax
 from c2rf.assignment.duals import ScoredRows, sizes_in_groups, stand
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 
 MOST_SUMS = 200_000
 """With more different sums than this, nothing is claimed."""
 
 
-def none_is_closer(scored: ScoredRows, system: System, deviation: int) -> bool:
+def none_is_closer(scored: ScoredRows, system: LinearConstraints, deviation: int) -> bool:
     """Return True if it is proven that no labels miss the totals by less in sum.
 
     Parameters
@@ -58,7 +58,7 @@ def none_is_closer(scored: ScoredRows, system: System, deviation: int) -> bool:
     --------
     >>> from c2rf.totals.bounds import Bounds
     >>> two = ScoredRows(np.zeros((2, 2)), np.zeros(2, dtype=int), np.array([3.0, 5.0]), 1)
-    >>> system = System.of(Bounds.overall([4, 4], [4, 4], 8))  # 3 and 5 miss them by 1 each
+    >>> system = LinearConstraints.of(Bounds.overall([4, 4], [4, 4], 8))  # 3 and 5 miss them by 1 each
     >>> none_is_closer(two, system, 2), none_is_closer(two, system, 3)
     (True, False)
     """
@@ -105,7 +105,7 @@ def exchanged(
     offsets: Floats,
     labels: Codes,
     leads: Floats,
-    system: System,
+    system: LinearConstraints,
     tolerance: float,
 ) -> Codes:
     """Return labels with smaller deviations from the totals.
@@ -237,7 +237,7 @@ def _pair(weights: Floats, p: Codes, q: Codes, mass: float) -> tuple[float, list
 
 
 def _spread_out(
-    system: System, missed: Floats, pool: _Pool, tolerance: float
+    system: LinearConstraints, missed: Floats, pool: _Pool, tolerance: float
 ) -> list[tuple[tuple[int, int, int], float]]:
     """Return which mass should go from class to class in which groups, as few as will do."""
     n_classes = pool.open_.shape[1]
@@ -299,7 +299,7 @@ class Weighted:
 
     labels: Codes
     offsets: Floats
-    handicaps: Floats
+    duals: Floats
     missed: Floats
     cost: float
     gap: float
@@ -337,21 +337,21 @@ def label_weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Weighted:
     cost = float(heavy.weight_of(slice(None)) @ losses)
     gap = max(0.0, cost + _priced(relaxed, _counts(heavy, labels)))
     return Weighted(
-        everyone, relaxed.offsets, relaxed.handicaps, missed, cost, gap,
+        everyone, relaxed.offsets, relaxed.duals, missed, cost, gap,
         whole and _is_closest(heavy, bounds, missed), float(losses.max(initial=0.0)),
     )  # fmt: skip
 
 
 def _priced(relaxed: RelaxedLabels, counts: Floats) -> float:
     """Return by how much the prices of the sizes exceed the least within the totals."""
-    system, prices = relaxed.system, relaxed.handicaps
+    system, prices = relaxed.system, relaxed.duals
     least = np.where(prices > 0, system.lower, system.upper)
     return float(prices @ (system.matrix @ counts.ravel() - least))
 
 
 def _is_closest(scored: ScoredRows, bounds: Bounds, missed: Floats) -> bool:
     """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
-    system, off = System.of(bounds.with_implied_bounds()), float(np.abs(missed).sum())
+    system, off = LinearConstraints.of(bounds.with_implied_bounds()), float(np.abs(missed).sum())
     if off <= _least_deviation(scored, system):
         return True
     return len(scored.groups) <= FEW_ROWS and none_is_closer(scored, system, round(off))
@@ -385,13 +385,13 @@ def _cut(relaxed: RelaxedLabels) -> Codes:
     return labels
 
 
-def _is_whole(scored: ScoredRows, system: System) -> bool:
+def _is_whole(scored: ScoredRows, system: LinearConstraints) -> bool:
     """Say whether weights and totals are whole, and small enough for floats to be exact."""
     numbers = (scored.weight_of(slice(None)), system.lower, system.upper)
     return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
 
 
-def _least_deviation(scored: ScoredRows, system: System) -> float:
+def _least_deviation(scored: ScoredRows, system: LinearConstraints) -> float:
     """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
     weights = scored.weight_of(slice(None))
     step = float(np.gcd.reduce(weights.astype(np.int64)))

@@ -46,7 +46,7 @@ class Column:
 
 
 @dataclass(eq=False)
-class SeenCells:
+class ValueCounts:
     """What was seen of the cells of a column.
 
     ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has;
@@ -85,10 +85,10 @@ class SeenCells:
         """Look at some more cells that are numbers by their type, which is quicker."""
         self._count(numbers, int(numbers.notna().sum()))
 
-    def merge(self, other: SeenCells) -> SeenCells:
+    def merge(self, other: ValueCounts) -> ValueCounts:
         """Return what was seen of the cells of both, these first."""
         first = self if self.odd else other
-        return SeenCells(
+        return ValueCounts(
             self.missing + other.missing,
             self.given + other.given,
             self.odd + other.odd,
@@ -107,12 +107,12 @@ class SeenCells:
         self.largest = max(self.largest, _largest(numbers))
 
 
-class Look:
+class ColumnProfiler:
     """A look at a column of the labeled rows, and at the same column of unlabeled ones.
 
     Examples
     --------
-    >>> look = Look(pd.Series(["Ulm", "Bonn"], name="town"))
+    >>> look = ColumnProfiler(pd.Series(["Ulm", "Bonn"], name="town"))
     >>> parts = [look.at(pd.Series(cells)) for cells in (["Ulm", ""], ["Aalen"])]
     >>> look.column(parts[0].merge(parts[1]))
     Column(name='town', kind='one-hot', levels=2, missing=(0, 1), unseen=1)
@@ -120,7 +120,7 @@ class Look:
 
     def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
         self.name, self.is_text = str(labeled.name), is_text
-        self._labeled = SeenCells()
+        self._labeled = ValueCounts()
         numbers, texts = as_numbers(labeled), as_text(labeled)
         self._labeled.add(numbers, texts, "data row {row} of the labeled file")
         self._levels = set(texts.dropna())
@@ -133,9 +133,9 @@ class Look:
 
     def at(
         self, part: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
-    ) -> SeenCells:
+    ) -> ValueCounts:
         """Return what is seen of some unlabeled cells."""
-        numbers, cells = as_numbers(part), SeenCells()
+        numbers, cells = as_numbers(part), ValueCounts()
         if self.takes_numbers and are_numbers(part.dtype):
             cells.add_numbers(numbers)
             return cells
@@ -144,7 +144,7 @@ class Look:
         cells.unseen = int((texts.notna() & ~texts.isin(self._levels)).sum())
         return cells
 
-    def column(self, unlabeled: SeenCells) -> Column:
+    def column(self, unlabeled: ValueCounts) -> Column:
         """Say what the column is, given what was seen of the unlabeled, or refuse it."""
         missing = (self._labeled.missing, unlabeled.missing)
         if self.takes_numbers and not unlabeled.odd:
@@ -158,7 +158,7 @@ class Look:
         kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
         return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
 
-    def _refuse_some_dates(self, unlabeled: SeenCells) -> None:
+    def _refuse_some_dates(self, unlabeled: ValueCounts) -> None:
         """Refuse dates among other numbers: days are not years."""
         both = (self._labeled, unlabeled)
         if 0 < sum(cells.dates for cells in both) < sum(cells.given for cells in both):
@@ -168,7 +168,7 @@ class Look:
                 f"alike, or take the whole column as text with {as_text}"
             )
 
-    def _refuse_odd_numbers(self, unlabeled: SeenCells) -> None:
+    def _refuse_odd_numbers(self, unlabeled: ValueCounts) -> None:
         """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
         both = (self._labeled, unlabeled)
         if len(both[0].few | both[1].few) <= FEW_LEVELS:

@@ -417,7 +417,7 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
     def _meet_total(self, rows: CheckedRows, total: OneTotal, seed: int) -> None:
         """Choose weights for the total, and label the unlabeled rows by them."""
         # Where work is done elsewhere, it leaves the other cores to other chunks.
-        voter = Voter(self._ensemble, rows.checker, 1 if rows.is_elsewhere else self.n_jobs)
+        voter = Voter(self._ensemble, rows.checker, 1 if rows.is_distributed else self.n_jobs)
         in_memory = isinstance(rows.rows, Memory)
         table = rows.reduce(partial(voter.count, inverse=in_memory), PatternTable.merged)
         n_positive = total.count(self.pos_label_, self.classes_, table.n_points)

@@ -28,8 +28,8 @@ from sklearn.utils.validation import check_is_fitted
 from c2rf._utils.types import Floats
 from c2rf._utils.validation import is_whole
 from c2rf.data.population.interface import filled, large_array, release
+from c2rf.estimators.assigning import AssignmentProblem, PopulationAssignment
 from c2rf.estimators.learning import Learning, weight_option
-from c2rf.estimators.meeting import Meeting, MetTotals
 from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawnLabels, draw_labels, drawn_totals
@@ -88,8 +88,8 @@ class Imputer:
     """
 
     learning: Learning
-    meeting: Meeting
-    met: MetTotals
+    meeting: AssignmentProblem
+    met: PopulationAssignment
     full: Floats
     totals: Totals | None = None
 
@@ -131,7 +131,7 @@ class Imputer:
         rows, logs = learned.learned_rows, learned.learned_logs
         parts: Iterable[Floats] = ()
         if rows is None or logs is None or len(rows) < len(self.full):
-            parts = self.learning.rows.spans(learned.ask, self.learning.limits.block_rows)
+            parts = self.learning.rows.blocks(learned.ask, self.learning.limits.block_rows)
         table = filled(self.full.shape, parts)
         if rows is not None and logs is not None:
             table[self.learning.sample.rows[rows]] = logs

@@ -19,6 +19,7 @@ from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import check_data, check_labeled, naming_missing, takes_missing
 from c2rf.assignment import log_scores, zero_floor
 from c2rf.data.population.interface import probabilities
+from c2rf.estimators.assigning import AssignmentProblem, ClassRows, logarithms
 from c2rf.estimators.imputing import Imputer, PopulationImputations
 from c2rf.estimators.learning import (
     EncodedColumns,
@@ -30,7 +31,6 @@ from c2rf.estimators.learning import (
     learner_template,
     weight_option,
 )
-from c2rf.estimators.meeting import ClassRows, Meeting, logarithms
 from c2rf.estimators.rows import CheckedRows, find_groups, find_weights, grouping
 from c2rf.estimators.sensitivity import PopulationSensitivity
 from c2rf.exceptions import InputError
@@ -315,10 +315,10 @@ class KnownTotalsClassifier(
         if not isinstance(known, Bounds):
             bounds = known_bounds(known, groups, self.classes_, self.totals_policy, weights)
         learning = Learning(self, labeled, rows, sample, self._limits)
-        self._meet(learning, Meeting(bounds, groups, seed, weights))
+        self._meet(learning, AssignmentProblem(bounds, groups, seed, weights))
         self._imputer.totals = None if isinstance(known, Bounds) else known
 
-    def _meet(self, learning: Learning, meeting: Meeting) -> None:
+    def _meet(self, learning: Learning, meeting: AssignmentProblem) -> None:
         """Rank the rows, and give them the likeliest labels that meet all totals."""
         ranking = learning.rank(meeting)
         self.estimator_, self.history_ = ranking.model, ranking.history
@@ -338,7 +338,7 @@ class KnownTotalsClassifier(
         self._rows = ClassRows(
             population,
             self.classes_,
-            population.beside(met.found.labels),
+            population.aligned(met.found.labels),
             scores=ranking.scores,
             priors=met.priors(logs),
             floor=self._floor,

@@ -28,8 +28,8 @@ from c2rf._utils.types import Floats
 from c2rf._utils.validation import naming_missing, takes_only_numbers
 from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.population.interface import BLOCK_ROWS, RowSample, draw_sample, filled
-from c2rf.data.profile import Column, Look, check_single_values, why_left_out
-from c2rf.estimators.meeting import Meeting
+from c2rf.data.profile import Column, ColumnProfiler, check_single_values, why_left_out
+from c2rf.estimators.assigning import AssignmentProblem
 from c2rf.estimators.rows import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.blend import MOST_LEARNED, BlendClassifier, check_learner, takes, uses_population
@@ -112,7 +112,7 @@ def _named(X: Any) -> pd.DataFrame:
 
 def _column(cells: pd.Series[Any]) -> Column | None:
     """Say what a column holds; None if nothing can be learned from it."""
-    look = Look(cells)
+    look = ColumnProfiler(cells)
     column = look.column(look.at(cells, "row {row} of X"))
     if column.kind in ("one-hot", "ordinal"):
         why = why_left_out(cells, cells[:0])
@@ -232,7 +232,7 @@ class Learning:
     sample: RowSample
     limits: Limits
 
-    def rank(self, meeting: Meeting) -> Ranking:
+    def rank(self, meeting: AssignmentProblem) -> Ranking:
         """Fit the model, and score all rows."""
         with naming_missing(self.owner, self.labeled.X, "X"):
             model = self._fit(meeting.in_sample(self.sample.rows))
@@ -246,7 +246,7 @@ class Learning:
             scores[self.sample.rows[model.learned_rows_]] = own
         return Ranking(model, scores, history(model))
 
-    def _fit(self, meeting: Meeting) -> Any:
+    def _fit(self, meeting: AssignmentProblem) -> Any:
         """Fit the model to the labeled rows, and to the sample if it has a use for it."""
         template, X, y, weight = self.labeled
         report_progress(f"learning from {len(y):,} labeled rows")
@@ -258,7 +258,7 @@ class Learning:
 
     def _score(self, model: Any, n_rows: int) -> Floats:
         """Return the probabilities of all rows, asked block by block where the rows are."""
-        parts = self.rows.spans(model.predict_proba, self.limits.block_rows)
+        parts = self.rows.blocks(model.predict_proba, self.limits.block_rows)
         return filled((n_rows, len(self.owner.classes_)), _showing_progress(parts, n_rows))
 
 

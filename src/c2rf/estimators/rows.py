@@ -66,13 +66,13 @@ class CheckedRows(Transformed):
         return rows
 
     def reduce(
-        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+        self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
     ) -> Any:
         """Do the work with every chunk; a column must hold the same kind of data in all."""
         if takes_only_numbers(self.checker.estimator):
-            return super().reduce(work, merge, beside=beside)
+            return super().reduce(work, merge, aligned=aligned)
         first, then = partial(_with_kinds, work), partial(_merge_kinds, merge)
-        return super().reduce(first, then, beside=beside)[0]
+        return super().reduce(first, then, aligned=aligned)[0]
 
 
 @contextmanager
@@ -101,10 +101,10 @@ def _check(checker: Any, chunk: Chunk) -> Chunk:
     return Chunk(check_data(checker, chunk.data, name=name), name, chunk.start)
 
 
-def _with_kinds(work: Work, chunk: Chunk, *beside: Any) -> tuple[Any, Kinds]:
+def _with_kinds(work: Work, chunk: Chunk, *aligned: Any) -> tuple[Any, Kinds]:
     """Do the work, and see what columns of frames hold."""
     kinds = kinds_of(chunk.data) if names_of(chunk.data) is not None else {}
-    return work(chunk, *beside), {column: (kind, chunk.where) for column, kind in kinds.items()}
+    return work(chunk, *aligned), {column: (kind, chunk.where) for column, kind in kinds.items()}
 
 
 def _merge_kinds(merge: Merge, parts: Sequence[tuple[Any, Kinds]]) -> tuple[Any, Kinds]:

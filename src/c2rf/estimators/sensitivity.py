@@ -1,4 +1,4 @@
-"""Which labels hang on a total: labels again, with the totals of one class off by some share."""
+"""Which labels depend on a total: labels again, with the totals of one class off by some share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from c2rf._utils.text import for_user
 from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import is_number
 from c2rf.assignment import assign
-from c2rf.estimators.meeting import Meeting, logarithms
+from c2rf.estimators.assigning import AssignmentProblem, logarithms
 from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError
 from c2rf.progress import report_progress
-from c2rf.totals.bounds import Bounds, MarginBounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from c2rf.totals.reconcile import Figures, rounded
 
 
 class PopulationSensitivity(PopulationLabels):
-    """Adds to a classifier which labels of its population hang on which totals."""
+    """Adds to a classifier which labels of its population depend on which totals."""
 
     classes_: NDArray[Any]
 
@@ -41,8 +41,8 @@ class PopulationSensitivity(PopulationLabels):
         Returns
         -------
         DataFrame
-            A row per unlabeled row: ``firm``, whether its label is the same in all cases, and
-            ``hangs_on``, the classes on whose totals it depends, separated by commas.
+            A row per unlabeled row: ``robust``, whether its label is the same in all cases, and
+            ``sensitive_to``, the classes on whose totals it depends, separated by commas.
 
         Examples
         --------
@@ -52,7 +52,7 @@ class PopulationSensitivity(PopulationLabels):
         >>> X, y = make_twonorm(400, random_state=0)
         >>> classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
         >>> _ = classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 150})
-        >>> int(classifier.sensitivity(0.1)["firm"].sum())
+        >>> int(classifier.sensitivity(0.1)["robust"].sum())
         270
         """
         return self._sensitivity(share).frame()
@@ -67,7 +67,7 @@ class PopulationSensitivity(PopulationLabels):
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Which labels hang on which totals.
+    """Which labels depend on which totals.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Sensitivity:
     changed : ndarray of int, shape (n_classes, 2)
         How many labels change if the totals of a class are lower, and higher.
     kinds : ndarray of str
-        Classes on whose totals a row hangs, separated by commas; nothing for a firm one.
+        Classes on whose totals a row depends, separated by commas; nothing for a robust one.
     codes : ndarray of int, shape (n_rows,)
         The number of the kind of each row.
     """
@@ -87,17 +87,17 @@ class Sensitivity:
     codes: NDArray[Any]
 
     @property
-    def firm(self) -> NDArray[np.bool_]:
+    def robust(self) -> NDArray[np.bool_]:
         """Of each row whether its label is the same in all cases."""
         return np.asarray(self.kinds == "")[self.codes]
 
     def frame(self) -> pd.DataFrame:
-        """Return a row per row: ``firm`` and ``hangs_on``."""
-        return pd.DataFrame({"firm": self.firm, "hangs_on": self.kinds[self.codes]})
+        """Return a row per row: ``robust`` and ``sensitive_to``."""
+        return pd.DataFrame({"robust": self.robust, "sensitive_to": self.kinds[self.codes]})
 
 
 def find_sensitivity(
-    meeting: Meeting, logs: Floats, labels: Codes, classes: NDArray[Any], shares: Floats
+    meeting: AssignmentProblem, logs: Floats, labels: Codes, classes: NDArray[Any], shares: Floats
 ) -> Sensitivity:
     """Label again with the totals of each class lower, and higher.
 
@@ -147,7 +147,7 @@ def shares_off(share: Any, errors: Floats | None, n_classes: int) -> Floats:
     return np.full(n_classes, float(share))
 
 
-def shifted_bounds(meeting: Meeting, counts: Floats, k: int, factor: float) -> Bounds:
+def shifted_bounds(meeting: AssignmentProblem, counts: Floats, k: int, factor: float) -> Bounds:
     """Return bounds with all totals of a class multiplied; in each group the others make room."""
     bounds, sizes = meeting.bounds, counts.sum(axis=1, keepdims=True)
     own = np.minimum(counts[:, [k]] * factor, sizes)
@@ -157,7 +157,7 @@ def shifted_bounds(meeting: Meeting, counts: Floats, k: int, factor: float) -> B
     moved = np.where(rest > 0, counts / np.where(rest > 0, rest, 1), alike) * (sizes - own)
     moved[:, [k]] = own
     if meeting.weights is None:
-        system = System.of(bounds)
+        system = LinearConstraints.of(bounds)
         aim = system.matrix @ moved.ravel()
         figures = Figures(system.matrix, aim, aim, np.asarray(bounds.group_sizes, dtype=float))
         moved = rounded(figures, aim, np.zeros(len(aim), dtype=bool)).counts
@@ -180,7 +180,7 @@ def _points(bounds: Bounds, counts: NDArray[Any]) -> Bounds:
     )  # fmt: skip
 
 
-def _counts(meeting: Meeting, labels: Codes, n_classes: int) -> Floats:
+def _counts(meeting: AssignmentProblem, labels: Codes, n_classes: int) -> Floats:
     cells = np.asarray(meeting.groups.codes) * n_classes + labels
     n_cells = len(meeting.groups.names) * n_classes
     found = np.bincount(cells, meeting.weights, minlength=n_cells)

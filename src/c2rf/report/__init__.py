@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from c2rf.report import page
 from c2rf.report.facts import (
+    AdjustmentFact,
     BalanceFact,
-    ChangeFact,
     Facts,
     FeatureFact,
     ForestFact,

@@ -59,7 +59,7 @@ class RankingFact:
 
 
 @dataclass(frozen=True)
-class ChangeFact:
+class AdjustmentFact:
     """A total that was changed: where and of which class, from what to what, and by how much."""
 
     where: str
@@ -113,7 +113,7 @@ class SensitivityFact:
     """What becomes of the labels if totals are off.
 
     ``off`` says by how much in words, ``shares`` for each class. ``changed`` has for each class how
-    many labels change if its totals are lower, and higher; ``labels`` and ``firm`` how many labels
+    many labels change if its totals are lower, and higher; ``labels`` and ``robust`` how many labels
     there are of it, and how many of these stay in all cases.
     """
 
@@ -121,7 +121,7 @@ class SensitivityFact:
     shares: Floats
     changed: Ints
     labels: Ints
-    firm: Ints
+    robust: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ class Facts:
     all_counts: Ints | None = None
     notes: Sequence[str] = ()
     accuracy: str = ""
-    changes: Sequence[ChangeFact] = ()
+    changes: Sequence[AdjustmentFact] = ()
     balance: Sequence[BalanceFact] = ()
     confusion: Floats | None = None
     right: Sequence[RightFact] = ()

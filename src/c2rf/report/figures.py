@@ -158,25 +158,25 @@ def balance(entries: Sequence[BalanceFact]) -> str:
     return inline_svg("balance", title, draw, 1.0 + 0.22 * len(entries))
 
 
-def firm_labels(classes: Sequence[str], found: SensitivityFact) -> str:
+def robust_labels(classes: Sequence[str], found: SensitivityFact) -> str:
     """Draw how many labels of each class stay, and how many hang on a total."""
     shown = np.argsort(-found.labels, kind="stable")[:MOST_BARS]
     sizes = np.maximum(found.labels[shown], 1)
-    firm = found.firm[shown] / sizes
+    robust = found.robust[shown] / sizes
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         rows = np.arange(len(shown))
-        axes.barh(rows, firm, 0.6, color=THEME["first"], label="firm")
-        rest = np.where(found.labels[shown] > 0, 1 - firm, 0.0)
-        axes.barh(rows, rest, 0.6, left=firm, color=THEME["second"], label="hangs on a total")
+        axes.barh(rows, robust, 0.6, color=THEME["first"], label="robust")
+        rest = np.where(found.labels[shown] > 0, 1 - robust, 0.0)
+        axes.barh(rows, rest, 0.6, left=robust, color=THEME["second"], label="depends on a total")
         _name_rows(axes, [classes[k] for k in shown])
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.set_xlim(0, 1)
         _legend(figure, axes)
 
     title = "Share of the labels of each class that stay if totals are off"
-    return inline_svg("firm", title, draw, 0.8 + 0.4 * len(shown))
+    return inline_svg("robust", title, draw, 0.8 + 0.4 * len(shown))
 
 
 def importance(entries: Sequence[tuple[str, float]]) -> str:

@@ -4,7 +4,7 @@ How many labels are right: what is expected, by class and by group.
 
 How sure it is: scores, confidences, and the rows nearest to the cut-off.
 
-If the totals are wrong: which labels stay, and which hang on a total.
+If the totals are wrong: which labels stay, and which depend on a total.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _confidence_words(facts: Facts) -> str:
 
 HEADER = (
     "class", "its totals off by", "labels that change if lower", "if higher",
-    "labels of the class", "of these firm",
+    "labels of the class", "of these robust",
 )  # fmt: skip
 
 
@@ -155,15 +155,15 @@ def wrong_totals(facts: Facts) -> Iterator[Part]:
     assert found is not None
     yield Text(_robust_overall(facts, found), key=True)
     yield Picture(
-        figures.firm_labels(facts.classes, found),
-        "Labels of each class that stay whatever total is off, and that hang on a total."
+        figures.robust_labels(facts.classes, found),
+        "Labels of each class that stay whatever total is off, and that depend on a total."
         + left_out(len(facts.classes), figures.MOST_BARS, "classes"),
     )
     rows = [
         [
             short(name), percent(found.shares[k]), f"{found.changed[k, 0]:,}",
             f"{found.changed[k, 1]:,}", f"{found.labels[k]:,}",
-            percent(found.firm[k] / found.labels[k]) if found.labels[k] else "",
+            percent(found.robust[k] / found.labels[k]) if found.labels[k] else "",
         ]
         for k, name in enumerate(facts.classes)
     ]  # fmt: skip
@@ -171,19 +171,19 @@ def wrong_totals(facts: Facts) -> Iterator[Part]:
     yield Grid("If the totals are wrong", HEADER, rows[:MOST_ROWS], note)
     yield Text(
         "All totals of one class were made higher, then lower, in all tables alike; the other "
-        "classes made room in proportion, and all rows were labeled again. The columns firm and "
-        "hangs_on of the labels say it for each row. A firm label need not be right: it only does "
-        "not hang on the totals being right to the last row."
+        "classes made room in proportion, and all rows were labeled again. The columns robust and "
+        "sensitive_to of the labels say it for each row. A robust label need not be right: it only does "
+        "not depend on the totals being right to the last row."
     )
 
 
 def _robust_overall(facts: Facts, found: SensitivityFact) -> str:
-    firm, labels = int(found.firm.sum()), int(found.labels.sum())
-    if firm == labels:
+    robust, labels = int(found.robust.sum()), int(found.labels.sum())
+    if robust == labels:
         return f"With any total {found.off} off, all labels stay the same."
     most = int(np.argmax(found.changed.max(axis=1)))
     return (
-        f"With any total {found.off} off, {count(firm, 'label')} ({percent(firm / labels)}) stay "
-        f"the same. Most others hang on the total of {quoted(facts.classes[most])}: up to "
+        f"With any total {found.off} off, {count(robust, 'label')} ({percent(robust / labels)}) stay "
+        f"the same. Most others depend on the total of {quoted(facts.classes[most])}: up to "
         f"{count(int(found.changed[most].max()), 'label')} change with it."
     )

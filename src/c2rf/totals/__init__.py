@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from c2rf.totals.bounds import Bounds, Conflict, MarginBounds, find_conflict, read_weights
 from c2rf.totals.known import Groups, are_given, known_bounds, read_groups
-from c2rf.totals.reconcile import Change
+from c2rf.totals.reconcile import Adjustment
 from c2rf.totals.stated import Estimate, Margin, Policy, Totals, read_totals
 
 __all__ = [

@@ -37,7 +37,7 @@ from c2rf._utils.types import Bools, Codes, Floats, Ints
 from c2rf.exceptions import InputError, InputTypeError
 
 if TYPE_CHECKING:
-    from c2rf.totals.reconcile import Change
+    from c2rf.totals.reconcile import Adjustment
 
 
 _KNOWN_WITHIN = 0.1
@@ -119,7 +119,7 @@ class Bounds:
     group_upper: Ints
     group_sizes: Ints
     margins: tuple[MarginBounds, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Adjustment, ...] = ()
     errors: Floats | None = None
 
     @classmethod
@@ -422,7 +422,7 @@ def _row(wrong: pd.Series[Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class LinearConstraints:
     """Bounds that say something, one per row.
 
     Parameters
@@ -441,12 +441,12 @@ class System:
     places: Ints
 
     @classmethod
-    def of(cls, bounds: Bounds) -> System:
+    def of(cls, bounds: Bounds) -> LinearConstraints:
         """Return the bounds that say more than how many rows there are.
 
         Examples
         --------
-        >>> system = System.of(Bounds.overall([2, 0], [2, 5], 5))
+        >>> system = LinearConstraints.of(Bounds.overall([2, 0], [2, 5], 5))
         >>> system.matrix.toarray(), system.lower, system.upper
         (array([[1., 0.]]), array([2.]), array([2.]))
         """
@@ -461,9 +461,9 @@ class System:
             np.vstack([part.places for part in parts]),
         )
 
-    def some(self, rows: Codes | Bools) -> System:
+    def some(self, rows: Codes | Bools) -> LinearConstraints:
         """Return only some of the bounds."""
-        return System(
+        return LinearConstraints(
             csr_array(self.matrix[rows]), self.lower[rows], self.upper[rows], self.places[rows]
         )
 
@@ -494,12 +494,12 @@ def cell_matrix(cells: Codes, n_classes: int, places: Ints) -> csr_array:
     return csr_array((np.ones(len(indices)), indices, starts), shape=shape)
 
 
-def _rows(number: int, part: MarginBounds, sizes: Ints, n_classes: int) -> System:
+def _rows(number: int, part: MarginBounds, sizes: Ints, n_classes: int) -> LinearConstraints:
     """Return the rows of one part; a cell's bounds are left out where they say nothing."""
     most = counted(part.cells, len(part.names), sizes)[:, None]
     says = (part.lower > 0) | (part.upper < most)
     places = np.argwhere(says)
-    return System(
+    return LinearConstraints(
         cell_matrix(part.cells, n_classes, places),
         part.lower[says].astype(float),
         np.minimum(part.upper, most)[says].astype(float),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from c2rf._utils.text import all_of, nearest
 from c2rf._utils.types import Floats
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.make_bounds import check_left_out, crossing_bounds, make_bounds, margin_parts
-from c2rf.totals.reconcile import Change
+from c2rf.totals.reconcile import Adjustment
 from c2rf.totals.stated import Policy, Totals
 
 
@@ -224,7 +224,7 @@ def are_given(X_unlabeled: Any, totals: Any, *about: Any) -> bool:
     return totals is not None
 
 
-def changes_table(changes: Sequence[Change]) -> pd.DataFrame:
+def changes_table(changes: Sequence[Adjustment]) -> pd.DataFrame:
     """Return a row per total that was moved, because totals contradicted each other.
 
     Returns
@@ -235,7 +235,7 @@ def changes_table(changes: Sequence[Change]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> moved = Change(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
+    >>> moved = Adjustment(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
     >>> print(changes_table([moved]).to_string(index=False))
            where class  given  before  after  moved  standard_errors
     region north   yes 120+-5   120.0  114.0   -6.0             -1.2
@@ -278,7 +278,7 @@ def totals_table(
     >>> table.to_dict("records")
     [{'class': 'no', 'lower': 2, 'upper': 2, 'labels': 2, 'off': 0}]
     """
-    system, parts = System.of(bounds), bounds.parts()
+    system, parts = LinearConstraints.of(bounds), bounds.parts()
     names = [str(name) for name in groups.columns]
     number = float if np.asarray(counts).dtype.kind == "f" else int
     found, off = system.matrix @ counts.ravel().astype(float), system.missed(counts)

@@ -35,7 +35,7 @@ from c2rf._utils.types import Bools, Codes, Floats, Ints
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, Conflict, MarginBounds, cell_matrix, counted, find_conflict
 from c2rf.totals.reconcile import (
-    Change,
+    Adjustment,
     Figures,
     contradiction,
     fit_together,
@@ -47,10 +47,10 @@ from c2rf.totals.reconcile import (
 from c2rf.totals.stated import (
     SLACK,
     Policy,
-    Said,
+    StatedTotal,
     check_classes,
     check_groups,
-    read_said,
+    read_stated,
     scale_hint,
     written,
 )
@@ -160,7 +160,7 @@ class _Row:
 
     lower: Ints
     upper: Ints
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Adjustment, ...] = ()
 
 
 def _row(
@@ -169,7 +169,7 @@ def _row(
     """Read the totals of one set of rows and make them add up."""
     where = f"the totals of group {cell[0]!r}" if cell else "totals"
     ranges = {
-        label: read_said(total, n, f"{where}: the total of {label!r}", policy)
+        label: read_stated(total, n, f"{where}: the total of {label!r}", policy)
         for label, total in said.items()
     }
     low = np.array([ranges[k].low if k in ranges else 0.0 for k in labels])
@@ -197,13 +197,13 @@ def _changes(
     cell: tuple[Any, ...],
     before: tuple[Any, Any],
     after: tuple[Any, Any],
-) -> tuple[Change, ...]:
+) -> tuple[Adjustment, ...]:
     """Return which of the totals that were said are others now, of ranges which ends."""
-    found: dict[Change, None] = {}  # both ends of a single number are one change
+    found: dict[Adjustment, None] = {}  # both ends of a single number are one change
     for k, label in enumerate(labels):
         for old, new in zip(before, after, strict=True):
             if label in said and abs(old[k] - new[k]) >= _ROUNDING:
-                change = Change(
+                change = Adjustment(
                     columns=("group",) if cell else (), cell=cell, label=label,
                     said=str(said[label]), before=float(old[k]), after=float(new[k]), se=0.0,
                 )  # fmt: skip
@@ -303,7 +303,7 @@ def _shrunk(values: Ints, least: Ints, total: int) -> Ints:
     )
 
 
-def _sums(low: Floats, high: Floats, n: int, ranges: dict[Any, Said], where: str) -> str:
+def _sums(low: Floats, high: Floats, n: int, ranges: dict[Any, StatedTotal], where: str) -> str:
     said = ", ".join(f"{label!r}: {written(found.written)}" for label, found in ranges.items())
     most = "" if np.array_equal(low, high) else "at least " if low.sum() > n else "at most "
     return (
@@ -362,7 +362,7 @@ class Figure:
     part: int
     cell: int
     label: int
-    said: Said
+    said: StatedTotal
 
 
 def margin_parts(
@@ -488,7 +488,7 @@ class _Table:
         where = ", ".join(f"{name} {value!r}" for name, value in named) or "all rows"
         return f"{where}: {labels[figure.label]!r} {written(figure.said.written)}"
 
-    def changes(self, labels: Sequence[Any], met: Floats) -> list[Change]:
+    def changes(self, labels: Sequence[Any], met: Floats) -> list[Adjustment]:
         """Return the figures that are not what was said, but for rounding."""
         found = []
         away = np.maximum(self.low - met, 0) + np.maximum(met - self.high, 0)
@@ -500,7 +500,7 @@ class _Table:
             part = self.parts[figure.part]
             before = self.low[f] if met[f] < self.low[f] else self.high[f]
             found.append(
-                Change(
+                Adjustment(
                     part.columns, part.cell(figure.cell), labels[figure.label],
                     written(figure.said.written), float(before), float(met[f]), figure.said.se,
                 )
@@ -508,15 +508,17 @@ class _Table:
         return found
 
 
-def _settled(table: _Table, labels: Sequence[Any], policy: Policy) -> tuple[Floats, list[Change]]:
+def _settled(
+    table: _Table, labels: Sequence[Any], policy: Policy
+) -> tuple[Floats, list[Adjustment]]:
     """Return what each figure becomes (of a range NaN, where it stays one), and the changes."""
     figures = table.figures
     ranges = (table.low < table.high) & table.exact
     aim = (table.low + table.high) / 2
-    firm = table.exact & (figures.lower == figures.upper) | ranges
+    robust = table.exact & (figures.lower == figures.upper) | ranges
     if not fit_together(figures):
         aim, kept = _moved(table, labels, policy)
-        firm = firm & kept
+        robust = robust & kept
         figures = figures.between(
             np.where(kept, figures.lower, aim), np.where(kept, figures.upper, aim)
         )
@@ -524,7 +526,7 @@ def _settled(table: _Table, labels: Sequence[Any], policy: Policy) -> tuple[Floa
         near = nearest_table(figures.between(*_inner(table, figures, aim, ranges)))
         met = figures.matrix @ near.counts.ravel()
     else:
-        near = rounded(figures, aim, firm)
+        near = rounded(figures, aim, robust)
         met = figures.matrix @ near.counts.ravel()
         if near.missed.any() and policy == "strict":
             raise InputError(_not_whole(table, labels, near.missed, near.proven))
@@ -621,7 +623,7 @@ def _read(
             for label, total in row.items():
                 where = f"{by}: the total of {label!r}" + (f" in {name!r}" if part.columns else "")
                 size = inside[known[name]]
-                read = read_said(total, size.item(), where, policy)
+                read = read_stated(total, size.item(), where, policy)
                 figures.append(Figure(number, known[name], labels.index(label), read))
     if not figures:
         raise InputError("totals must hold at least one total; found none")
@@ -654,7 +656,7 @@ def _not_whole(table: _Table, labels: Sequence[Any], missed: Floats, proven: boo
     )
 
 
-def _as_bounds(table: _Table, met: Floats, n_classes: int, changes: Sequence[Change]) -> Bounds:
+def _as_bounds(table: _Table, met: Floats, n_classes: int, changes: Sequence[Adjustment]) -> Bounds:
     """Return the figures as bounds: of groups where there is one margin, else of margins."""
     sizes = table.figures.sizes
     kind = float if table.weighted else np.int64

@@ -167,7 +167,7 @@ _SMALL = 1e-9
 
 
 @dataclass(frozen=True)
-class Change:
+class Adjustment:
     """A figure that was moved.
 
     Parameters
@@ -321,10 +321,10 @@ def _cut(figures: Figures, points: Bools, x: Floats) -> tuple[tuple[Floats, floa
     others = figures.matrix[~points]
     ranges = vstack([others, -others], format="csr")
     limits = np.concatenate([figures.upper[~points], -figures.lower[~points]])
-    beside = csr_array((ranges.shape[0], 2 * n_points))
+    aligned = csr_array((ranges.shape[0], 2 * n_points))
     result = linprog(
         np.concatenate([np.zeros(n_counts), np.ones(2 * n_points)]),
-        A_ub=hstack([ranges, beside], format="csr") if len(limits) else None,
+        A_ub=hstack([ranges, aligned], format="csr") if len(limits) else None,
         b_ub=limits if len(limits) else None,
         A_eq=vstack(
             [hstack([figures.matrix[points], slack, -slack]), hstack([sizes, none])], format="csr"
@@ -345,7 +345,7 @@ def relative_variances(figures: Figures) -> Floats:
     return ((figures.lower + figures.upper) / 2) ** 2
 
 
-def rounded(figures: Figures, x: Floats, firm: Bools) -> NearestTable:
+def rounded(figures: Figures, x: Floats, robust: Bools) -> NearestTable:
     """Return a whole table near to figures that hold together in fractions.
 
     Parameters
@@ -357,8 +357,8 @@ def rounded(figures: Figures, x: Floats, firm: Bools) -> NearestTable:
     firm : ndarray of bool, shape (n_figures,)
         Ranges and exact figures; the others are rounded up or down.
     """
-    low = np.where(firm, np.ceil(figures.lower - _SMALL), np.floor(x + _SMALL))
-    high = np.where(firm, np.floor(figures.upper + _SMALL), np.ceil(x - _SMALL))
+    low = np.where(robust, np.ceil(figures.lower - _SMALL), np.floor(x + _SMALL))
+    high = np.where(robust, np.floor(figures.upper + _SMALL), np.ceil(x - _SMALL))
     # From the lower to the upper whole number the distance to x grows by 1 - 2 (x - low).
-    slope = np.where(firm | (low == high), 0.0, 1 - 2 * (x - low))
+    slope = np.where(robust | (low == high), 0.0, 1 - 2 * (x - low))
     return nearest_table(figures.between(low, high), whole=True, slope=slope)

@@ -87,7 +87,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class Said:
+class StatedTotal:
     """One total: a range in rows, not yet rounded, and what the user wrote.
 
     ``se`` is its standard error in rows, 0 for an exact one.
@@ -100,7 +100,7 @@ class Said:
     se: float = 0.0
 
 
-def read_said(total: Any, n: float, what: str, policy: Policy) -> Said:
+def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
     """Read a count, a rate or a range of either, or say what is wrong with it."""
     if isinstance(total, Estimate):
         return _of_estimate(total, n)
@@ -131,15 +131,15 @@ def read_said(total: Any, n: float, what: str, policy: Policy) -> Said:
             f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
             f"{high:g} of {n} rows; widen it"
         )
-    return Said(low, high, kinds[0], total)
+    return StatedTotal(low, high, kinds[0], total)
 
 
-def _of_estimate(total: Estimate, n: float) -> Said:
+def _of_estimate(total: Estimate, n: float) -> StatedTotal:
     """Read an estimate: of a rate, if it is a float up to one; it need not be whole."""
     is_rate = not isinstance(total.value, Integral) and total.value <= 1
     scale = n if is_rate else 1.0
     value = float(total.value) * scale
-    return Said(value, value, is_rate, total, float(total.se) * scale)
+    return StatedTotal(value, value, is_rate, total, float(total.se) * scale)
 
 
 def _is_rate(value: Any, what: str, total: Any) -> bool:

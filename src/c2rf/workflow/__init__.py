@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from c2rf.workflow.classify import classify
-from c2rf.workflow.predictions import LabelParts
+from c2rf.workflow.predictions import Predictions
 from c2rf.workflow.result import Classification
 
 __all__ = ["Classification", "LabelParts", "classify"]

@@ -14,7 +14,7 @@ from c2rf.workflow.extras import check_sensitivity, check_task, find_sensitivity
 from c2rf.workflow.methods import LABELING_METHODS, check_options
 from c2rf.workflow.options import HowAsked, Wishes
 from c2rf.workflow.predictions import score_unlabeled
-from c2rf.workflow.prepare import Task, at_scheduler, make_task
+from c2rf.workflow.prepare import PreparedData, at_scheduler, prepare_data
 from c2rf.workflow.result import Classification
 
 
@@ -104,7 +104,7 @@ def classify(
     sensitivity : float or "se", optional
         Of the method known-totals: label again with the totals of each class higher and lower by
         this share, such as 0.05, or by their standard errors. ``result.labels`` gets two more
-        columns: ``firm``, whether the label is the same in all cases, and ``hangs_on``, the
+        columns: ``robust``, whether the label is the same in all cases, and ``sensitive_to``, the
         classes on whose totals it hangs; summary and report tell of them.
     random_state : int
         The same seed gives the same result.
@@ -167,7 +167,9 @@ def classify(
         return answer(prepare(labeled, unlabeled, totals, wishes, asked), asked)
 
 
-def prepare(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: HowAsked) -> Task:
+def prepare(
+    labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: HowAsked
+) -> PreparedData:
     """Read and check everything, before any work is done."""
     check_choice("engine", wishes.engine, ENGINES)
     check_choice("totals_policy", wishes.policy, ("strict", "scale"))
@@ -176,14 +178,14 @@ def prepare(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: Ho
     check_sensitivity(asked)
     with asked.timed("reading and checking"):
         report_progress("reading and checking the tables")
-        task = make_task(labeled, unlabeled, totals, wishes)
+        task = prepare_data(labeled, unlabeled, totals, wishes)
         _ = task.shown  # an output must not have columns twice
     LABELING_METHODS[asked.method].check(task)
     check_task(task, asked)
     return task
 
 
-def answer(task: Task, asked: HowAsked) -> Classification:
+def answer(task: PreparedData, asked: HowAsked) -> Classification:
     """Learn from the labeled rows and label the others; Ctrl-C ends it without an answer."""
     with asked.timed("learning and labeling"):
         options = dict(asked.options) | {"random_state": asked.seed}

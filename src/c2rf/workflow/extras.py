@@ -1,6 +1,6 @@
 """What a result tells beside labels: true classes, other totals, imputations, the sample.
 
-Which labels of a classification hang on a total: checks, and what a summary says of it.
+Which labels of a classification depend on a total: checks, and what a summary says of it.
 
 The imputations of a classification, as a table with a column for each.
 
@@ -25,10 +25,10 @@ from c2rf.exceptions import InputError
 from c2rf.report.facts import BalanceFact, ImportanceFact, SensitivityFact
 from c2rf.totals.bounds import Bounds
 from c2rf.workflow.options import HowAsked
-from c2rf.workflow.predictions import AddedColumn, LabelParts, Scored, refuse_taken
-from c2rf.workflow.prepare import Task
+from c2rf.workflow.predictions import AddedColumn, Predictions, Scored, refuse_taken
+from c2rf.workflow.prepare import PreparedData
 
-COLUMNS = ("firm", "hangs_on")
+COLUMNS = ("robust", "sensitive_to")
 """Columns of an output: whether a label stays, and else on the totals of which classes it hangs."""
 
 STANDARD_ERRORS = "se"
@@ -56,7 +56,7 @@ def check_sensitivity(asked: HowAsked) -> None:
         )
 
 
-def check_task(task: Task, asked: HowAsked) -> None:
+def check_task(task: PreparedData, asked: HowAsked) -> None:
     """Refuse columns that the output would have twice, and errors that no total has."""
     if asked.sensitivity is not None:
         refuse_taken(task.shown, COLUMNS)
@@ -73,21 +73,21 @@ def sensitivity_fact(found: Sensitivity, scored: Scored) -> SensitivityFact:
     """Return what a report tells."""
     n_classes = len(found.shares)
     labels = np.bincount(scored.codes, minlength=n_classes)
-    firm = np.bincount(scored.codes[found.firm], minlength=n_classes)
-    return SensitivityFact(_off_by(found), found.shares, found.changed, labels, firm)
+    robust = np.bincount(scored.codes[found.robust], minlength=n_classes)
+    return SensitivityFact(_off_by(found), found.shares, found.changed, labels, robust)
 
 
 def sensitivity_line(found: Sensitivity, classes: Sequence[str]) -> tuple[str, str]:
     """Say how many labels stay whatever total is off."""
-    firm = found.firm
+    robust = found.robust
     most = int(found.changed.max(axis=1).argmax())
     stay = "all labels stay"
-    if not firm.all():
+    if not robust.all():
         stay = (
-            f"{count(int(firm.sum()), 'label')} ({percent(firm.mean())}) stay; most others hang on "
+            f"{count(int(robust.sum()), 'label')} ({percent(robust.mean())}) stay; most others depend on "
             f"the total of {short(classes[most])}"
         )
-    return "firm", f"with any total {_off_by(found)} off, {stay}"
+    return "robust", f"with any total {_off_by(found)} off, {stay}"
 
 
 def _off_by(found: Sensitivity) -> str:
@@ -107,7 +107,7 @@ ROW = "row"
 """Names the rows where there is no column of ids: numbers from 1."""
 
 
-def imputation_parts(task: Task, classifier: Any, n_imputations: int) -> LabelParts:
+def imputation_parts(task: PreparedData, classifier: Any, n_imputations: int) -> Predictions:
     """Draw imputations, or say why there are none; rows are named by their ids, or numbered."""
     if not hasattr(classifier, "impute"):
         raise InputError(
@@ -117,9 +117,9 @@ def imputation_parts(task: Task, classifier: Any, n_imputations: int) -> LabelPa
     codes = classifier._imputed_codes(n_imputations)
     drawn = [AddedColumn(f"imputation_{k + 1}", row, task.values) for k, row in enumerate(codes)]
     if task.id is not None:
-        return LabelParts(task.rows, [task.id], drawn)
+        return Predictions(task.rows, [task.id], drawn)
     numbers = AddedColumn(ROW, np.arange(1, task.n_rows + 1))
-    return LabelParts(task.rows, [], [numbers, *drawn])
+    return Predictions(task.rows, [], [numbers, *drawn])
 
 
 MOST_COMPARED = 20_000
@@ -130,12 +130,12 @@ SHARE_OF_WORK = 0.5
 """The most rows that shuffling may score, as a multiple of those that labeling has scored."""
 
 
-def population_sample(task: Task, seed: int) -> RowSample:
+def population_sample(task: PreparedData, seed: int) -> RowSample:
     """Draw rows of the population, as numbers."""
     return draw_sample(task.X_unlabeled.counted(), MOST_COMPARED, [seed, 6])
 
 
-def balance(task: Task, sample: Floats, counts: Floats) -> list[BalanceFact]:
+def balance(task: PreparedData, sample: Floats, counts: Floats) -> list[BalanceFact]:
     """Compare the means of labeled rows with those of the population.
 
     Parameters
@@ -167,7 +167,9 @@ def balance(task: Task, sample: Floats, counts: Floats) -> list[BalanceFact]:
     return found
 
 
-def importance(task: Task, classifier: Any, scored: Scored, drawn: RowSample, seed: int) -> Any:
+def importance(
+    task: PreparedData, classifier: Any, scored: Scored, drawn: RowSample, seed: int
+) -> Any:
     """Return the share of labels that change if a column is shuffled; None if it takes too long."""
     columns = encoded_columns(task.encoder)
     names = list(dict.fromkeys(column for column, _ in columns))

@@ -13,7 +13,7 @@ from c2rf.baselines import N_TREES
 from c2rf.exceptions import InputError
 from c2rf.forest.backends import BACKENDS
 from c2rf.forest.solve import PREFERENCES, SOLVE_METHODS
-from c2rf.workflow.prepare import Task
+from c2rf.workflow.prepare import PreparedData
 
 ALL_CORES = -1
 
@@ -30,8 +30,8 @@ class LabelingMethod:
     """A way to label: the options it knows, what it can do, and how it is fitted."""
 
     options: frozenset[str]
-    check: Callable[[Task], None]
-    fit: Callable[[Task, dict[str, Any], int | None], Any]
+    check: Callable[[PreparedData], None]
+    fit: Callable[[PreparedData, dict[str, Any], int | None], Any]
 
 
 def check_options(method: str, options: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ def make_learner(name: str | None) -> Any:
 _RENAMED = {"trees": "n_estimators", "solve_method": "method"}
 
 
-def _fit_c2rf(task: Task, options: dict[str, Any], jobs: int | None) -> Any:
+def _fit_c2rf(task: PreparedData, options: dict[str, Any], jobs: int | None) -> Any:
     from c2rf.estimators.c2rf import C2RFClassifier
 
     assert task.positive is not None  # there are two classes
@@ -95,7 +95,7 @@ def _fit_c2rf(task: Task, options: dict[str, Any], jobs: int | None) -> Any:
     )
 
 
-def _check_c2rf(task: Task) -> None:
+def _check_c2rf(task: PreparedData) -> None:
     """Refuse a task that weighted trees cannot do."""
     instead = "; use " + for_user('method="known-totals"', "--method known-totals")
     if len(task.classes) > 2:
@@ -110,7 +110,7 @@ def _check_c2rf(task: Task) -> None:
         raise InputError(f"the method c2rf needs one total, not a range{instead}")
 
 
-def _fit_known_totals(task: Task, options: dict[str, Any], jobs: int | None) -> Any:
+def _fit_known_totals(task: PreparedData, options: dict[str, Any], jobs: int | None) -> Any:
     from c2rf.estimators.known_totals import KnownTotalsClassifier
 
     learner = make_learner(options.pop("learner", None))

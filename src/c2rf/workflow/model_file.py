@@ -31,8 +31,8 @@ from c2rf.data.dialect import AS_FOUND, ReadAs, reading
 from c2rf.data.encoding import encoded
 from c2rf.data.profile import check_column
 from c2rf.exceptions import InputError
-from c2rf.workflow.predictions import LabelParts, label_columns, score_rows, shown_columns
-from c2rf.workflow.prepare import column_names, find_rows, survey
+from c2rf.workflow.predictions import Predictions, label_columns, score_rows, shown_columns
+from c2rf.workflow.prepare import column_names, find_rows, profile_population
 
 TRUSTED = (
     "c2rf.data.encoding.DateParts",
@@ -230,7 +230,7 @@ def predict_rows(
     id: str | None = None,
     engine: str = "auto",
     how: ReadAs = AS_FOUND,
-) -> LabelParts:
+) -> Predictions:
     """Label rows with a stored model; no total is met for them.
 
     Parameters
@@ -257,8 +257,8 @@ def predict_rows(
     for group in model.groups:
         check_column("the groups of the model", group, names)
     shown = shown_columns(names, id)
-    found = survey(rows, [], model.groups)
+    found = profile_population(rows, [], model.groups)
     X = encoded(rows, model.encoder)
     scored = score_rows(model.classifier, X, found.groups, model.positive)
     classes = np.array(model.classifier.classes_, dtype=object)
-    return LabelParts(rows, shown, label_columns(classes, scored))
+    return Predictions(rows, shown, label_columns(classes, scored))

@@ -95,13 +95,13 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         The class that positive scores predict.
     """
     if isinstance(classifier, C2RFClassifier):
-        spans = X.spans(classifier.decision_function, BLOCK_ROWS)
-        return _joined([_by_votes(classifier, said) for said in spans])
+        blocks = X.blocks(classifier.decision_function, BLOCK_ROWS)
+        return _joined([_by_votes(classifier, said) for said in blocks])
     if not isinstance(classifier, KnownTotalsClassifier):
         raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
     offsets, priors = _offsets(classifier, groups), _priors(classifier, groups)
     parts, start = [], 0
-    for table in X.spans(classifier.estimator_.predict_proba, BLOCK_ROWS):
+    for table in X.blocks(classifier.estimator_.predict_proba, BLOCK_ROWS):
         own = groups.codes[start : start + len(table)]
         logs = log_scores(table, classifier._floor)
         shifted, start = logs + offsets[own], start + len(table)
@@ -197,7 +197,7 @@ class AddedColumn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelParts:
+class Predictions:
     """Rows with added columns; iterating reads them part by part, again and again.
 
     Parameters
@@ -214,7 +214,7 @@ class LabelParts:
     >>> from c2rf.data.population import Memory
     >>> rows = Memory(pd.DataFrame({"id": ["a", "b"]}))
     >>> label = AddedColumn("label", np.array([1, 0]), np.array(["no", "yes"]))
-    >>> LabelParts(rows, ["id"], [label]).frame()["label"].tolist()
+    >>> Predictions(rows, ["id"], [label]).frame()["label"].tolist()
     ['yes', 'no']
     """
 
@@ -262,9 +262,9 @@ class LabelParts:
         if is_folder(path):
             check_pyarrow(path)
             with atomic_folder(path, force=force) as folder:
-                beside = [column.values for column in self.added]
+                aligned = [column.values for column in self.added]
                 work = partial(_write_part, folder, self._without_values())
-                self.rows.reduce(work, _first, self._read, beside=beside)
+                self.rows.reduce(work, _first, self._read, aligned=aligned)
             return 0
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
             for part in self:
@@ -283,7 +283,7 @@ class LabelParts:
         table = as_pandas(chunk.data)[self.shown].reset_index(drop=True)
         return pd.concat([table, pd.DataFrame(made)], axis="columns")
 
-    def _without_values(self) -> LabelParts:
+    def _without_values(self) -> Predictions:
         """Return what a worker needs, who gets the values of its own rows."""
         light = [column._replace(values=()) for column in self.added]
         return replace(self, rows=Memory(np.empty((0, 0))), added=light)
@@ -312,7 +312,7 @@ def label_columns(
     ]
     if sensitivity is not None:
         codes, kinds = sensitivity.codes, sensitivity.kinds
-        added += [AddedColumn("firm", codes, kinds == ""), AddedColumn("hangs_on", codes, kinds)]
+        added += [AddedColumn("robust", codes, kinds == ""), AddedColumn("sensitive_to", codes, kinds)]
     return added
 
 
@@ -337,7 +337,7 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
-def _write_part(folder: Path, parts: LabelParts, chunk: Chunk, *values: Any) -> None:
+def _write_part(folder: Path, parts: Predictions, chunk: Chunk, *values: Any) -> None:
     """Write the rows of a chunk to a file whose name keeps the order."""
     path = folder / f"part-{chunk.start:012d}.parquet"
     parts._table(chunk, *values).to_parquet(path, index=False, engine="pyarrow")

@@ -43,8 +43,8 @@ from c2rf.data.population.interface import Chunk, Population
 from c2rf.data.population.memory import Memory
 from c2rf.data.profile import (
     Column,
-    Look,
-    SeenCells,
+    ColumnProfiler,
+    ValueCounts,
     check_column,
     feature_names,
     look_like_codes,
@@ -87,7 +87,7 @@ class Accuracy(NamedTuple):
 
 def known_classes(rows: Population, target: str, classes: list[str]) -> Codes | None:
     """Return the class of each row where the table has it, None if it is nowhere filled."""
-    if rows.names is None or target not in rows.names or rows.is_elsewhere:
+    if rows.names is None or target not in rows.names or rows.is_distributed:
         return None
     codes = np.asarray(rows.map(_Classes(target, classes), np.zeros(1, np.int32), [target]))
     return None if (codes == UNKNOWN).all() else codes
@@ -136,7 +136,7 @@ def find_rows(given: Any, engine: str = "auto", how: ReadAs = AS_FOUND) -> Popul
     if isinstance(given, (str, os.PathLike)):
         return _of_path(Path(given), engine, how)
     population = as_population(_with_names(given), "the unlabeled table")
-    kinds = {"memory": isinstance(population, Memory), "dask": population.is_elsewhere}
+    kinds = {"memory": isinstance(population, Memory), "dask": population.is_distributed}
     if engine in kinds and not kinds[engine]:
         raise InputError(
             f"engine={engine!r} is not possible for a {type(given).__name__}; leave it out, or "
@@ -290,7 +290,7 @@ NO_GROUP = "(no group)"
 """The group of rows whose cell is empty."""
 
 
-class Survey(NamedTuple):
+class PopulationProfile(NamedTuple):
     """What was found.
 
     Parameters
@@ -308,9 +308,12 @@ class Survey(NamedTuple):
     n_repeated: int
 
 
-def survey(
-    rows: Population, looks: Sequence[Look], group: Sequence[str] = (), id: str | None = None
-) -> Survey:
+def profile_population(
+    rows: Population,
+    looks: Sequence[ColumnProfiler],
+    group: Sequence[str] = (),
+    id: str | None = None,
+) -> PopulationProfile:
     """Read all rows once.
 
     Parameters
@@ -327,9 +330,9 @@ def survey(
     Examples
     --------
     >>> from c2rf.data.population import Memory
-    >>> look = Look(pd.Series(["1", "2"], name="age"))
+    >>> look = ColumnProfiler(pd.Series(["1", "2"], name="age"))
     >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
-    >>> found = survey(rows, [look], id="id")
+    >>> found = profile_population(rows, [look], id="id")
     >>> found.columns[0].missing, found.n_repeated
     ((0, 1), 1)
     """
@@ -341,7 +344,7 @@ def survey(
     groups = Groups.none(rows.n_rows) if seen.groups is None else seen.groups.in_order()
     repeated = 0 if id is None else _n_repeated(seen.ids)
     found = [look.column(cells) for look, cells in zip(looks, seen.cells, strict=True)]
-    return Survey(found, groups, repeated)
+    return PopulationProfile(found, groups, repeated)
 
 
 def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
@@ -354,12 +357,14 @@ def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
 class _Seen(NamedTuple):
     """What was seen of some neighbouring chunks."""
 
-    cells: list[SeenCells]
+    cells: list[ValueCounts]
     groups: Groups | None
     ids: NDArray[np.uint64]
 
 
-def _see(looks: Sequence[Look], group: Sequence[str], id: str | None, chunk: Chunk) -> _Seen:
+def _see(
+    looks: Sequence[ColumnProfiler], group: Sequence[str], id: str | None, chunk: Chunk
+) -> _Seen:
     table = as_pandas(chunk.data)
     place = chunk.where or "data row {row} of the unlabeled file"
     cells = [look.at(table[look.name], place) for look in looks]
@@ -404,7 +409,7 @@ def learned_columns(
     for name in wishes.keep:
         check_column(for_user("keep", "--keep"), name, features)
     some = table[features]
-    if not rows.is_elsewhere:
+    if not rows.is_distributed:
         some = as_pandas(next(iter(rows.read(features)))[0])
     asked = {*wishes.keep, *wishes.text}
     found = {name: why_left_out(table[name], some[name]) for name in features if name not in asked}
@@ -533,7 +538,7 @@ def _texts(values: list[Any]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Task:
+class PreparedData:
     """All that a classification needs, checked.
 
     Parameters
@@ -617,7 +622,7 @@ class Task:
         return shown_columns(column_names(self.rows), self.id)
 
 
-def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task:
+def prepare_data(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> PreparedData:
     """Read both tables, and check everything.
 
     Parameters
@@ -638,14 +643,14 @@ def make_task(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> Task
     known, remarks = read_known(totals, table[target], column_names(rows), how)
     group = tuple(map(str, known.columns))
     features, left_out = learned_columns(table, rows, group, wishes)
-    looks = [Look(table[name], name in wishes.text) for name in features]
-    found = survey(rows, looks, group, wishes.id)
+    looks = [ColumnProfiler(table[name], name in wishes.text) for name in features]
+    found = profile_population(rows, looks, group, wishes.id)
     weights = find_weights(rows, wishes.weight, len(found.groups.codes))
     bounds = checked_bounds(known, found.groups, classes, wishes.policy, weights)
     if found.n_repeated:
         remarks.append(f"{found.n_repeated:,} ids are not unique in {wishes.id!r}.")
     encoder = make_encoder(table, found.columns)
-    return Task(
+    return PreparedData(
         target=target,
         id=wishes.id,
         names=tables.names,

@@ -18,7 +18,7 @@ from c2rf.data.population.interface import Chunk, random_rows
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.report.facts import (
     NEAREST,
-    ChangeFact,
+    AdjustmentFact,
     Facts,
     FeatureFact,
     ForestFact,
@@ -26,11 +26,11 @@ from c2rf.report.facts import (
     RightFact,
 )
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.stated import read_said
+from c2rf.totals.stated import read_stated
 from c2rf.workflow.extras import balance, importance, population_sample
 from c2rf.workflow.model_file import versions
 from c2rf.workflow.predictions import Scored
-from c2rf.workflow.prepare import Task
+from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.summary import usage
 
 MOST_SHOWN = 100_000
@@ -41,7 +41,7 @@ MOST_LEFT_OUT = 20
 
 
 def make_facts(
-    task: Task, classifier: Any, scored: Scored, asked: Any, most_shown: int = MOST_SHOWN
+    task: PreparedData, classifier: Any, scored: Scored, asked: Any, most_shown: int = MOST_SHOWN
 ) -> Facts:
     """Collect what a report tells, the same wherever the rows are.
 
@@ -90,7 +90,7 @@ def make_facts(
     )
 
 
-def _compared(task: Task, classifier: Any, scored: Scored, seed: int) -> dict[str, Any]:
+def _compared(task: PreparedData, classifier: Any, scored: Scored, seed: int) -> dict[str, Any]:
     """Compare labeled rows with a sample of all, and shuffle its columns."""
     drawn = population_sample(task, seed)
     counts = np.bincount(scored.codes, minlength=len(task.classes)).astype(float)
@@ -101,7 +101,7 @@ def _compared(task: Task, classifier: Any, scored: Scored, seed: int) -> dict[st
     return found
 
 
-def _changes(task: Task) -> list[ChangeFact]:
+def _changes(task: PreparedData) -> list[AdjustmentFact]:
     """Return the totals that had to be moved."""
     found = []
     for change in task.bounds.changes:
@@ -109,23 +109,23 @@ def _changes(task: Task) -> list[ChangeFact]:
         if change.in_errors is not None:
             by += f" ({change.in_errors:+.1f} standard errors)"
         before, after = f"{change.before:,.6g}", f"{change.after:,.6g}"
-        found.append(ChangeFact(change.where, str(change.label), before, after, by))
+        found.append(AdjustmentFact(change.where, str(change.label), before, after, by))
     return found
 
 
-def _stated(task: Task) -> set[str]:
+def _stated(task: PreparedData) -> set[str]:
     """Return the classes of which an overall total was given that says anything."""
     n = task.bounds.n_rows
-    said = {k: read_said(total, n, str(k), "scale") for k, total in task.totals.overall.items()}
+    said = {k: read_stated(total, n, str(k), "scale") for k, total in task.totals.overall.items()}
     return {str(k) for k, each in said.items() if each.low > 0 or each.high < n}
 
 
-def _remainder(task: Task, classifier: Any) -> float | None:
+def _remainder(task: PreparedData, classifier: Any) -> float | None:
     """Return how far sums of weights are off their totals, None where rows have no weights."""
     return None if task.weights is None else float(classifier.totals_met_["off"].abs().max())
 
 
-def right_facts(task: Task, scored: Scored, expected: ExpectedAccuracy) -> list[RightFact]:
+def right_facts(task: PreparedData, scored: Scored, expected: ExpectedAccuracy) -> list[RightFact]:
     """Return how many labels are right, with intervals: of all, by class and by group."""
     sizes = np.bincount(scored.codes, minlength=len(task.classes))
     groups = np.bincount(task.groups.codes, minlength=len(task.groups.names))
@@ -149,7 +149,7 @@ def rows_to_show(scored: Scored, most: int, seed: int) -> Ints:
     return np.union1d(drawn, nearest)
 
 
-def _notes(task: Task) -> list[str]:
+def _notes(task: PreparedData) -> list[str]:
     """Say how files were read, and which columns were left out."""
     read = [f"{short(name, 80)} was read as: {said}." for name, said in dict(task.read_as).items()]
     left = [f"{quoted(name)} {why}" for name, why in list(task.left_out.items())[:MOST_LEFT_OUT]]
@@ -158,7 +158,7 @@ def _notes(task: Task) -> list[str]:
     return read + ([f"Not learned from: {'; '.join(left)}{after}."] if left else [])
 
 
-def _counts(task: Task, scored: Scored) -> Ints:
+def _counts(task: PreparedData, scored: Scored) -> Ints:
     """Return how many rows of each group got each label."""
     counts = np.zeros((len(task.groups.names), len(task.classes)))
     each = 1 if task.weights is None else task.weights
@@ -183,7 +183,7 @@ def _written(group: Any) -> str:
     return ", ".join(group) if isinstance(group, tuple) else str(group)
 
 
-def _remarks(task: Task, n_shown: int, most: int) -> list[str]:
+def _remarks(task: PreparedData, n_shown: int, most: int) -> list[str]:
     remarks = []
     if task.weights is not None:
         remarks.append("Rows have weights: counts and totals here are sums of weights, rounded.")
@@ -196,7 +196,7 @@ def _remarks(task: Task, n_shown: int, most: int) -> list[str]:
     ]
 
 
-def _names(task: Task, rows: Ints) -> list[str]:
+def _names(task: PreparedData, rows: Ints) -> list[str]:
     """Return what to call some rows: by their ids, else by their numbers, from 1."""
     if task.id is None:
         return [str(row + 1) for row in rows]
@@ -219,7 +219,7 @@ class _Pick:
         return as_text(table[self.id].iloc[own]).fillna("")
 
 
-def _ranking(task: Task, classifier: Any) -> RankingFact | None:
+def _ranking(task: PreparedData, classifier: Any) -> RankingFact | None:
     if not hasattr(classifier, "history_"):
         return None
     offsets = dict(zip(task.classes, map(float, classifier.offsets_), strict=True))

@@ -17,8 +17,8 @@ from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sens
 from c2rf.workflow.model_file import StoredModel
 from c2rf.workflow.options import HowAsked
 from c2rf.workflow.outputs import Outputs
-from c2rf.workflow.predictions import LabelParts, Scored, label_columns
-from c2rf.workflow.prepare import Accuracy, Task, score
+from c2rf.workflow.predictions import Predictions, Scored, label_columns
+from c2rf.workflow.prepare import Accuracy, PreparedData, score
 from c2rf.workflow.report_facts import make_facts, right_facts
 from c2rf.workflow.summary import Line, as_text, summary_lines
 
@@ -43,28 +43,28 @@ class Classification:
     asked : HowAsked
         How it was asked for.
     sensitivity : Sensitivity, optional
-        Which labels hang on which totals, if that was asked for.
+        Which labels depend on which totals, if that was asked for.
     """
 
-    task: Task
+    task: PreparedData
     classifier: Any
     scored: Scored
     asked: HowAsked
     sensitivity: Sensitivity | None = None
 
     @property
-    def parts(self) -> LabelParts:
+    def parts(self) -> Predictions:
         """The rows with label, score and confidence, to be read a part at a time."""
         task = self.task
         added = label_columns(task.values, self.scored, self.sensitivity)
-        return LabelParts(task.rows, task.shown, added)
+        return Predictions(task.rows, task.shown, added)
 
     @property
-    def labels(self) -> pd.DataFrame | LabelParts:
+    def labels(self) -> pd.DataFrame | Predictions:
         """The rows with label, score and confidence: a frame; more than a million, in parts.
 
         With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
-        are two more columns, ``firm`` and ``hangs_on``.
+        are two more columns, ``robust`` and ``sensitive_to``.
         """
         return self._frame if self.task.n_rows <= LARGE_RESULT else self.parts
 
@@ -82,7 +82,7 @@ class Classification:
         return self.imputation_parts.frame()
 
     @property
-    def imputation_parts(self) -> LabelParts:
+    def imputation_parts(self) -> Predictions:
         """The imputations, to be read a part at a time."""
         return imputation_parts(self.task, self.classifier, self.asked.imputations or USUAL)
 

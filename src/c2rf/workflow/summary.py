@@ -12,7 +12,7 @@ from c2rf.report.facts import UNRELIABLE
 
 if TYPE_CHECKING:
     from c2rf.inference.accuracy import ExpectedAccuracy
-    from c2rf.workflow.prepare import Accuracy, Task
+    from c2rf.workflow.prepare import Accuracy, PreparedData
 
 
 MOST_COLUMNS = 20
@@ -22,13 +22,13 @@ Line = tuple[str, str]
 """A name, and what there is to say about it."""
 
 
-def plan_lines(task: Task, method: str) -> list[Line]:
+def plan_lines(task: PreparedData, method: str) -> list[Line]:
     """Say what would be done."""
     return [*_data(task), ("method", method), *_known(task), *_columns(task)]
 
 
 def summary_lines(
-    task: Task,
+    task: PreparedData,
     classifier: Any,
     counts: Mapping[str, int],
     accuracy: Accuracy | None = None,
@@ -52,7 +52,7 @@ def summary_lines(
     return [*lines, *_columns(task)]
 
 
-def _right(task: Task, classifier: Any, expected: ExpectedAccuracy | None) -> list[Line]:
+def _right(task: PreparedData, classifier: Any, expected: ExpectedAccuracy | None) -> list[Line]:
     """Say how many labels are expected to be right, and of which classes too few."""
     confusion = getattr(classifier, "expected_confusion_", None)
     if confusion is None:
@@ -86,7 +86,7 @@ def _imputations(classifier: Any) -> list[Line]:
     return [("imputations", f"all meet the totals; {how}")]
 
 
-def _how_met(task: Task, classifier: Any) -> list[Line]:
+def _how_met(task: PreparedData, classifier: Any) -> list[Line]:
     """Say how crossing margins and weighted totals were met, and which totals were moved."""
     changes = task.bounds.changes
     lines = [("total moved", str(change)) for change in changes[:MOST_COLUMNS]]
@@ -133,7 +133,7 @@ def usage(column: Column) -> str:
     return f"text with {values}, coded by alphabetical rank; probably not useful"
 
 
-def _data(task: Task) -> list[Line]:
+def _data(task: PreparedData) -> list[Line]:
     weighted = "" if task.labeled_weights is None else ", learned from by their weights"
     return [
         *(("read as", f"{name}: {said}") for name, said in dict(task.read_as).items()),
@@ -142,12 +142,12 @@ def _data(task: Task) -> list[Line]:
     ]
 
 
-def _in_all(task: Task) -> int:
+def _in_all(task: PreparedData) -> int:
     """Return how many rows, or people, totals are about."""
     return task.n_rows if task.weights is None else round(task.weights.sum())
 
 
-def _known(task: Task) -> list[Line]:
+def _known(task: PreparedData) -> list[Line]:
     bounds = task.bounds
     ends = zip(task.classes, bounds.lower, bounds.upper, strict=True)
     lines = [
@@ -157,7 +157,7 @@ def _known(task: Task) -> list[Line]:
     return [*lines, *_groups(task)]
 
 
-def _groups(task: Task) -> list[Line]:
+def _groups(task: PreparedData) -> list[Line]:
     """Say which groups have totals."""
     return [
         (
@@ -169,7 +169,7 @@ def _groups(task: Task) -> list[Line]:
     ]
 
 
-def _columns(task: Task) -> list[Line]:
+def _columns(task: PreparedData) -> list[Line]:
     """Tell of columns that are not simply numbers, and what else to be careful about."""
     lines = [
         (f"column {short(column.name)}", "; ".join(what))
@@ -182,7 +182,7 @@ def _columns(task: Task) -> list[Line]:
     return [*lines[:MOST_COLUMNS], *more, *_chosen(task), *remarks]
 
 
-def _chosen(task: Task) -> list[Line]:
+def _chosen(task: PreparedData) -> list[Line]:
     """Tell of columns that were left out, and of numbers that look like codes."""
     lines = []
     for why in dict.fromkeys(task.left_out.values()):

@@ -37,8 +37,8 @@ def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
     tables = TypedTables(path, how)
     frame = tables(_columns(rows, path, name))
     kind = _NAME_OF.get(path.suffix.lower(), "Excel")
-    beside = f" (not read: {all_of(others)})" if others else ""
-    return frame, f"{kind}, sheet {name!r}{beside}{tables.said}"
+    aligned = f" (not read: {all_of(others)})" if others else ""
+    return frame, f"{kind}, sheet {name!r}{aligned}{tables.said}"
 
 
 def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:

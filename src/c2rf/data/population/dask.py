@@ -249,7 +249,7 @@ class DaskRows(Population):
     """
 
     parts = "partitions"
-    is_elsewhere = True
+    is_distributed = True
 
     def __init__(self, collection: Any) -> None:
         if getattr(collection, "ndim", None) != 2:
@@ -281,18 +281,18 @@ class DaskRows(Population):
         return self
 
     def reduce(
-        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+        self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
     ) -> Any:
         """Do the work in every partition, and merge the results in a tree."""
         from dask.delayed import delayed
 
-        if beside:
+        if aligned:
             self.counted()
         shared, parts = _shared(work), self._parts(columns)
         done = []
         for number, part in enumerate(parts):
             place = self._place(number)
-            values = [_rows(array, place) for array in beside]
+            values = [_rows(array, place) for array in aligned]
             done.append(delayed(_do)(part, shared, place, columns, values))
         with naming_cluster():
             try:
@@ -317,7 +317,7 @@ class DaskRows(Population):
         meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
         return selected.map_partitions(_do_frame, shared, places, columns, meta=meta)
 
-    def spans(
+    def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; some spans are worked on at once."""
@@ -342,7 +342,7 @@ class DaskRows(Population):
                     raise
             yield from done
 
-    def beside(self, values: NDArray[Any]) -> Any:
+    def aligned(self, values: NDArray[Any]) -> Any:
         """Return the values as a Dask Series or Array aligned with the collection."""
         self.counted()
         columns = list(self.collection.columns)[:1] if self._is_frame else None
@@ -458,10 +458,10 @@ def _chunk(data: Any, place: _Place, columns: Columns) -> Chunk:
     return Chunk(_as_wanted(data, columns), _partition(place.number), place.start)
 
 
-def _do(data: Any, work: Work, place: _Place, columns: Columns, beside: list[Any]) -> _Part:
+def _do(data: Any, work: Work, place: _Place, columns: Columns, aligned: list[Any]) -> _Part:
     chunk = _chunk(data, place, columns)
     n_rows = chunk.data.shape[0]
-    return _Part((work(chunk, *beside),) if n_rows else (), (n_rows,))
+    return _Part((work(chunk, *aligned),) if n_rows else (), (n_rows,))
 
 
 def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:

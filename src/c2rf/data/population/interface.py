@@ -167,7 +167,7 @@ class Population(ABC):
     """Rows that can be read again and again, always the same ones in the same order.
 
     ``n_rows`` is the number of rows, None as long as nobody has counted them. ``name`` is what
-    the user calls the population, ``parts`` what its parts are called. ``is_elsewhere`` says
+    the user calls the population, ``parts`` what its parts are called. ``is_distributed`` says
     whether work is done by other processes or threads, many chunks at a time.
 
     Examples
@@ -186,7 +186,7 @@ class Population(ABC):
 
     name = "X_unlabeled"
     parts = "chunks"
-    is_elsewhere = False
+    is_distributed = False
     n_rows: int | None = None
     dialect: Dialect | None = None
     """How the text files of the rows are written, where they are from such."""
@@ -223,14 +223,14 @@ class Population(ABC):
         self._check_count(start)
 
     def reduce(
-        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+        self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
     ) -> Any:
         """Do the work with every chunk, and merge the results to one.
 
         Parameters
         ----------
         work : callable
-            Takes a :class:`Chunk`, and for each array of ``beside`` the part that belongs to it.
+            Takes a :class:`Chunk`, and for each array of ``aligned`` the part that belongs to it.
         merge : callable
             Takes results of neighbouring chunks in their order, and returns one.
         columns : sequence of str, optional
@@ -246,11 +246,11 @@ class Population(ABC):
         levels: list[list[Any]] = [[]]
         for chunk in self.chunks(columns):
             rows = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            _carry(levels, work(chunk, *(values[rows] for values in beside)), merge)
+            _carry(levels, work(chunk, *(values[rows] for values in aligned)), merge)
         left = [result for level in reversed(levels) for result in level]
         return left[0] if len(left) == 1 else merge(left)
 
-    def spans(
+    def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on ``size`` rows at a time, wherever chunks end.
@@ -311,7 +311,7 @@ class Population(ABC):
                 release(values)
         return values
 
-    def beside(self, values: NDArray[Any]) -> Any:
+    def aligned(self, values: NDArray[Any]) -> Any:
         """Return an array with an entry per row as :meth:`map` returns one."""
         return values
 
@@ -378,7 +378,7 @@ class Transformed(Population):
         self, rows: Population, change: Callable[[Chunk], Chunk], columns: Columns = None
     ) -> None:
         self.rows, self.change, self.columns = rows, change, columns
-        self.parts, self.is_elsewhere = rows.parts, rows.is_elsewhere
+        self.parts, self.is_distributed = rows.parts, rows.is_distributed
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]
@@ -399,24 +399,24 @@ class Transformed(Population):
         return self
 
     def reduce(
-        self, work: Work, merge: Merge, columns: Columns = None, beside: Sequence[Any] = ()
+        self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
     ) -> Any:
         """Do the work with changed chunks."""
-        return self.rows.reduce(self._after_change(work), merge, self.columns, beside)
+        return self.rows.reduce(self._after_change(work), merge, self.columns, aligned)
 
-    def spans(
+    def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on a given number of changed rows at a time."""
-        return self.rows.spans(work, size, self.columns, self._after_change(prepare))
+        return self.rows.blocks(work, size, self.columns, self._after_change(prepare))
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each changed row."""
         return self.rows.map(self._after_change(work), example, self.columns)
 
-    def beside(self, values: NDArray[Any]) -> Any:
+    def aligned(self, values: NDArray[Any]) -> Any:
         """Return values beside the rows, where these are."""
-        return self.rows.beside(values)
+        return self.rows.aligned(values)
 
     def look_up(self, table: NDArray[Any], codes: Any) -> Any:
         """Return entries of a table beside the rows, where these are."""

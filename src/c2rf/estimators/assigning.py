@@ -19,18 +19,18 @@ from scipy.special import softmax
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import Assignment, assign, log_scores
 from c2rf.assignment.crossing import open_totals, relax
-from c2rf.assignment.duals import ScoredRows, cooled, offsets_by, smooth_handicaps
+from c2rf.assignment.duals import ScoredRows, cooled, offsets_by, smooth_duals
 from c2rf.assignment.large import sample_bounds
 from c2rf.data.population.interface import filled, large_array, row_blocks
 from c2rf.estimators.rows import LabeledRows
 from c2rf.inference.accuracy import expected_confusion
 from c2rf.learners.calibration import matching_offsets
-from c2rf.totals.bounds import Bounds, System
+from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.known import Groups, totals_table
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class AssignmentProblem:
     """Totals to meet, as whole-number bounds of classes in groups of rows.
 
     Parameters
@@ -60,7 +60,7 @@ class Meeting:
         """Number of rows."""
         return len(self.groups.codes)
 
-    def in_sample(self, rows: Codes) -> Meeting:
+    def in_sample(self, rows: Codes) -> AssignmentProblem:
         """Return the same totals for a sample of the rows; all of them are taken as they are."""
         if len(rows) == self.n_rows:
             return self
@@ -70,12 +70,12 @@ class Meeting:
             names = [self.groups.names[g] for g in there]
             groups = self.groups._replace(names=names, codes=codes)
             bounds = self.bounds.of_some_groups(there)
-            return Meeting(bounds, groups, self.seed, self._sample_weights(rows))
+            return AssignmentProblem(bounds, groups, self.seed, self._sample_weights(rows))
         bounds, codes, there = sample_bounds(self.bounds, drawn)
         names = [self.groups.names[g] for g in there]
-        return Meeting(bounds, self.groups._replace(names=names, codes=codes), self.seed)
+        return AssignmentProblem(bounds, self.groups._replace(names=names, codes=codes), self.seed)
 
-    def meet(self, logs: Floats) -> MetTotals:
+    def meet(self, logs: Floats) -> PopulationAssignment:
         """Label the rows by the logarithms of their probabilities, and learn the offsets."""
         found = assign(logs, self.bounds, self.groups.codes, self.seed, self.weights)
         counts, offsets = found.counts.sum(axis=0), found.offsets[0]
@@ -85,14 +85,14 @@ class Meeting:
         elif len(self.groups.names) > 1:
             one = ScoredRows(logs, np.zeros(len(logs), dtype=np.intp), self.weights, 1)
             offsets = relax(one, self.overall_only(found.counts).bounds, self.seed).offsets[0]
-        return MetTotals(found, offsets, self)
+        return PopulationAssignment(found, offsets, self)
 
-    def overall_only(self, counts: Floats) -> Meeting:
+    def overall_only(self, counts: Floats) -> AssignmentProblem:
         """Return the sizes of the classes over all rows as the only totals."""
         total = counts.sum(axis=0)
         free = 0 * total[None]
         bounds = Bounds(total, total, free, free + total.sum(), total.sum(keepdims=True))
-        return Meeting(bounds, Groups.none(self.n_rows), self.seed, self.weights)
+        return AssignmentProblem(bounds, Groups.none(self.n_rows), self.seed, self.weights)
 
     def _sample_weights(self, rows: Codes) -> Floats:
         """Return weights of a sample with which each group in it weighs what all of it does."""
@@ -119,17 +119,15 @@ class Meeting:
         met = self.bounds.met_by(counts)
         if rows is not None:
             met = met.of_some_groups(np.arange(met.n_groups), np.unique(groups))
-        system, closed = open_totals(System.of(met), met)
+        system, closed = open_totals(LinearConstraints.of(met), met)
         scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
         start = np.zeros(len(system.lower))
         start = cooled(scored, system, closed, start, [8.0, 2.0])
-        return offsets_by(
-            system, smooth_handicaps(scored, system, closed, start, 1.0, 1e-12), closed
-        )
+        return offsets_by(system, smooth_duals(scored, system, closed, start, 1.0, 1e-12), closed)
 
 
 @dataclass(frozen=True, eq=False)
-class MetTotals:
+class PopulationAssignment:
     """Labels that meet the totals, and the offsets that give them.
 
     Parameters
@@ -144,7 +142,7 @@ class MetTotals:
 
     found: Assignment
     offsets: Floats
-    meeting: Meeting
+    meeting: AssignmentProblem
 
     @property
     def groups(self) -> Groups:
@@ -241,7 +239,7 @@ class ClassRows(LabeledRows):
     scores: Floats
     priors: Floats
     floor: float
-    meeting: Meeting
+    meeting: AssignmentProblem
 
     @cached_property
     def probabilities(self) -> Floats:
