@@ -150,14 +150,14 @@ def goals(quality: Quality) -> Iterator[Check]:
     """Check what we set ourselves as goals, where all of the paper's data sets are there."""
     if quality.results.protocol != PROTOCOLS["biased"] or quality.results.data_sets != list(NAMES):
         return
-    for method, wished in GOALS.items():
+    for method, goals_of in GOALS.items():
         runner = quality.runner(method)
         means = [] if runner is None else [quality.mean(runner, metric) for metric in METRICS]
         found = [mean for mean in means if mean is not None]
         if runner is not None and len(found) == len(METRICS):
             yield Check(
-                f"{runner.short}: means of at least {' / '.join(map(str, wished))}",
-                all(mean >= goal for mean, goal in zip(found, wished, strict=True)),
+                f"{runner.short}: means of at least {' / '.join(map(str, goals_of))}",
+                all(mean >= goal for mean, goal in zip(found, goals_of, strict=True)),
                 f"{' / '.join(f'{mean:.2f}' for mean in found)} ({' / '.join(METRICS.values())})",
             )
     yield from _never_far_behind(quality)

@@ -1,9 +1,4 @@
-"""Interval estimates: how often they cover, and how wide they are.
-
-Scored claims over all records: means by data set, and the goals that they should reach.
-
-The page on claims: tables by data set and by samples, and coverage against width.
-"""
+"""Interval estimates: how often they cover the truth, how wide they are, and their page."""
 
 from __future__ import annotations
 
@@ -20,8 +15,8 @@ from c2rf.bench.methods import N_IMPUTATIONS, OURS, RECIPE
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, tuned_and_others
 from c2rf.bench.scores import LEVEL
-from c2rf.bench.tables import UNSOLVED, Cell, Table, TableColumn
-from c2rf.report.page import LOOK, images
+from c2rf.bench.tables import UNSOLVED, bold
+from c2rf.report.page import LOOK, Grid, images
 
 SINGLE = "single labels"
 LEAST_COVERED, MOST_COVERED = 0.88, 0.99
@@ -34,39 +29,26 @@ RARE = 0.2
 """A class with a smaller rate than this is called rare."""
 
 
-class ClaimResults:
-    """The records that hold claims, of one protocol.
+def interval_results(records: Sequence[Record]) -> Results:
+    """Return the results that hold interval estimates, of the biased protocol if there are any."""
+    own = [record for record in records if record.intervals is not None]
+    found = Results(own, "biased")
+    return found if found.records else Results(own, "simple")
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Of any protocol and method; those without claims are left out.
-    """
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        own = [record for record in records if record.claims is not None]
-        found = Results(own, "biased")
-        self.results = found if found.records else Results(own, "simple")
-        self.records = self.results.records
+def _halves(results: Results) -> Iterator[tuple[str, list[Record]]]:
+    """Yield the records of samples that settings were chosen by, of the others, and all."""
+    yield from tuned_and_others(results.records)
+    yield "all", results.records
 
-    @property
-    def data_sets(self) -> list[str]:
-        """Names of the data sets, the paper's first and in its order."""
-        return self.results.data_sets
 
-    def of(self, data: str) -> list[Record]:
-        """Return the records of a data set."""
-        return [record for record in self.records if record.data == data]
-
-    def halves(self) -> Iterator[tuple[str, list[Record]]]:
-        """Yield the records of samples that settings were chosen by, of the others, and all."""
-        yield from tuned_and_others(self.records)
-        yield "all", self.records
+def _of(results: Results, data: str) -> list[Record]:
+    return [record for record in results.records if record.data == data]
 
 
 def share_mean(records: Sequence[Record], way: str, measure: str) -> float:
-    """Return the mean over records of a measure of claimed shares."""
-    return float(np.mean([_claims(record)["shares"][way][measure] for record in records]))
+    """Return the mean over records of a measure of interval estimates of shares."""
+    return float(np.mean([_intervals(record)["shares"][way][measure] for record in records]))
 
 
 def gain(records: Sequence[Record], way: str = OURS) -> float:
@@ -80,8 +62,8 @@ def gain(records: Sequence[Record], way: str = OURS) -> float:
     return 1 - error / single
 
 
-def right_claims(records: Sequence[Record], which: str) -> list[dict[str, float]]:
-    """Return the claims on right labels: "overall", "negative", "positive", "rare".
+def accuracy_intervals(records: Sequence[Record], which: str) -> list[dict[str, float]]:
+    """Return the intervals of the share of right labels: "overall", "negative", "positive", "rare".
 
     A rare class is one with few rows in the population.
     """
@@ -93,21 +75,21 @@ def right_claims(records: Sequence[Record], which: str) -> list[dict[str, float]
             if min(rate, 1 - rate) >= RARE:
                 continue
             name = "positive" if rate < RARE else "negative"
-        claimed = _claims(record)["right"]
-        if name in claimed:
-            found.append(claimed[name])
+        intervals = _intervals(record)["right"]
+        if name in intervals:
+            found.append(intervals[name])
     return found
 
 
-def right_coverage(records: Sequence[Record], which: str) -> float:
+def accuracy_coverage(records: Sequence[Record], which: str) -> float:
     """Return how often the interval of the share of right labels holds the truth."""
-    claims = right_claims(records, which)
-    return float(np.mean([c["low"] <= c["true"] <= c["high"] for c in claims]))
+    intervals = accuracy_intervals(records, which)
+    return float(np.mean([c["low"] <= c["true"] <= c["high"] for c in intervals]))
 
 
-def claim_checks(results: ClaimResults) -> Iterator[Check]:
+def coverage_checks(results: Results) -> Iterator[Check]:
     """Check the goals, on samples that settings were chosen by and on the others."""
-    for name, records in results.halves():
+    for name, records in _halves(results):
         covered, rival = (share_mean(records, way, "coverage") for way in (OURS, RECIPE))
         yield Check(
             f"{name}: intervals of shares hold the truth in {100 * LEAST_COVERED:g} to "
@@ -128,26 +110,26 @@ def claim_checks(results: ClaimResults) -> Iterator[Check]:
             f"{100 * gain(records):.1f} % below",
         )
         for which in ("overall", "rare"):
-            yield from _right_check(name, records, which)
+            yield from _accuracy_check(name, records, which)
 
 
-def _right_check(name: str, records: Sequence[Record], which: str) -> Iterator[Check]:
-    n_claims = len(right_claims(records, which))
-    if n_claims == 0:
+def _accuracy_check(name: str, records: Sequence[Record], which: str) -> Iterator[Check]:
+    n_intervals = len(accuracy_intervals(records, which))
+    if n_intervals == 0:
         return
     of = "all labels" if which == "overall" else f"labels of a class below {100 * RARE:g} %"
-    share = right_coverage(records, which)
+    share = accuracy_coverage(records, which)
     yield Check(
         f"{name}: intervals of how many of {of} are right hold the truth in "
         f"{100 * LEAST_RIGHT:g} to {100 * MOST_RIGHT:g} %",
         LEAST_RIGHT <= share <= MOST_RIGHT,
-        f"{100 * share:.1f} % of {n_claims}",
+        f"{100 * share:.1f} % of {n_intervals}",
     )
 
 
-def _claims(record: Record) -> dict[str, Any]:
-    assert record.claims is not None
-    return record.claims
+def _intervals(record: Record) -> dict[str, Any]:
+    assert record.intervals is not None
+    return record.intervals
 
 
 ABOUT = (
@@ -162,66 +144,61 @@ _COLORS = {OURS: "#0072B2", RECIPE: "#D55E00"}
 _MARKS = {OURS: "o", RECIPE: "s"}
 
 
-def shares_table(results: ClaimResults) -> Table:
-    """Make the table of claimed shares, by data set and over all."""
-    columns = [TableColumn("data set", text=True), TableColumn("samples")]
+def shares_table(results: Results) -> Grid:
+    """Make the table of estimated shares, by data set and over all."""
+    header = ["data set", "samples"]
     for measure in ("coverage, %", "width", "interval score", "error"):
-        columns += [TableColumn(f"{measure}: {way}") for way in (OURS, RECIPE)]
-    columns += [TableColumn(f"error: {SINGLE}"), TableColumn("error below that, %")]
-    rows = [_shares_row(data, results.of(data)) for data in results.data_sets]
-    rows += [_shares_row(f"mean, {name}", own) for name, own in results.halves()]
+        header += [f"{measure}: {way}" for way in (OURS, RECIPE)]
+    header += [f"error: {SINGLE}", "error below that, %"]
+    rows = [_shares_row(data, _of(results, data)) for data in results.data_sets]
+    rows += [_shares_row(f"mean, {name}", own) for name, own in _halves(results)]
     note = (
         "The interval score is that of Gneiting and Raftery: the width, and for a miss its "
         "distance times 40; the lower the better. Of these data, settings were chosen by samples 0 "
         "and 1 only."
     )
-    return Table("Shares in quarters of columns", columns, rows, note)
+    return Grid("Shares in quarters of columns", header, rows, note)
 
 
-def _shares_row(name: str, records: Sequence[Record]) -> list[Cell]:
-    row = [Cell(name), Cell(str(len(records)))]
+def _shares_row(name: str, records: Sequence[Record]) -> list[str]:
+    row = [name, str(len(records))]
     for measure in ("coverage", "width", "score", "error"):
         both = [100 * share_mean(records, way, measure) for way in (OURS, RECIPE)]
         better = both[0] > both[1] if measure == "coverage" else both[0] < both[1]
-        row += [Cell(f"{both[0]:.1f}", better), Cell(f"{both[1]:.1f}")]
+        row += [bold(f"{both[0]:.1f}", better), f"{both[1]:.1f}"]
     single, below = 100 * share_mean(records, SINGLE, "error"), 100 * gain(records)
-    return [*row, Cell(f"{single:.1f}"), Cell(f"{below:+.0f}" if np.isfinite(below) else "---")]
+    return [*row, f"{single:.1f}", f"{below:+.0f}" if np.isfinite(below) else UNSOLVED]
 
 
-def right_table(results: ClaimResults) -> Table:
-    """Make the table of how many labels are right, as claimed and as is true."""
+def accuracy_table(results: Results) -> Grid:
+    """Make the table of how many labels are right, as estimated and as is true."""
     kinds = {"overall": "all labels", "positive": "positive ones", "negative": "negative ones"}
-    columns = [TableColumn("data set", text=True)]
+    header = ["data set"]
     for words in kinds.values():
-        columns += [
-            TableColumn(f"{words}: {what}") for what in ("true, %", "from", "to", "covered")
-        ]
+        header += [f"{words}: {what}" for what in ("true, %", "from", "to", "covered")]
     rows = []
-    for name, own in [*((d, results.of(d)) for d in results.data_sets), *results.halves()]:
-        row = [Cell(name)]
-        for which in kinds:
-            row += [*map(Cell, _right_cells(own, which))]
-        rows.append(row)
-    rare = right_claims(results.records, "rare")
-    share = f"{100 * right_coverage(results.records, 'rare'):.0f} %" if rare else UNSOLVED
+    for name, own in [*((d, _of(results, d)) for d in results.data_sets), *_halves(results)]:
+        rows.append([name, *(text for which in kinds for text in _accuracy_cells(own, which))])
+    rare = accuracy_intervals(results.records, "rare")
+    share = f"{100 * accuracy_coverage(results.records, 'rare'):.0f} %" if rare else UNSOLVED
     note = (
         "Means over samples of the true share of right labels and of the ends of its interval, and "
         f"in how many of the samples the interval holds the truth. Of classes below "
         f"{100 * RARE:g} % of the rows, {share} of {len(rare)} intervals do."
     )
-    return Table("How many labels are right", columns, rows, note)
+    return Grid("How many labels are right", header, rows, note)
 
 
-def _right_cells(records: Sequence[Record], which: str) -> list[str]:
-    claims = right_claims(records, which)
-    if not claims:
+def _accuracy_cells(records: Sequence[Record], which: str) -> list[str]:
+    intervals = accuracy_intervals(records, which)
+    if not intervals:
         return [UNSOLVED] * 4
-    means = [100 * np.mean([c[key] for c in claims]) for key in ("true", "low", "high")]
-    n_covered = sum(c["low"] <= c["true"] <= c["high"] for c in claims)
-    return [*(f"{mean:.1f}" for mean in means), f"{n_covered} of {len(claims)}"]
+    means = [100 * np.mean([c[key] for c in intervals]) for key in ("true", "low", "high")]
+    n_covered = sum(c["low"] <= c["true"] <= c["high"] for c in intervals)
+    return [*(f"{mean:.1f}" for mean in means), f"{n_covered} of {len(intervals)}"]
 
 
-def coverage_figure(results: ClaimResults) -> BenchFigure:
+def coverage_figure(results: Results) -> BenchFigure:
     """Draw coverage against width: a point per data set and way."""
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=(7, 4.4), layout="constrained")
@@ -229,7 +206,7 @@ def coverage_figure(results: ClaimResults) -> BenchFigure:
         axes.axhline(100 * LEVEL, color="#444444", linewidth=0.8, linestyle="--")
         for way in (OURS, RECIPE):
             widths, covered = (
-                [100 * share_mean(results.of(data), way, measure) for data in results.data_sets]
+                [100 * share_mean(_of(results, data), way, measure) for data in results.data_sets]
                 for measure in ("width", "coverage")
             )
             axes.scatter(widths, covered, s=26, color=_COLORS[way], marker=_MARKS[way], label=way)

@@ -1,8 +1,4 @@
-"""The data sets: read, cleaned, made two-class and rescaled as the paper does.
-
-What the paper printed: its four tables, to compare with.
-
-The data sets: read, cleaned, made two-class and rescaled as the paper does.
+"""The data sets, prepared as the paper does, and what the paper printed about them.
 
 Thirteen come from PMLB. ``made-twonorm-500``, ``made-ringnorm-500``, ``made-waveform-500`` (any
 number of rows) come from the generators of :mod:`c2rf.datasets` and need no file.

@@ -115,12 +115,12 @@ def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
                 f"{runner.title} {100 * np.mean(gains > 0):.0f} % above zero and "
                 f"{100 * near:.0f} % within 0.05 of it"
             )
-    claim = {
+    lock = {
         "biased": "The paper's text has 75 % of its gains in accuracy above zero.",
         "simple": "The paper's text has 75 % of its gains in accuracy within 0.05 of zero.",
     }.get(results.protocol.name, "")
     return (
-        f"Gains in accuracy of all samples: {'; '.join(shares) or 'none'}. {claim} "
+        f"Gains in accuracy of all samples: {'; '.join(shares) or 'none'}. {lock} "
         "AC runs from 0 to 1, MCC from -1 to 1. The paper's boxes are of samples, which are not "
         "published; its box here is of the differences of the medians in its table, and beside it "
         f"are our medians. Samples and trees differ; {caps(results)}."

@@ -1,15 +1,11 @@
 """The methods that are compared: one line each in :data:`BENCH_METHODS`.
 
-Imputations in the experiment: ours, and those of a plain recipe to compare them with.
-
-The recipe: extra trees learn again from bootstraps of the labeled rows; their log-odds are
-multiplied by one factor, which held-out rows find likeliest at the known rates; labels are drawn
-given that the total holds. It differs from ours in the learner, and in that nothing but the
-bootstrap says how uncertain it is.
-
-The methods that are compared: one line each in :data:`BENCH_METHODS`.
-
 A method sees a :class:`~c2rf.bench.protocol.TrialSample`, never the truth, and answers with labels.
+
+Imputations are compared with a plain recipe: extra trees learn again from bootstraps of the labeled
+rows; their log-odds are multiplied by one factor, which held-out rows find likeliest at the known
+rates; labels are drawn given that the total holds. It differs from ours in the learner, and in that
+nothing but the bootstrap says how uncertain it is.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from c2rf._utils.text import check_choice
 from c2rf._utils.types import Floats, Signs
 from c2rf.assignment import log_scores
 from c2rf.bench.protocol import TrialSample
-from c2rf.bench.scores import LEVEL, Claims, Interval, claimed_shares, quarters
+from c2rf.bench.scores import LEVEL, Interval, IntervalEstimates, pooled_shares, quarters
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.imputation.poisson import choose
 from c2rf.learners.bootstrap import best_sharpness, stratified_counts
@@ -45,8 +41,8 @@ LEAST_PROBABILITY = 1e-3
 """A forest that is certain is not to be believed."""
 
 
-def impute(sample: TrialSample) -> tuple[Signs, Claims]:
-    """Label a sample, and claim shares and how many labels are right."""
+def impute(sample: TrialSample) -> tuple[Signs, IntervalEstimates]:
+    """Label a sample, and estimate shares and how many labels are right."""
     classifier = KnownTotalsClassifier(random_state=sample.seed)
     classifier.fit(
         sample.X_labeled, sample.y_labeled, X_unlabeled=sample.X_unlabeled,
@@ -54,15 +50,15 @@ def impute(sample: TrialSample) -> tuple[Signs, Claims]:
     )  # fmt: skip
     parts = quarters(sample.X_unlabeled)
     shares = {
-        OURS: claimed_shares(classifier.impute(N_IMPUTATIONS) > 0, parts),
-        RECIPE: claimed_shares(np.array(list(by_recipe(sample))), parts),
+        OURS: pooled_shares(classifier.impute(N_IMPUTATIONS) > 0, parts),
+        RECIPE: pooled_shares(np.array(list(by_recipe(sample))), parts),
     }
     expected = classifier.expected_accuracy(N_IMPUTATIONS, level=LEVEL)
     right = {"overall": Interval.of_shares(expected.overall)}
     for name, label in (("negative", -1), ("positive", 1)):
         if label in expected.by_class:
             right[name] = Interval.of_shares(expected.by_class[label])
-    return classifier.transduction_, Claims(parts, shares, right)
+    return classifier.transduction_, IntervalEstimates(parts, shares, right)
 
 
 def by_recipe(sample: TrialSample) -> Iterator[NDArray[np.bool_]]:
@@ -127,10 +123,12 @@ class TrialAnswer:
         Sizes, nodes, phases and their seconds.
     message : str
         What went wrong.
-    claims : Claims or None
-        What is claimed of figures, by a method that does so.
+    intervals : IntervalEstimates or None
+        Interval estimates, by a method that gives some.
     probability : ndarray of float, or None
         Of each unlabeled row to be positive, by a method that says so and meets the total.
+    seconds : float
+        How long it took.
     """
 
     labels: Signs | None
@@ -138,8 +136,9 @@ class TrialAnswer:
     bound: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     message: str = ""
-    claims: Claims | None = None
+    intervals: IntervalEstimates | None = None
     probability: Floats | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -204,11 +203,11 @@ def learned(
 
 
 def imputed(sample: TrialSample, solver: Solver) -> TrialAnswer:
-    """Label like known-totals, and claim figures by imputations."""
+    """Label like known-totals, and estimate shares by imputations."""
     if len(np.unique(sample.y_labeled)) == 1:
         return most_votes(sample, solver)
-    labels, claims = impute(sample)
-    return _computed(labels, claims=claims)
+    labels, intervals = impute(sample)
+    return _computed(labels, intervals=intervals)
 
 
 def _top_probabilities(sample: TrialSample) -> TrialAnswer:

@@ -1,13 +1,9 @@
-"""Settings of the experiment as they are typed: names, fractions, weights, errors of totals.
-
-How a sample is drawn and its trees are grown, and what a method is allowed to see.
+"""How samples are drawn and trees are grown, and what a method is allowed to see.
 
 The seed of a sample depends on the experiment's seed, the protocol's name, the data set and the
 number of the sample, and on nothing else: every method gets the same sample and the same trees,
 in whatever order and on however many processes they run; and samples of the same name but another
 setting (a wrong total, say) are as alike as they can be.
-
-Settings of the experiment as they are typed: names, fractions, weights, errors of totals.
 """
 
 from __future__ import annotations

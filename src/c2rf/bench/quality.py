@@ -1,13 +1,4 @@
-"""How well methods label, and how true their probabilities are.
-
-How well methods label: means, ranks, gains over one another, and what other settings cost.
-
-The tables of the page on quality that say how true probabilities are.
-
-The tables of the page on quality: means, scores and gains by data set, other settings.
-
-The figures of the page on quality: average ranks, other settings, few labels in a class.
-"""
+"""How well methods label: means, ranks, gains, calibration, and what other settings cost."""
 
 from __future__ import annotations
 
@@ -27,8 +18,8 @@ from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS
-from c2rf.bench.tables import UNSOLVED, Cell, Table, TableColumn
-from c2rf.report.page import LOOK, images
+from c2rf.bench.tables import UNSOLVED, bold
+from c2rf.report.page import LOOK, Grid, images
 
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
 """What is scored, and how it is printed: both in percent."""
@@ -229,17 +220,16 @@ NOTE = (
 )
 
 
-def calibration_tables(quality: Quality) -> Iterator[Table]:
+def calibration_tables(quality: Quality) -> Iterator[Grid]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
     found = [record for record in quality.results.records if record.calibration is not None]
     for name, records in tuned_and_others(found):
         runners = [r for r in quality.runners if any(r.method == own.method for own in records)]
-        columns = [TableColumn("data set", text=True)]
-        columns += [TableColumn(f"{m}: {r.short}") for m in MEASURES.values() for r in runners]
+        header = ["data set", *(f"{m}: {r.short}" for m in MEASURES.values() for r in runners)]
         cells = {data: _measured(data, runners, records) for data in quality.results.data_sets}
         rows = [_row(data, measured) for data, measured in cells.items()]
         rows.append(_row("mean", np.mean(list(cells.values()), axis=0)))
-        yield Table(f"How true probabilities are, {name}", columns, rows, NOTE)
+        yield Grid(f"How true probabilities are, {name}", header, rows, NOTE)
 
 
 def _measured(data: str, runners: Sequence[Runner], records: Sequence[Record]) -> np.ndarray:
@@ -256,17 +246,13 @@ def _measured(data: str, runners: Sequence[Runner], records: Sequence[Record]) -
     return found
 
 
-def _row(name: str, measured: np.ndarray) -> list[Cell]:
-    row = [Cell(name)]
+def _row(name: str, measured: np.ndarray) -> list[str]:
+    row = [name]
     for of_measure in measured:
         texts = [UNSOLVED if np.isnan(value) else f"{100 * value:.1f}" for value in of_measure]
         least = f"{100 * np.nanmin(of_measure):.1f}" if not np.isnan(of_measure).all() else None
-        row += [Cell(text, best=text == least) for text in texts]
+        row += [bold(text, text == least) for text in texts]
     return row
-
-
-_METHOD = TableColumn("method", text=True)
-_DATA_SET = TableColumn("data set", text=True)
 
 
 ABOUT = (
@@ -280,20 +266,19 @@ ABOUT = (
 """What all tables of the page have in common."""
 
 
-def means_table(quality: Quality) -> Table:
+def means_table(quality: Quality) -> Grid:
     """Make the table of means over data sets, with average ranks and times."""
     ranked = {metric: _ranked(quality.ranks(metric)) for metric in METRICS}
-    columns = [_METHOD, TableColumn("name in bench run", text=True)]
-    columns += [TableColumn(f"mean {short}") for short in METRICS.values()]
-    columns += [TableColumn(f"rank {short}") for short in METRICS.values()]
-    columns += [TableColumn("median seconds"), TableColumn("data sets")]
+    header = ["method", "name in bench run"]
+    header += [f"{what} {short}" for what in ("mean", "rank") for short in METRICS.values()]
+    header += ["median seconds", "data sets"]
     means = {m: {r: quality.mean(r, m) for r in quality.runners} for m in METRICS}
     rows = []
     for runner in quality.runners:
-        row = [Cell(runner.short), Cell(runner.method)]
+        row = [runner.short, runner.method]
         row += [_top(means[metric][runner], means[metric].values()) for metric in METRICS]
         row += [_number(ranked[metric].get(runner)) for metric in METRICS]
-        rows.append([*row, _number(_seconds(quality, runner)), Cell(_coverage(quality, runner))])
+        rows.append([*row, _number(_seconds(quality, runner)), _coverage(quality, runner)])
     note = (
         f"Means over the {len(quality.results.data_sets)} data sets. Ranks are averages over data "
         "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "
@@ -301,27 +286,26 @@ def means_table(quality: Quality) -> Table:
         "majority vote), p-C²RF and auto (both the paper's weights), top λ and C²RF with offset "
         "label by the votes of the paper's trees, all others by the features."
     )
-    return Table("Means over data sets", columns, rows, note)
+    return Grid("Means over data sets", header, rows, note, n_names=2)
 
 
-def scores_table(quality: Quality, metric: str) -> Table:
+def scores_table(quality: Quality, metric: str) -> Grid:
     """Make the table of the scores on each data set, with their spread over samples."""
     rows = []
     for data in quality.results.data_sets:
         means = {r: quality.by_data_set(r, metric)[data] for r in quality.runners}
-        row = [Cell(data)]
+        row = [data]
         for runner in quality.runners:
-            best = _top(means[runner], means.values())
             scores = list(quality.results.scores(data, runner, metric).values())
             spread = f" ± {np.std(scores, ddof=1):.1f}" if len(scores) > 1 else ""
-            row.append(best if means[runner] is None else Cell(best.text + spread, best.best))
+            row.append(_top(means[runner], means.values(), spread))
         rows.append(row)
-    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in quality.runners)]
+    header = ["data set", *(runner.short for runner in quality.runners)]
     note = "Means over samples ± their standard deviation over samples; the best are in bold."
-    return Table(f"{METRICS[metric]} on each data set", columns, rows, note)
+    return Grid(f"{METRICS[metric]} on each data set", header, rows, note)
 
 
-def against_table(quality: Quality, rival_method: str) -> Table | None:
+def against_table(quality: Quality, rival_method: str) -> Grid | None:
     """Make the table of gains in accuracy over a rival: wins, ties and losses by data set."""
     rival = quality.runner(rival_method)
     others = [runner for runner in quality.runners if runner != rival]
@@ -330,7 +314,7 @@ def against_table(quality: Quality, rival_method: str) -> Table | None:
     rows = []
     outcomes: dict[Runner, list[int]] = {runner: [] for runner in others}
     for data in quality.results.data_sets:
-        row = [Cell(data)]
+        row = [data]
         for runner in others:
             gains = quality.gains(runner, rival, data)
             row.append(_gain(gains))
@@ -338,24 +322,23 @@ def against_table(quality: Quality, rival_method: str) -> Table | None:
                 outcomes[runner].append(_outcome(gains))
         rows.append(row)
     totals = ["/".join(str(outcomes[r].count(sign)) for sign in (1, 0, -1)) for r in others]
-    rows.append([Cell("wins/ties/losses"), *map(Cell, totals)])
+    rows.append(["wins/ties/losses", *totals])
     title = rival.short
     note = (
         f"Points of accuracy ahead of {title} on the same samples: the mean, and from the worst "
         f"to the best sample. A mean within {TIE:g} of zero is a tie; wins are in bold."
     )
-    columns = [_DATA_SET, *(TableColumn(runner.short) for runner in others)]
-    return Table(f"Against {title}", columns, rows, note)
+    header = ["data set", *(runner.short for runner in others)]
+    return Grid(f"Against {title}", header, rows, note)
 
 
-def samples_table(quality: Quality) -> Table:
+def samples_table(quality: Quality) -> Grid:
     """Make the table of means over data sets for each sample on its own."""
     numbers = sorted({record.sample for record in quality.results.records})
-    columns = [_METHOD]
-    for short in METRICS.values():
-        columns += [TableColumn(f"{short}, sample {number}") for number in numbers]
+    header = ["method"]
+    header += [f"{short}, sample {number}" for short in METRICS.values() for number in numbers]
     rows = [
-        [Cell(r.short)]
+        [r.short]
         + [_number(quality.mean_of_sample(r, metric, n)) for metric in METRICS for n in numbers]
         for r in quality.runners
     ]
@@ -363,10 +346,10 @@ def samples_table(quality: Quality) -> Table:
         "Means over data sets of the first sample of each, of the second, and so on: what was "
         "decided by looking at some samples can be judged by the others."
     )
-    return Table("Sample by sample", columns, rows, note)
+    return Grid("Sample by sample", header, rows, note)
 
 
-def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Table | None:
+def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Grid | None:
     """Make the table of what other settings do to a score."""
     if not settings:
         return None
@@ -375,7 +358,7 @@ def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -
         costs = [setting.cost(quality, runner, metric) for setting in settings]
         if any(cost is not None for cost in costs):
             row = [UNSOLVED if c is None else f"{c[0]:.1f} ({c[1]:+.1f})" for c in costs]
-            rows.append([Cell(runner.short), *map(Cell, row)])
+            rows.append([runner.short, *row])
     usual = quality.results.protocol
     data_sets = {setting.title: ", ".join(setting.results.data_sets) for setting in settings}
     listed = (
@@ -389,8 +372,8 @@ def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -
         "positive rows when these are drawn, and the true λ. Where λ is off, methods are told a "
         f"total that is wrong by so much; labels are scored with the truth. {listed}"
     )
-    columns = [_METHOD, *(TableColumn(setting.title) for setting in settings)]
-    return Table(f"{METRICS[metric]} in other settings", columns, rows, note)
+    header = ["method", *(setting.title for setting in settings)]
+    return Grid(f"{METRICS[metric]} in other settings", header, rows, note)
 
 
 def told_apart(ranks: Ranks) -> str:
@@ -429,23 +412,23 @@ def _outcome(gains: np.ndarray) -> int:
     return 0 if abs(mean) <= TIE else int(np.sign(mean))
 
 
-def _gain(gains: np.ndarray) -> Cell:
+def _gain(gains: np.ndarray) -> str:
     if len(gains) == 0:
-        return Cell(UNSOLVED)
+        return UNSOLVED
     text = f"{gains.mean():+.1f} ({gains.min():+.1f} to {gains.max():+.1f})"
-    return Cell(text, best=_outcome(gains) > 0)
+    return bold(text, _outcome(gains) > 0)
 
 
-def _top(value: float | None, rivals: Iterable[float | None]) -> Cell:
+def _top(value: float | None, others: Iterable[float | None], spread: str = "") -> str:
     """Return a score, in bold if it is as printed the best."""
     if value is None:
-        return Cell(UNSOLVED)
-    best = max(rival for rival in rivals if rival is not None)
-    return Cell(f"{value:.1f}", best=f"{value:.1f}" == f"{best:.1f}")
+        return UNSOLVED
+    best = max(other for other in others if other is not None)
+    return bold(f"{value:.1f}{spread}", f"{value:.1f}" == f"{best:.1f}")
 
 
-def _number(value: float | None) -> Cell:
-    return Cell(UNSOLVED if value is None else f"{value:.2f}")
+def _number(value: float | None) -> str:
+    return UNSOLVED if value is None else f"{value:.2f}"
 
 
 _INK, _BAR = "#1c2430", "#0072B2"

@@ -1,12 +1,8 @@
-"""A file of records that is appended to and never rewritten.
-
-Records: what is kept of a method on a sample, one line of JSON each.
-
-A file of records that is appended to and never rewritten.
+"""Records: what is kept of a method on a sample, one line of JSON each, never rewritten.
 
 Safe if a process is killed: a line is appended in one piece and synced, a torn last line is set
-aside, and claims are locks of the operating system, which end with their process. Safe if several
-processes write: before a record is made or written, its process holds its claim and has seen that
+aside, and locks are those of the operating system, which end with their process. Safe if several
+processes write: before a record is made or written, its process holds its lock and has seen that
 it is not there yet.
 """
 
@@ -22,10 +18,10 @@ from typing import Any
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
-FORMAT = 5
+FORMAT = 6
 """What is written. Formats 2 and 4 added ``total_error`` and ``few_labels`` to the protocol; 3 and
-5 added ``claims`` and ``calibration``."""
-READABLE = (1, 2, 3, 4, FORMAT)
+5 added ``intervals``, called claims before format 6, and ``calibration``."""
+READABLE = (1, 2, 3, 4, 5, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
@@ -76,8 +72,8 @@ class Record(Key):
         methods without the proof that comes after), "total" of the two, "phases" of the solve.
     versions, machine : dict
         What it ran with and on.
-    claims : dict or None
-        How true its claims are, see :func:`c2rf.bench.scores.score_claims`.
+    intervals : dict or None
+        How good its interval estimates are, see :func:`c2rf.bench.scores.score_intervals`.
     calibration : dict or None
         How true its probabilities are, see
         :func:`c2rf.bench.scores.score_probabilities`.
@@ -104,7 +100,7 @@ class Record(Key):
     seconds: dict[str, Any]
     versions: dict[str, str]
     machine: dict[str, Any]
-    claims: dict[str, Any] | None = None
+    intervals: dict[str, Any] | None = None
     calibration: dict[str, float] | None = None
 
     @property
@@ -130,6 +126,8 @@ class Record(Key):
             raise ValueError("not a JSON object")
         if (found := entries.pop("format", None)) not in READABLE:
             raise _OtherFormatError(found)
+        if "claims" in entries:  # before format 6
+            entries["intervals"] = entries.pop("claims")
         return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
 
 
@@ -222,7 +220,7 @@ class RecordFile:
         self._known: set[Key] = set()
         self._seen_bytes = 0
         self._whole = FileLock(self._lock_path("file"))
-        self._claims: dict[Key, FileLock] = {}
+        self._locks: dict[Key, FileLock] = {}
 
     def __enter__(self) -> RecordFile:
         try:
@@ -241,21 +239,21 @@ class RecordFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for key in list(self._claims):
+        for key in list(self._locks):
             self.release(key)
         self._file.close()
 
     def __contains__(self, key: Key) -> bool:
         return key in self._known
 
-    def claim(self, key: Key) -> bool:
+    def lock(self, key: Key) -> bool:
         """Take a record upon us; False if it is there already or another process makes it."""
-        claim = FileLock(self._lock_path(f"{zlib.crc32(repr(key).encode()):08x}"))
+        lock = FileLock(self._lock_path(f"{zlib.crc32(repr(key).encode()):08x}"))
         try:
-            claim.acquire(timeout=0)
+            lock.acquire(timeout=0)
         except Timeout:
             return False
-        self._claims[key] = claim
+        self._locks[key] = lock
         with self._whole:
             self._refresh()
         if key in self._known:
@@ -264,16 +262,16 @@ class RecordFile:
         return True
 
     def release(self, key: Key) -> None:
-        """Leave a claimed record to others."""
-        claim = self._claims.pop(key, None)
-        if claim is not None:
-            # Who opened the lock before it is removed may claim the record beside another, but
+        """Leave a locked record to others."""
+        lock = self._locks.pop(key, None)
+        if lock is not None:
+            # Who opened the lock before it is removed may lock the record beside another, but
             # looks at the records again before it writes.
-            claim.release()
-            Path(claim.lock_file).unlink(missing_ok=True)
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
 
     def append(self, record: Record) -> None:
-        """Write a record that was claimed, unless it is there already."""
+        """Write a record that was locked, unless it is there already."""
         with self._whole:
             self._refresh()
             if record.key not in self._known:

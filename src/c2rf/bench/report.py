@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c2rf.bench.checks import Check, all_checks, goals
-from c2rf.bench.coverage import ClaimResults, claim_checks
+from c2rf.bench.coverage import coverage_checks, interval_results
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.quality import (
@@ -25,10 +25,11 @@ from c2rf.bench.quality import (
 )
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results
-from c2rf.bench.tables import Table, caps, machines, quality_table, table_1, table_2
+from c2rf.bench.tables import caps, machines, quality_table, table_1, table_2
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
+from c2rf.report.page import Grid
 
 if TYPE_CHECKING:
     from c2rf.bench.figures import BenchFigure
@@ -41,18 +42,18 @@ class Report:
     title: str
     summary: Sequence[str]
     checks: Sequence[Check]
-    parts: Sequence[Table | BenchFigure]
+    parts: Sequence[Grid | BenchFigure]
 
     @property
     def pictures(self) -> list[BenchFigure]:
         """The parts that are pictures."""
-        return [part for part in self.parts if not isinstance(part, Table)]
+        return [part for part in self.parts if not isinstance(part, Grid)]
 
     @property
-    def beside_paper(self) -> bool:
+    def has_paper_s(self) -> bool:
         """Whether any column is the paper's own."""
-        tables = [part for part in self.parts if isinstance(part, Table)]
-        return any(column.paper for table in tables for column in table.columns)
+        tables = [part for part in self.parts if isinstance(part, Grid)]
+        return any(title.endswith(", paper") for table in tables for title in table.header)
 
 
 def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
@@ -87,7 +88,6 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
         files[f"{name}.html"] = page.render("c2rf.bench", report).encode()
         files[f"{name}.md"] = render_md(report).encode()
         for picture in report.pictures:
-            files[f"{picture.name}.svg"] = picture.svg
             files[f"{picture.name}.png"] = picture.png
     for name, content in files.items():
         with atomic_output(folder / name, force=True) as temporary:
@@ -97,24 +97,24 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
 
 def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
     """Yield the pages that there are records for, each with its name."""
-    labeling = [record for record in records if record.claims is None]
+    labeling = [record for record in records if record.intervals is None]
     if labeling:
         yield "report", paper_report(labeling)
         yield "quality", quality_report(labeling)
     if len(labeling) < len(records):
-        yield "imputations", claims_report(records)
+        yield "imputations", coverage_report(records)
 
 
-def claims_report(records: Sequence[Record]) -> Report:
+def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
-    from c2rf.bench.coverage import ABOUT, coverage_figure, right_table, shares_table
+    from c2rf.bench.coverage import ABOUT, accuracy_table, coverage_figure, shares_table
 
-    found = ClaimResults(records)
-    parts: list[Table | BenchFigure] = [shares_table(found), coverage_figure(found)]
-    parts.append(right_table(found))
-    summary = [f"{_what_ran(found.results)}.", *_how_it_went(found.records), ABOUT]
+    found = interval_results(records)
+    parts: list[Grid | BenchFigure] = [shares_table(found), coverage_figure(found)]
+    parts.append(accuracy_table(found))
+    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), ABOUT]
     title = "What may be computed from imputations?"
-    return Report(title, summary, list(claim_checks(found)), parts)
+    return Report(title, summary, list(coverage_checks(found)), parts)
 
 
 def paper_report(records: Sequence[Record]) -> Report:
@@ -123,7 +123,7 @@ def paper_report(records: Sequence[Record]) -> Report:
 
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Table | BenchFigure] = [table_1(records)]
+    parts: list[Grid | BenchFigure] = [table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
             parts += [table_2(results), figure_1(results)]
@@ -143,7 +143,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         results = Results(records, "simple")
     quality = Quality(results)
     changed = changed_settings(records, results.protocol)
-    parts: list[Table | BenchFigure | None] = [
+    parts: list[Grid | BenchFigure | None] = [
         means_table(quality),
         figure_ranks(quality),
         *(scores_table(quality, metric) for metric in METRICS),
@@ -208,17 +208,15 @@ def render_md(report: Report) -> str:
         lines.append(f"- {check.statement}: **{sign}**. {check.detail}.")
     for part in report.parts:
         lines += ["", f"## {part.title}", ""]
-        if isinstance(part, Table):
+        if isinstance(part, Grid):
             lines += [*_md_table(part), ""]
         else:
-            lines += [f"![{part.title}]({part.name}.svg)", ""]
+            lines += [f"![{part.title}]({part.name}.png)", ""]
         lines.append(part.note)
     return "\n".join(lines) + "\n"
 
 
-def _md_table(table: Table) -> list[str]:
-    rows = [[column.title for column in table.columns]]
-    rows.append(["---" if column.text else "---:" for column in table.columns])
-    for row in table.rows:
-        rows.append([f"**{cell.text}**" if cell.best else cell.text for cell in row])
-    return ["| " + " | ".join(row) + " |" for row in rows]
+def _md_table(table: Grid) -> list[str]:
+    n_numbers = len(table.header) - table.n_names
+    rule = ["---"] * table.n_names + ["---:"] * n_numbers
+    return ["| " + " | ".join(row) + " |" for row in (table.header, rule, *table.rows)]

@@ -1,12 +1,8 @@
-"""The run: every method on every sample, in processes of their own, a record of each.
+"""The run: every method on every sample, a record of each, as many at a time as asked for.
 
-A method at work in a process of its own: what it does to memory or to the clock ends there.
-
-Solvers check their time limit now and then only. One that is a good while over it is ended.
-
-The run: every method on every sample, a record of each, as many at a time as asked for.
-
-How a run looks: a live table on a terminal, a line per record elsewhere.
+Each method works in a process of its own: what it does to memory or to the clock ends there.
+Solvers check their time limit now and then only; one that is well over it is ended. A live table
+on a terminal, or a line per record elsewhere, shows how the run goes.
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Interface
 
 from rich.console import Console
 from rich.live import Live
@@ -38,7 +33,7 @@ from c2rf.bench.data import DataSet, UnavailableError, load
 from c2rf.bench.methods import BENCH_METHODS, Solver, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, DrawnSample, Protocol, TrialSample, draw, sample_seed
 from c2rf.bench.records import Key, Record, RecordFile
-from c2rf.bench.scores import score_claims, score_probabilities
+from c2rf.bench.scores import score_intervals, score_probabilities
 from c2rf.forest.backends import BACKENDS
 
 GRACE_SECONDS = 60.0
@@ -47,15 +42,7 @@ GRACE_SECONDS = 60.0
 _processes = multiprocessing.get_context("forkserver")
 
 
-@dataclass(frozen=True, eq=False)
-class TrialOutcome:
-    """What a method answered, and its seconds."""
-
-    answer: TrialAnswer
-    seconds: float
-
-
-def label(method: str, sample: TrialSample, solver: Solver) -> TrialOutcome:
+def label(method: str, sample: TrialSample, solver: Solver) -> TrialAnswer:
     """Run a method here and now, on one thread.
 
     Examples
@@ -63,8 +50,8 @@ def label(method: str, sample: TrialSample, solver: Solver) -> TrialOutcome:
     >>> from c2rf.bench.data import load
     >>> from c2rf.bench.protocol import PROTOCOLS, draw
     >>> sample = draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0).sample
-    >>> outcome = label("top-lambda", sample, Solver())
-    >>> int((outcome.answer.labels > 0).sum()) == sample.n_positive
+    >>> answer = label("top-lambda", sample, Solver())
+    >>> int((answer.labels > 0).sum()) == sample.n_positive
     True
     """
     if BENCH_METHODS[method].solves:
@@ -74,7 +61,7 @@ def label(method: str, sample: TrialSample, solver: Solver) -> TrialOutcome:
         answer = BENCH_METHODS[method].label(sample, solver)
         seconds = time.perf_counter() - start
     # Of the paper's methods the solver's seconds, without those of the proof that comes after.
-    return TrialOutcome(answer, answer.stats.get("solver_seconds", seconds))
+    return replace(answer, seconds=answer.stats.get("solver_seconds", seconds))
 
 
 class Work:
@@ -106,7 +93,7 @@ class Work:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
-    def outcome(self) -> TrialOutcome | None:
+    def answer(self) -> TrialAnswer | None:
         """Return what came out, None while it is at work; ends what is over its time."""
         if self.connection.poll():
             return self._receive()
@@ -114,19 +101,19 @@ class Work:
             seconds = self.seconds
             self.end()
             message = f"ended by force after {seconds:.0f} s: it did not keep to its time limit"
-            return TrialOutcome(TrialAnswer(None, "none", message=message), seconds)
+            return TrialAnswer(None, "none", message=message, seconds=seconds)
         return None
 
-    def _receive(self) -> TrialOutcome:
+    def _receive(self) -> TrialAnswer:
         seconds = self.seconds
         try:
-            outcome: TrialOutcome = self.connection.recv()
+            answer: TrialAnswer = self.connection.recv()
         except EOFError:  # it died without a word, perhaps for want of memory
             self._process.join()
             message = f"its process died with exit code {self._process.exitcode}"
-            outcome = TrialOutcome(TrialAnswer(None, "failed", message=message), seconds)
+            answer = TrialAnswer(None, "failed", message=message, seconds=seconds)
         self.end()
-        return outcome
+        return answer
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -139,11 +126,11 @@ class Work:
 def _work(connection: Connection, method: str, sample: TrialSample, solver: Solver) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        outcome = label(method, sample, solver)
+        answer = label(method, sample, solver)
     except Exception as error:  # recorded, so that one failure does not stop a night's run
         message = f"{type(error).__name__}: {error}"
-        outcome = TrialOutcome(TrialAnswer(None, "failed", message=message), 0.0)
-    connection.send(outcome)
+        answer = TrialAnswer(None, "failed", message=message)
+    connection.send(answer)
 
 
 def _die_with_parent() -> None:
@@ -216,28 +203,6 @@ class Plan:
         )
 
 
-class Watcher(Interface):
-    """Who is called as the run goes on."""
-
-    def planned(self, missing: Sequence[Key], there: int) -> None:
-        """Is called with the records to make, and how many others are there already."""
-
-    def started(self, key: Key) -> None:
-        """Is called when a method has started."""
-
-    def finished(self, record: Record) -> None:
-        """Is called when a method is done, and recorded."""
-
-    def unavailable(self, key: Key, reason: str) -> None:
-        """Is called when a record cannot be made, as its data set cannot be had."""
-
-    def elsewhere(self, key: Key) -> None:
-        """Is called when another process makes a record, or has made it meanwhile."""
-
-    def tick(self) -> None:
-        """Is called again and again, as time goes by."""
-
-
 @dataclass(frozen=True, eq=False)
 class Trial:
     """One record to make: its key, its sample, its data set."""
@@ -247,7 +212,7 @@ class Trial:
     data: DataSet
 
 
-def run(plan: Plan, records: RecordFile, watcher: Watcher) -> None:
+def run(plan: Plan, records: RecordFile, screen: Screen) -> None:
     """Make all records of a plan that are not there yet.
 
     Parameters
@@ -256,41 +221,41 @@ def run(plan: Plan, records: RecordFile, watcher: Watcher) -> None:
         What to run.
     records : RecordFile
         An open file; what it holds is not run again.
-    watcher : Watcher
-        Who is told. A data set that cannot be had is told to it and left out.
+    screen : Screen
+        Shows how it goes. A data set that cannot be had is shown and left out.
     """
     keys = plan.keys()
     missing = [key for key in keys if key not in records]
-    watcher.planned(missing, len(keys) - len(missing))
-    tasks = _tasks(plan, missing, records, watcher)
+    screen.planned(missing, len(keys) - len(missing))
+    tasks = _tasks(plan, missing, records, screen)
     working: dict[Work, Trial] = {}
     try:
         while True:
             for task in itertools.islice(tasks, plan.jobs - len(working)):
-                watcher.started(task.key)
+                screen.started(task.key)
                 solver = replace(plan.solver, time_limit=task.key.time_limit)
                 working[Work(task.key.method, task.drawn.sample, solver)] = task
             if not working:
                 break
             wait([work.connection for work in working], timeout=LOOK_SECONDS)
             for work, task in list(working.items()):
-                if (outcome := work.outcome()) is not None:
+                if (answer := work.answer()) is not None:
                     del working[work]
-                    if outcome.answer.stats.get("interrupted"):
+                    if answer.stats.get("interrupted"):
                         raise KeyboardInterrupt  # half an answer is no record
-                    record = make_record(task, outcome)
+                    record = make_record(task, answer)
                     records.append(record)
-                    watcher.finished(record)
-            watcher.tick()
+                    screen.finished(record)
+            screen.tick()
     finally:
         for work in working:
             work.end()
 
 
 def _tasks(
-    plan: Plan, missing: Sequence[Key], records: RecordFile, watcher: Watcher
+    plan: Plan, missing: Sequence[Key], records: RecordFile, screen: Screen
 ) -> Iterator[Trial]:
-    """Claim records one after the other; the trees of a sample are grown once for all methods."""
+    """Lock records one after the other; the trees of a sample are grown once for all methods."""
     draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0)  # imports are not trees' time
     for (protocol, name), of_data in itertools.groupby(
         missing, lambda key: (key.protocol, key.data)
@@ -300,20 +265,20 @@ def _tasks(
             data = load(name, plan.folder)
         except UnavailableError as error:
             for key in keys:
-                watcher.unavailable(key, str(error))
+                screen.unavailable(key, str(error))
             continue
         for seed, of_sample in itertools.groupby(keys, lambda key: key.seed):
             drawn = draw(data, protocol, seed)
             for key in of_sample:
-                if records.claim(key):
+                if records.lock(key):
                     yield Trial(key, drawn, data)
                 else:
-                    watcher.elsewhere(key)
+                    screen.elsewhere(key)
 
 
-def make_record(task: Trial, outcome: TrialOutcome) -> Record:
+def make_record(task: Trial, answer: TrialAnswer) -> Record:
     """Put together what is kept, and score the labels with the truth that methods never see."""
-    sample, answer = task.drawn.sample, outcome.answer
+    sample = task.drawn.sample
     stats, labels, truth = answer.stats, answer.labels, task.drawn.truth
     columns = stats.get("columns")
     scores = dict[str, Any](eta=None, accuracy=None, mcc=None)
@@ -321,8 +286,8 @@ def make_record(task: Trial, outcome: TrialOutcome) -> Record:
         scores["eta"] = abs(int((labels > 0).sum()) - sample.n_positive)
         scores["accuracy"] = float(accuracy_score(truth, labels))
         scores["mcc"] = float(matthews_corrcoef(truth, labels))
-        if answer.claims is not None:
-            scores["claims"] = score_claims(answer.claims, labels, truth)
+        if answer.intervals is not None:
+            scores["intervals"] = score_intervals(answer.intervals, labels, truth)
         if answer.probability is not None:
             scores["calibration"] = score_probabilities(answer.probability, labels, truth)
     return Record(
@@ -345,8 +310,8 @@ def make_record(task: Trial, outcome: TrialOutcome) -> Record:
         message=answer.message,
         seconds={
             "trees": task.drawn.tree_seconds,
-            "solve": outcome.seconds,
-            "total": task.drawn.tree_seconds + outcome.seconds,
+            "solve": answer.seconds,
+            "total": task.drawn.tree_seconds + answer.seconds,
             "phases": stats.get("phases", {}),
         },
         versions=_versions(task.key.backend),

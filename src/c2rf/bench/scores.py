@@ -1,11 +1,7 @@
-"""How true probabilities and interval estimates are, judged by labels that no method saw.
+"""How good probabilities and interval estimates are, judged by labels that no method saw.
 
-How true the probabilities of a method are, judged by labels that it never saw.
-
-What a method claims of figures that nobody told it, and how true that turns out to be.
-
-The figures are shares of the positive class in quarters of six columns, and the share of labels
-that are right. A claim is an estimate with an interval.
+Interval estimates are of shares of the positive class in quarters of six columns, and of the share
+of labels that are right.
 """
 
 from __future__ import annotations
@@ -101,7 +97,7 @@ def _by_label(labels: Signs) -> list[NDArray[np.bool_]]:
 
 
 N_COLUMNS = 6
-"""Columns in whose quarters shares are claimed."""
+"""Columns in whose quarters shares are estimated."""
 LEVEL = 0.95
 """How often an interval should hold the truth."""
 _ROUNDING = 1e-12
@@ -121,8 +117,8 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Claims:
-    """What was claimed.
+class IntervalEstimates:
+    """Interval estimates of a method.
 
     Parameters
     ----------
@@ -167,12 +163,12 @@ def share_of(positive: NDArray[Any], parts: NDArray[np.bool_]) -> Floats:
     return np.array([positive[part].mean() for part in parts])
 
 
-def claimed_shares(imputed: NDArray[Any], parts: NDArray[np.bool_]) -> Interval:
-    """Return the shares that several sets of labels (True for the positive ones) claim together."""
+def pooled_shares(imputed: NDArray[Any], parts: NDArray[np.bool_]) -> Interval:
+    """Return the shares that several sets of labels (True for the positive ones) give together."""
     return Interval.of_shares(pool([share_of(labels, parts) for labels in imputed], level=LEVEL))
 
 
-def interval_scores(claimed: Interval, truth: Any) -> Floats:
+def interval_scores(interval: Interval, truth: Any) -> Floats:
     """Return the scores of intervals as Gneiting and Raftery define them; the lower the better.
 
     The width, and for a miss its distance times 2 / (1 - level).
@@ -182,17 +178,19 @@ def interval_scores(claimed: Interval, truth: Any) -> Floats:
     >>> interval_scores(Interval(0.5, np.array([0.4, 0.4]), 0.6), np.array([0.5, 0.61])).round(3)
     array([0.2, 0.6])
     """
-    missed = np.maximum(claimed.low - truth, 0) + np.maximum(truth - claimed.high, 0)
-    return np.asarray(claimed.high - claimed.low + 2 / (1 - LEVEL) * missed)
+    missed = np.maximum(interval.low - truth, 0) + np.maximum(truth - interval.high, 0)
+    return np.asarray(interval.high - interval.low + 2 / (1 - LEVEL) * missed)
 
 
-def score_claims(claims: Claims, labels: NDArray[Any], truth: NDArray[Any]) -> dict[str, Any]:
-    """Compare claims with the truth.
+def score_intervals(
+    intervals: IntervalEstimates, labels: NDArray[Any], truth: NDArray[Any]
+) -> dict[str, Any]:
+    """Compare interval estimates with the truth.
 
     Parameters
     ----------
-    claims : Claims
-        What was claimed.
+    intervals : IntervalEstimates
+        What was estimated.
     labels, truth : ndarray of ±1
         The single best labels, and what is true.
 
@@ -203,21 +201,21 @@ def score_claims(claims: Claims, labels: NDArray[Any], truth: NDArray[Any]) -> d
         ``error``; ``single labels`` have an error only. ``right``: for all, negative and positive
         labels the ``low`` and ``high`` end, the ``estimate`` and what is ``true``.
     """
-    true = share_of(truth > 0, claims.parts)
-    single = np.abs(share_of(labels > 0, claims.parts) - true).mean()
+    true = share_of(truth > 0, intervals.parts)
+    single = np.abs(share_of(labels > 0, intervals.parts) - true).mean()
     shares: dict[str, Any] = {"single labels": {"error": float(single)}}
-    for name, claimed in claims.shares.items():
-        covered = (claimed.low <= true + _ROUNDING) & (true <= claimed.high + _ROUNDING)
+    for name, interval in intervals.shares.items():
+        covered = (interval.low <= true + _ROUNDING) & (true <= interval.high + _ROUNDING)
         shares[name] = {
             "coverage": float(covered.mean()),
-            "width": float(np.mean(claimed.high - claimed.low)),
-            "score": float(interval_scores(claimed, true).mean()),
-            "error": float(np.abs(claimed.estimate - true).mean()),
+            "width": float(np.mean(interval.high - interval.low)),
+            "score": float(interval_scores(interval, true).mean()),
+            "error": float(np.abs(interval.estimate - true).mean()),
         }
     among = {"overall": labels != 0, "negative": labels < 0, "positive": labels > 0}
     right = {
-        name: {key: float(value) for key, value in claimed._asdict().items()}
+        name: {key: float(value) for key, value in interval._asdict().items()}
         | {"true": float(np.mean(labels[among[name]] == truth[among[name]]))}
-        for name, claimed in claims.right.items()
+        for name, interval in intervals.right.items()
     }
     return {"shares": shares, "right": right}

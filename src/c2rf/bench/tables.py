@@ -1,9 +1,8 @@
-"""The paper's four tables from records, each with the paper's own figures beside ours."""
+"""The paper's four tables from records; columns named "..., paper" are the paper's own results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -13,6 +12,7 @@ from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner
+from c2rf.report.page import Grid
 
 UNSOLVED = "---"
 """The paper's sign for fewer than 3 of 5 samples solved within the time limit."""
@@ -22,37 +22,15 @@ SHOWN = ("rf", "p-c2rf", "auto", "top-lambda")
 """Methods whose quality is printed; c2rf, only-pp and only-br solve what p-c2rf solves."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What stands in a table; the best of a row is printed in bold."""
-
-    text: str
-    best: bool = False
+_NAMES = ("ID", "data set")
 
 
-@dataclass(frozen=True)
-class TableColumn:
-    """A column of a table, the paper's or ours."""
-
-    title: str
-    paper: bool = False
-    text: bool = False
+def bold(text: str, best: bool) -> str:
+    """Mark the best of a row, as Markdown does."""
+    return f"**{text}**" if best else text
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table, and what to know when reading it, as what differs from the paper's and why."""
-
-    title: str
-    columns: Sequence[TableColumn]
-    rows: Sequence[Sequence[Cell]]
-    note: str
-
-
-_NAMING = (TableColumn("ID", text=True), TableColumn("data set", text=True))
-
-
-def table_1(records: Sequence[Record]) -> Table:
+def table_1(records: Sequence[Record]) -> Grid:
     """Make Table 1: the data sets."""
     known = published.data_sets().reset_index().set_index("name")
     found = {record.data: record for record in records}
@@ -69,14 +47,10 @@ def table_1(records: Sequence[Record]) -> Table:
         if name in known.index:
             n_points, n_features, rescaled = known.loc[name, ["n_points", "n_features", "rescaled"]]
             there = [str(n_points), str(n_features), "yes" if rescaled else "no"]
-        rows.append(
-            _cells([_id(name), name, *(x for pair in zip(here, there, strict=True) for x in pair)])
-        )
-    columns = [*_NAMING]
-    for title in ("N", "p"):
-        columns += [TableColumn(title), TableColumn(f"{title}, paper", paper=True)]
-    columns += [TableColumn("columns rescaled"), TableColumn("rescaled, paper", paper=True)]
-    return Table("Table 1. The data sets", columns, rows, _note_1(found, known))
+        pairs = zip(here, there, strict=True)
+        rows.append([_id(name), name, *(figure for pair in pairs for figure in pair)])
+    header = [*_NAMES, "N", "N, paper", "p", "p, paper", "columns rescaled", "rescaled, paper"]
+    return Grid("Table 1. The data sets", header, rows, _note_1(found, known), n_names=2)
 
 
 def _note_1(found: dict[str, Record], known: pd.DataFrame) -> str:
@@ -99,22 +73,22 @@ def _note_1(found: dict[str, Record], known: pd.DataFrame) -> str:
     return note
 
 
-def table_2(results: Results) -> Table:
+def table_2(results: Results) -> Grid:
     """Make Table 2: median run times in seconds, of the trees and the solve together."""
     paper = published.run_times()
-    order = _beside(results.runners, paper.columns)
+    order = _with_the_paper_s(results.runners, paper.columns)
     rows = []
     for name in results.data_sets:
         times = {runner: results.median_seconds(name, runner) for runner in results.runners}
         # As in the paper, the best of the methods that solve the problem.
         rivals = [t for runner, t in times.items() if BENCH_METHODS[runner.method].solves and t]
-        row = [Cell(_id(name)), Cell(name)]
+        row = [_id(name), name]
         for who in order:
             if isinstance(who, Runner):
                 best = bool(rivals) and times[who] == min(rivals)
-                row.append(Cell(_seconds(times[who], ran=bool(results.cell(name, who))), best))
+                row.append(bold(_seconds(times[who], ran=bool(results.cell(name, who))), best))
             else:
-                row.append(Cell(_seconds(_of_paper(paper[who], name), ran=name in NAMES)))
+                row.append(_seconds(_of_paper(paper[who], name), ran=name in NAMES))
         rows.append(row)
     note = (
         f"Seconds for the trees and the solve. {caps(results).capitalize()}; the paper's limit was "
@@ -125,17 +99,17 @@ def table_2(results: Results) -> Table:
         "another solver's compares solvers as much as methods."
     )
     title = "Table 2. Median run times, biased samples"
-    return Table(title, [*_NAMING, *map(_column, order)], rows, note)
+    return Grid(title, [*_NAMES, *map(_column, order)], rows, note, n_names=2)
 
 
-def quality_table(results: Results, number: int) -> Table:
+def quality_table(results: Results, number: int) -> Grid:
     """Make Table 3 (biased) or 4 (simple): medians of accuracy and MCC."""
     name = results.protocol.name
     runners = [r for method in SHOWN if (r := results.main_runner(method)) is not None]
-    order = _beside(runners, ("rf", "p-c2rf"))
-    columns, rows = [*_NAMING], [[Cell(_id(data)), Cell(data)] for data in results.data_sets]
+    order = _with_the_paper_s(runners, ("rf", "p-c2rf"))
+    header, rows = [*_NAMES], [[_id(data), data] for data in results.data_sets]
     for metric, short in (("accuracy", "AC"), ("mcc", "(1+MCC)/2")):
-        columns += [_column(who, short) for who in order]
+        header += [_column(who, short) for who in order]
         for data, row in zip(results.data_sets, rows, strict=True):
             row += _quality_cells(results, data, order, metric)
     sampled = "biased" if name == "biased" else "simple random"
@@ -149,12 +123,13 @@ def quality_table(results: Results, number: int) -> Table:
         "points and more. Weights with the same eta are many and label differently, so methods "
         "that agree on eta need not agree here."
     )
-    return Table(f"Table {number}. Median quality, {sampled} samples", columns, rows, note)
+    title = f"Table {number}. Median quality, {sampled} samples"
+    return Grid(title, header, rows, note, n_names=2)
 
 
 def _quality_cells(
     results: Results, data: str, order: Sequence[Runner | str], metric: str
-) -> list[Cell]:
+) -> list[str]:
     paper = published.quality(results.protocol.name)[metric]
     ours = {who: results.median(data, who, metric) for who in order if isinstance(who, Runner)}
     top = max((value for value in ours.values() if value is not None), default=None)
@@ -162,16 +137,16 @@ def _quality_cells(
     for who in order:
         if isinstance(who, str):
             theirs = _of_paper(paper[who], data)
-            cells.append(Cell("" if theirs is None else f"{theirs:.2f}"))
+            cells.append("" if theirs is None else f"{theirs:.2f}")
         elif (value := ours[who]) is None:
-            cells.append(Cell(UNSOLVED if results.cell(data, who) else ""))
+            cells.append(UNSOLVED if results.cell(data, who) else "")
         else:
             mark = "" if results.proven(data, who) else UNPROVEN
-            cells.append(Cell(f"{value:.2f}{mark}", best=value == top))
+            cells.append(bold(f"{value:.2f}{mark}", value == top))
     return cells
 
 
-def _beside(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner | str]:
+def _with_the_paper_s(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner | str]:
     """Order columns: after each of the paper's methods as we ran it, the paper's own (a name)."""
     order: list[Runner | str] = []
     for method in of_paper:
@@ -180,9 +155,9 @@ def _beside(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner |
     return order + [runner for runner in runners if runner not in order]
 
 
-def _column(who: Runner | str, prefix: str = "") -> TableColumn:
+def _column(who: Runner | str, prefix: str = "") -> str:
     title = who.title if isinstance(who, Runner) else f"{Runner(who).title}, paper"
-    return TableColumn(f"{prefix} {title}".strip(), paper=isinstance(who, str))
+    return f"{prefix} {title}".strip()
 
 
 def caps(results: Results) -> str:
@@ -209,10 +184,6 @@ def _of_paper(column: Any, name: str) -> float | None:
     """Return the paper's figure for a data set; None for "---" and for one it does not have."""
     value = column.get(published.ids().get(name))
     return None if value is None or pd.isna(value) else float(value)
-
-
-def _cells(texts: Iterable[str]) -> list[Cell]:
-    return [Cell(text) for text in texts]
 
 
 def _seconds(value: float | None, *, ran: bool) -> str:

@@ -120,14 +120,14 @@ def run(
     named = [replace(check_protocol(name), n_trees=trees) for name in split_names(protocol)]
     protocols = list(every_setting(named, fraction, positive_weight, total_error, few_labels))
     chosen = list(NAMES) if data == "all" else split_names(data)
-    wished = split_names(methods)
+    chosen_methods = split_names(methods)
     for name in chosen:
         check_name(name)
-    for name in wished:
+    for name in chosen_methods:
         check_method(name)
     check_backend(backend)
     solver = Solver(backend, time_limit)
-    plan = Plan(protocols, chosen, wished, samples, seed, solver, jobs, data_dir)
+    plan = Plan(protocols, chosen, chosen_methods, samples, seed, solver, jobs, data_dir)
     skipped = _run(plan, records, quiet)
     if report is not None:
         _report(records, report, quiet)
@@ -141,30 +141,30 @@ def _run(plan: Plan, records: Path, quiet: bool) -> bool:
     from c2rf.bench.run import Screen
     from c2rf.bench.run import run as run_plan
 
-    with RecordFile(records) as file, Screen(plan.jobs, quiet) as watcher:
+    with RecordFile(records) as file, Screen(plan.jobs, quiet) as shown:
         if file.torn:
             rows = [("torn line", f"an unfinished last line was moved to {records}.torn")]
             screen.say(rows, quiet=quiet)
         try:
-            run_plan(plan, file, watcher)
+            run_plan(plan, file, shown)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    screen.say(_summary(watcher, records), quiet=quiet)
-    return bool(watcher.skipped)
+    screen.say(_summary(shown, records), quiet=quiet)
+    return bool(shown.skipped)
 
 
-def _summary(watcher: Screen, records: Path) -> list[tuple[str, str]]:
+def _summary(shown: Screen, records: Path) -> list[tuple[str, str]]:
     """Return what to say about a run."""
-    made = ", ".join(f"{n} {status}" for status, n in sorted(watcher.statuses.items()))
+    made = ", ".join(f"{n} {status}" for status, n in sorted(shown.statuses.items()))
     rows = [
         ("records", str(records)),
-        ("there", f"{watcher.there} of {watcher.total} before"),
+        ("there", f"{shown.there} of {shown.total} before"),
         ("made", made or "none"),
     ]
-    if watcher.others:
-        rows.append(("elsewhere", f"{screen.count(watcher.others, 'record')} by another process"))
-    for reason, n in watcher.skipped.items():
+    if shown.others:
+        rows.append(("elsewhere", f"{screen.count(shown.others, 'record')} by another process"))
+    for reason, n in shown.skipped.items():
         rows.append(("skipped", f"{screen.count(n, 'record')}: {reason}"))
     return rows
 

@@ -1,4 +1,4 @@
-"""Claims on shares and right labels: what they are, how they are scored, and the page on them."""
+"""Interval estimates of shares and of right labels: what they are, how they are scored, and the page on them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ import pytest
 
 from bench_records import record
 from browser import check_self_contained
-from c2rf.bench.coverage import SINGLE, ClaimResults, claim_checks, gain, right_coverage
+from c2rf.bench.coverage import SINGLE, accuracy_coverage, coverage_checks, gain, interval_results
 from c2rf.bench.data import load
 from c2rf.bench.methods import OURS, Solver, by_recipe, imputed
 from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.records import Record
-from c2rf.bench.report import Report, claims_report, render_md, write_report
-from c2rf.bench.run import Plan, Trial, TrialOutcome, make_record
-from c2rf.bench.scores import Claims, Interval, interval_scores, quarters, score_claims
+from c2rf.bench.report import Report, coverage_report, render_md, write_report
+from c2rf.bench.run import Plan, Trial, make_record
+from c2rf.bench.scores import (
+    Interval,
+    IntervalEstimates,
+    interval_scores,
+    quarters,
+    score_intervals,
+)
 from c2rf.cli import main
 
 
-def claims(coverage=0.95, score=0.12, error=0.02) -> dict:
-    """Scored claims that reach all goals, unless they are changed."""
+def intervals(coverage=0.95, score=0.12, error=0.02) -> dict:
+    """Scored interval estimates that reach all goals, unless they are changed."""
     ours = {"coverage": coverage, "width": 0.1, "score": score, "error": error}
     return {
         "shares": {
@@ -37,8 +43,12 @@ def claims(coverage=0.95, score=0.12, error=0.02) -> dict:
     }
 
 
-def claimed(data="churn", sample=0, **changes) -> Record:
-    return replace(record(data, sample, "imputations"), claims=claims(**changes))
+def checks(records):
+    return coverage_checks(interval_results(records))
+
+
+def estimated(data="churn", sample=0, **changes) -> Record:
+    return replace(record(data, sample, "imputations"), intervals=intervals(**changes))
 
 
 class TestScoring:
@@ -55,13 +65,15 @@ class TestScoring:
         found = interval_scores(Interval(0.5, low, high), np.array([0.6, 0.65, 0.3]))
         np.testing.assert_allclose(found, [0.2, 0.2 + 40 * 0.05, 0.2 + 40 * 0.1])
 
-    def test_claims_worked_by_hand(self):
+    def test_estimates_worked_by_hand(self):
         truth, labels = np.array([1, 1, -1, -1]), np.array([1, -1, 1, -1])
         parts = np.array([[True, True, False, False], [False, False, True, True]])
         shares = Interval(np.array([0.9, 0.3]), np.array([0.8, 0.1]), np.array([1.0, 0.5]))
         right = Interval(0.5, 0.4, 0.6)
-        found = score_claims(
-            Claims(parts, {"way": shares}, {"overall": right, "positive": right}), labels, truth
+        found = score_intervals(
+            IntervalEstimates(parts, {"way": shares}, {"overall": right, "positive": right}),
+            labels,
+            truth,
         )
         assert found["shares"]["single labels"]["error"] == pytest.approx(0.5)
         assert found["shares"]["way"] == {
@@ -79,22 +91,22 @@ def drawn():
 
 
 class TestMethod:
-    def test_claims_are_about_all_parts_and_hold_the_total(self, drawn, monkeypatch):
+    def test_estimates_are_about_all_parts_and_hold_the_total(self, drawn, monkeypatch):
         monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 3)
         monkeypatch.setattr("c2rf.bench.methods._N_TREES", 10)
         answer = imputed(drawn.sample, Solver())
         assert (answer.labels > 0).sum() == drawn.sample.n_positive
-        assert set(answer.claims.shares) == {"imputations", "plain recipe"}
-        for claim in answer.claims.shares.values():
+        assert set(answer.intervals.shares) == {"imputations", "plain recipe"}
+        for interval in answer.intervals.shares.values():
             # The quarters of a column are all rows, so their shares must give the total.
-            of_column = claim.estimate[:4] @ answer.claims.parts[:4].sum(axis=1)
+            of_column = interval.estimate[:4] @ answer.intervals.parts[:4].sum(axis=1)
             assert of_column == pytest.approx(drawn.sample.n_positive)
-            assert (claim.low <= claim.estimate).all()
-        assert set(answer.claims.right) == {"overall", "negative", "positive"}
+            assert (interval.low <= interval.estimate).all()
+        assert set(answer.intervals.right) == {"overall", "negative", "positive"}
         key = Plan([PROTOCOLS["biased"]], ["made-twonorm-800"], ["imputations"]).keys()[0]
         trial = Trial(key, drawn, load("made-twonorm-800"))
-        kept = make_record(trial, TrialOutcome(answer, 1.0))
-        assert kept.claims == score_claims(answer.claims, answer.labels, drawn.truth)
+        kept = make_record(trial, answer)
+        assert kept.intervals == score_intervals(answer.intervals, answer.labels, drawn.truth)
 
     def test_the_recipe_meets_the_total_each_time(self, drawn, monkeypatch):
         monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 2)
@@ -103,20 +115,22 @@ class TestMethod:
         assert [labels.sum() for labels in drawn_sets] == [drawn.sample.n_positive] * 2
         assert (drawn_sets[0] != drawn_sets[1]).any()
 
-    def test_one_class_only_claims_nothing(self, drawn):
+    def test_one_class_only_estimates_nothing(self, drawn):
         sample = drawn.sample
         kept = sample.y_labeled > 0
         alone = replace(sample, X_labeled=sample.X_labeled[kept], y_labeled=sample.y_labeled[kept])
-        assert imputed(alone, Solver()).claims is None
+        assert imputed(alone, Solver()).intervals is None
 
 
 class TestGoals:
-    def test_all_hold_on_good_claims_and_each_can_fail(self):
+    def test_all_hold_on_good_estimates_and_each_can_fail(self):
         def found(missed=1, **changes):
-            records = [claimed(data, k, **changes) for data in ("churn", "ring") for k in range(5)]
+            records = [
+                estimated(data, k, **changes) for data in ("churn", "ring") for k in range(5)
+            ]
             for each in records[:missed]:
-                each.claims["right"]["overall"]["true"] = 0.1
-            return [c.holds for c in claim_checks(ClaimResults(records))][-4:]
+                each.intervals["right"]["overall"]["true"] = 0.1
+            return [c.holds for c in checks(records)][-4:]
 
         assert found() == [True, True, True, True]
         assert found(coverage=0.8) == found(coverage=1.0) == [False, True, True, True]
@@ -125,66 +139,66 @@ class TestGoals:
         assert found(missed=2) == found(missed=0) == [True, True, True, False]
 
     def test_tuned_samples_are_told_apart(self):
-        records = [claimed(sample=k, coverage=1.0 if k < 2 else 0.5) for k in range(5)]
-        said = {c.statement.split(":")[0]: c.detail for c in claim_checks(ClaimResults(records))
+        records = [estimated(sample=k, coverage=1.0 if k < 2 else 0.5) for k in range(5)]
+        said = {c.statement.split(":")[0]: c.detail for c in checks(records)
                 if "shares hold" in c.statement}  # fmt: skip
         assert said["samples 0 and 1"].startswith("100.0 %")
         assert said["the other samples"].startswith("50.0 %")
         assert said["all"].startswith("70.0 %")
 
     def test_a_rare_class_is_the_smaller_one(self):
-        rare = claimed()
-        rare.claims["right"]["positive"]["true"] = 0.1  # outside
+        rare = estimated()
+        rare.intervals["right"]["positive"]["true"] = 0.1  # outside
         few = replace(rare, n_positive=10, n_unlabeled=1000)
         most = replace(few, n_positive=990)
-        assert right_coverage([few], "rare") == 0.0
-        assert right_coverage([most], "rare") == 1.0
+        assert accuracy_coverage([few], "rare") == 0.0
+        assert accuracy_coverage([most], "rare") == 1.0
         assert gain([few]) == pytest.approx(0.5)
 
     def test_single_labels_without_an_error_cannot_be_beaten(self, tmp_path):
-        perfect = claimed()
-        perfect.claims["shares"][SINGLE]["error"] = 0.0
+        perfect = estimated()
+        perfect.intervals["shares"][SINGLE]["error"] = 0.0
         assert gain([perfect]) == -np.inf
-        perfect.claims["shares"][OURS]["error"] = 0.0
+        perfect.intervals["shares"][OURS]["error"] = 0.0
         assert gain([perfect]) == 0.0
-        perfect.claims["shares"][OURS]["error"] = 0.1
+        perfect.intervals["shares"][OURS]["error"] = 0.1
         write_report([perfect], tmp_path)
         assert "---" in (tmp_path / "imputations.md").read_text(encoding="utf-8")
 
 
 class TestPage:
     def test_tables_a_figure_and_both_ways(self, tmp_path):
-        records = [claimed(data, k) for data in ("churn", "ring") for k in range(3)]
+        records = [estimated(data, k) for data in ("churn", "ring") for k in range(3)]
         files = {path.name for path in write_report(records, tmp_path)}
-        assert files == {"imputations.html", "imputations.md", "coverage.svg", "coverage.png"}
+        assert files == {"imputations.html", "imputations.md", "coverage.png"}
         check_self_contained((tmp_path / "imputations.html").read_text())
         said = (tmp_path / "imputations.md").read_text()
         assert "| churn | 3 | **95.0** | 70.0 |" in said
         assert "| mean, samples 0 and 1 | 4 |" in said
         assert "3 of 3" in said
 
-    def test_methods_that_claim_nothing_have_pages_of_their_own(self, tmp_path, monkeypatch):
+    def test_methods_without_intervals_have_pages_of_their_own(self, tmp_path, monkeypatch):
         told = []
         page = Report("a page", [], [], [])
         for name in ("paper_report", "quality_report"):
             monkeypatch.setattr(f"c2rf.bench.report.{name}", lambda of: told.append(of) or page)
         others = [record("ring", k, method) for k in range(3) for method in ("rf", "top-lambda")]
-        files = {path.name for path in write_report([*others, claimed("ring")], tmp_path)}
+        files = {path.name for path in write_report([*others, estimated("ring")], tmp_path)}
         assert {"report.html", "quality.html", "imputations.html"} <= files
         assert told == [others, others]
 
     def test_a_record_survives_its_file(self):
-        mine = claimed()
+        mine = estimated()
         assert Record.from_line(mine.to_line()) == mine
-        assert "churn" in render_md(claims_report([mine]))
+        assert "churn" in render_md(coverage_report([mine]))
 
 
 def test_a_run_can_report_at_once(tmp_path, monkeypatch):
     told = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("c2rf.bench.run.run", lambda plan, file, _: file.append(claimed()))
+    monkeypatch.setattr("c2rf.bench.run.run", lambda plan, file, _: file.append(estimated()))
     monkeypatch.setattr(
         "c2rf.bench.report.write_report", lambda *given: told.append(given) or [given[1]]
     )
     assert main(["bench", "run", "--methods", "imputations", "--report", "pages"]) == 0
-    assert told == [([claimed()], Path("pages"))]
+    assert told == [([estimated()], Path("pages"))]

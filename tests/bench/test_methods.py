@@ -30,13 +30,13 @@ def test_status_and_seconds_of_the_papers_methods_are_the_solvers(
         return replace(found, status="feasible", bound=0, stats=found.stats | said)
 
     monkeypatch.setattr(c2rf, "solve", solve)
-    outcome = label("p-c2rf", sample, Solver(time_limit=30))
-    assert (outcome.answer.status, outcome.seconds) == (status, 123.0)
-    assert outcome.answer.bound == 0  # what is proven, not what the solver says
+    answer = label("p-c2rf", sample, Solver(time_limit=30))
+    assert (answer.status, answer.seconds) == (status, 123.0)
+    assert answer.bound == 0  # what is proven, not what the solver says
 
 
 def test_those_of_auto_are_its_own(sample):
-    outcome = label("auto", sample, Solver(time_limit=30))
-    assert outcome.answer.status in ("optimal", "feasible")
-    assert "solver_seconds" not in outcome.answer.stats
-    assert outcome.seconds > 0
+    answer = label("auto", sample, Solver(time_limit=30))
+    assert answer.status in ("optimal", "feasible")
+    assert "solver_seconds" not in answer.stats
+    assert answer.seconds > 0

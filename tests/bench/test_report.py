@@ -20,8 +20,9 @@ from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import Quality, figure_ranks
 from c2rf.bench.records import read_records
 from c2rf.bench.results import Results, Runner
-from c2rf.bench.tables import Table, quality_table, table_1, table_2
+from c2rf.bench.tables import quality_table, table_1, table_2
 from c2rf.cli import main
+from c2rf.report.page import Grid
 
 ROOT = Path(__file__).parents[2]
 HIGHS = Runner("p-c2rf", "highs")
@@ -45,9 +46,9 @@ def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def column(table: Table, title: str) -> list[str]:
-    place = [c.title for c in table.columns].index(title)
-    return [row[place].text for row in table.rows]
+def column(table: Grid, title: str) -> list[str]:
+    place = list(table.header).index(title)
+    return [row[place].strip("*") for row in table.rows]
 
 
 # Medians
@@ -194,11 +195,10 @@ def test_a_page_opens_in_a_browser_without_a_complaint(
 def test_same_records_same_pictures(smoked: Path) -> None:
     records, _ = read_records(smoked / "records.jsonl")
     again = figure_gains(Results(records, "simple"), 3)
-    assert again.svg == (smoked / "report" / "figure3.svg").read_bytes()
     assert again.png == (smoked / "report" / "figure3.png").read_bytes()
     ranks = figure_ranks(Quality(Results(records, "biased")))
     assert ranks is not None
-    assert ranks.svg == (smoked / "report" / "ranks.svg").read_bytes()
+    assert ranks.png == (smoked / "report" / "ranks.png").read_bytes()
 
 
 def test_what_is_odd_about_records_is_told_and_harmless(

@@ -16,7 +16,7 @@ from c2rf.bench import data as published
 from c2rf.bench.methods import BENCH_METHODS, Solver, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, draw, sample_seed
 from c2rf.bench.records import Key
-from c2rf.bench.run import Trial, TrialOutcome, label, make_record
+from c2rf.bench.run import Trial, label, make_record
 
 SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
 
@@ -117,27 +117,27 @@ def test_a_sample_of_one_class_has_trees_that_say_so() -> None:
 
 
 def test_a_tie_of_the_majority_is_negative() -> None:
-    answer = label("rf", toy([[1, -1], [1, 1], [-1, -1]], 1), Solver()).answer
+    answer = label("rf", toy([[1, -1], [1, 1], [-1, -1]], 1), Solver())
     assert answer.labels.tolist() == [-1, 1, -1]
 
 
 def test_top_lambda_takes_those_with_most_votes() -> None:
     votes = [[1, 1, -1], [-1, -1, -1], [1, 1, 1], [1, -1, -1], [1, 1, -1]]
     for n_positive in range(6):
-        labels = label("top-lambda", toy(votes, n_positive), Solver()).answer.labels
+        labels = label("top-lambda", toy(votes, n_positive), Solver()).labels
         chosen = np.array(votes).sum(axis=1)[labels > 0]
         assert sorted(chosen, reverse=True) == [3, 1, 1, -1, -3][:n_positive]
 
 
 def test_top_lambda_does_not_know_the_order_of_the_data() -> None:
-    labels = label("top-lambda", toy([[1]] * 1000, 500), Solver()).answer.labels
+    labels = label("top-lambda", toy([[1]] * 1000, 500), Solver()).labels
     assert 200 < (labels[:500] > 0).sum() < 300
 
 
 def test_all_methods_that_solve_the_paper_s_problem_agree() -> None:
     sample = draw(data.load("made-waveform-120"), SMALL, seed=3).sample
     solving = [name for name, method in BENCH_METHODS.items() if method.solves == "the paper's"]
-    answers = [label(name, sample, Solver()).answer for name in solving]
+    answers = [label(name, sample, Solver()) for name in solving]
     assert len(answers) == 5
     assert {answer.status for answer in answers} == {"optimal"}
     assert len({abs((a.labels > 0).sum() - sample.n_positive) for a in answers}) == 1
@@ -149,7 +149,7 @@ LEARNING = ["prior-corrected", "self-training", "extra-trees-top"]
 @pytest.mark.parametrize("method", LEARNING)
 def test_a_learning_method_is_a_function_of_the_sample(method: str, small: data.DataSet) -> None:
     drawn = draw(small, SMALL, seed=1)
-    once, again = (label(method, drawn.sample, Solver()).answer for _ in range(2))
+    once, again = (label(method, drawn.sample, Solver()) for _ in range(2))
     assert once.labels.dtype == np.int8
     assert np.array_equal(once.labels, again.labels)
     assert (once.labels == drawn.truth).mean() > 0.5
@@ -160,13 +160,13 @@ def test_a_learning_method_is_a_function_of_the_sample(method: str, small: data.
 @pytest.mark.parametrize("method", [*LEARNING, "known-totals"])
 def test_with_one_class_there_is_nothing_to_learn(method: str) -> None:
     sample = replace(toy([[1, -1], [1, 1], [-1, -1]], 1), y_labeled=np.ones(3, np.int8))
-    assert label(method, sample, Solver()).answer.labels.tolist() == [-1, 1, -1]
+    assert label(method, sample, Solver()).labels.tolist() == [-1, 1, -1]
 
 
 def test_an_offset_reaches_every_total() -> None:
     votes = [[1, 1, 1], [1, 1, -1], [1, -1, -1], [-1, -1, -1]]
     for n_positive in range(5):
-        answer = label("c2rf-offset", toy(votes, n_positive), Solver()).answer
+        answer = label("c2rf-offset", toy(votes, n_positive), Solver())
         assert (answer.status, (answer.labels > 0).sum()) == ("optimal", n_positive)
 
 
@@ -180,8 +180,6 @@ def test_a_wrong_total_is_told_and_nothing_else_changes(small: data.DataSet) -> 
     made = make_record(Trial(key, wrong, small), label("top-lambda", wrong.sample, Solver()))
     assert made.eta == 0  # against what was told
     assert made.n_positive == wrong.sample.n_positive
-    perfect = make_record(
-        Trial(key, wrong, small), TrialOutcome(TrialAnswer(wrong.truth, "computed"), 0.1)
-    )
+    perfect = make_record(Trial(key, wrong, small), TrialAnswer(wrong.truth, "computed"))
     assert perfect.accuracy == 1.0  # against the truth
     assert perfect.eta == right.sample.n_positive - wrong.sample.n_positive

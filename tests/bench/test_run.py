@@ -19,7 +19,7 @@ from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, Solver, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
 from c2rf.bench.records import Key, Record, RecordFile, read_records
-from c2rf.bench.run import Plan, Screen, Trial, TrialOutcome, Work, label, make_record, run
+from c2rf.bench.run import Plan, Screen, Trial, Work, label, make_record, run
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 
@@ -55,23 +55,23 @@ def timeless(path: Path) -> list[dict[str, object]]:
 
 
 def test_a_method_that_dies_or_fails_or_takes_too_long(small: data.DataSet) -> None:
-    def outcome(work: Work) -> TrialOutcome:
-        while (result := work.outcome()) is None:
+    def outcome(work: Work) -> TrialAnswer:
+        while (result := work.answer()) is None:
             time.sleep(0.01)
         return result
 
     sample = toy([[1, -1]], 1)
     unknown = outcome(Work("no-such-method", sample, Solver()))
-    assert unknown.answer.status == "failed"
-    assert "no-such-method" in unknown.answer.message
+    assert unknown.status == "failed"
+    assert "no-such-method" in unknown.message
     long = draw(small, SMALL, seed=1).sample
     late = outcome(Work("self-training", long, Solver(time_limit=0.0), grace=0.0))
-    assert late.answer.status == "none"
-    assert "ended by force" in late.answer.message
+    assert late.status == "none"
+    assert "ended by force" in late.message
     work = Work("rf", sample, Solver())
     os.kill(work._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
     dead = outcome(work)
-    assert dead.answer.status in ("failed", "computed")  # it may have been quicker
+    assert dead.status in ("failed", "computed")  # it may have been quicker
     assert multiprocessing.active_children() == []
 
 
@@ -81,16 +81,16 @@ def test_a_method_that_dies_or_fails_or_takes_too_long(small: data.DataSet) -> N
 def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.DataSet) -> None:
     assert Record.from_line(record.to_line()) == record
     drawn = draw(small, SMALL, seed=1)
-    right = TrialOutcome(TrialAnswer(drawn.truth, "computed"), 0.5)
+    right = TrialAnswer(drawn.truth, "computed", seconds=0.5)
     perfect = make_record(Trial(record.key, drawn, small), right)
     assert (perfect.accuracy, perfect.mcc, perfect.eta) == (1.0, pytest.approx(1.0), 0)
-    nothing = TrialOutcome(TrialAnswer(None, "none", message="no time"), 0.5)
+    nothing = TrialAnswer(None, "none", message="no time", seconds=0.5)
     assert make_record(Trial(record.key, drawn, small), nothing).accuracy is None
 
 
 def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
     fields = json.loads(record.to_line())
-    assert fields["format"] == 5
+    assert fields["format"] == 6
     assert fields.pop("calibration") is None
     assert Record.from_line(json.dumps({**fields, "format": 4})) == record
     assert fields["protocol"].pop("few_labels") is None
@@ -119,7 +119,7 @@ def test_a_torn_last_line_is_set_aside_and_nothing_is_lost(tmp_path: Path, recor
         assert file.torn
         assert record.key in file
         assert second.key not in file
-        assert file.claim(second.key)
+        assert file.lock(second.key)
         file.append(second)
     assert read_records(path) == ([record, second], "")
     assert (tmp_path / "records.jsonl.torn").read_text() == second.to_line()[:100] + "\n"
@@ -155,9 +155,9 @@ def test_other_lines_are_refused_and_left_alone(
     assert path.read_text() == record.to_line() + line
 
 
-def _claim(path: Path, record: Record, answer: multiprocessing.SimpleQueue) -> None:
+def _lock(path: Path, record: Record, answer: multiprocessing.SimpleQueue) -> None:
     with RecordFile(path) as file:
-        answer.put(file.claim(record.key))
+        answer.put(file.lock(record.key))
         file.append(record)
 
 
@@ -166,13 +166,13 @@ def test_two_processes_never_write_the_same_record(tmp_path: Path, record: Recor
     context = multiprocessing.get_context("forkserver")
     answer = context.SimpleQueue()
     with RecordFile(path) as file:
-        assert file.claim(record.key)
-        other = context.Process(target=_claim, args=(path, record, answer))
+        assert file.lock(record.key)
+        other = context.Process(target=_lock, args=(path, record, answer))
         other.start()
         assert answer.get() is False  # it is ours
         other.join()
         file.append(record)  # the other, rudely, has written it: not a second time
-        assert not file.claim(record.key)
+        assert not file.lock(record.key)
     other.close()
     assert read_records(path) == ([record], "")
 
@@ -271,8 +271,8 @@ def test_methods_that_solve_nothing_have_no_limit(
 def test_an_interrupted_answer_is_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    half = TrialOutcome(TrialAnswer(None, "feasible", stats={"interrupted": True}), 1.0)
-    monkeypatch.setattr(Work, "outcome", lambda self: half)
+    half = TrialAnswer(None, "feasible", stats={"interrupted": True}, seconds=1.0)
+    monkeypatch.setattr(Work, "answer", lambda self: half)
     plan = Plan([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
     with (
         RecordFile(tmp_path / "records.jsonl") as file,

@@ -11,29 +11,29 @@ import pytest
 import c2rf
 from bench_records import toy
 from c2rf.bench import methods
-from c2rf.bench.methods import Solver
-from c2rf.bench.run import TrialOutcome, Work, _work
+from c2rf.bench.methods import Solver, TrialAnswer
+from c2rf.bench.run import Work, _work
 from c2rf.cli import main
 from c2rf.cli.options import INTERRUPTED
 
 RUN = ["bench", "run", "--data", "made-twonorm-60", "--samples", "1", "--methods", "rf"]
 
 
-def outcome_of(method: str) -> TrialOutcome:
+def outcome_of(method: str) -> TrialAnswer:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     with ours, theirs:
         _work(theirs, method, toy([[1, -1, 1], [1, 1, 1]], 1), Solver())
-        outcome: TrialOutcome = ours.recv()
+        outcome: TrialAnswer = ours.recv()
     return outcome
 
 
 def test_answers_and_errors_are_sent():
     right = outcome_of("rf")
-    assert right.answer.status == "computed"
-    assert right.answer.labels is not None
+    assert right.status == "computed"
+    assert right.labels is not None
     wrong = outcome_of("no-such-method")
-    assert wrong.answer.status == "failed"
-    assert wrong.answer.message.startswith("KeyError: ")
+    assert wrong.status == "failed"
+    assert wrong.message.startswith("KeyError: ")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path, capsys, monkeypatch):
     def pressed(self: Work) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Work, "outcome", pressed)
+    monkeypatch.setattr(Work, "answer", pressed)
     assert main([*RUN, "--records", str(tmp_path / "records.jsonl")]) == INTERRUPTED
     assert "stopped; the same command goes on from here" in capsys.readouterr().err
