@@ -1,4 +1,4 @@
-"""Interval estimates of shares and of right labels: what they are, how they are scored, and the page on them."""
+"""Interval estimates of shares and of right labels: how they are made, scored and reported."""
 
 from __future__ import annotations
 
