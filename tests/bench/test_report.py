@@ -14,13 +14,12 @@ from bench_records import record
 from browser import browse, check_self_contained
 from c2rf.bench.checks import agreement, all_checks
 from c2rf.bench.data import NAMES
-from c2rf.bench.figures import figure_gains
 from c2rf.bench.methods import BENCH_METHODS
+from c2rf.bench.paper import figure_gains, quality_table, table_1, table_2
 from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import Quality, figure_ranks
 from c2rf.bench.records import read_records
 from c2rf.bench.results import Results, Runner
-from c2rf.bench.tables import quality_table, table_1, table_2
 from c2rf.cli import main
 from c2rf.report.page import Grid
 

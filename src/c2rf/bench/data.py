@@ -27,7 +27,7 @@ TIME_LIMIT = 7200
 
 @cache
 def _table(name: str) -> pd.DataFrame:
-    with (files("c2rf.bench") / "paper" / f"{name}.csv").open(encoding="utf-8") as file:
+    with (files("c2rf.bench") / "published" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, index_col="id")
 
 

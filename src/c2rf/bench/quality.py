@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from c2rf.bench.figures import BenchFigure
 from c2rf.bench.methods import BENCH_METHODS
+from c2rf.bench.paper import UNSOLVED, BenchFigure, bold
 from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, Runner, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS
-from c2rf.bench.tables import UNSOLVED, bold
 from c2rf.report.page import LOOK, Grid, images
 
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}

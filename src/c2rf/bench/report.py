@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from c2rf.bench.checks import Check, all_checks, goals
 from c2rf.bench.coverage import coverage_checks, interval_results
 from c2rf.bench.methods import ON_PAPER_S_TREES
+from c2rf.bench.paper import caps, machines, quality_table, table_1, table_2
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.quality import (
     ABOUT,
@@ -25,14 +26,13 @@ from c2rf.bench.quality import (
 )
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results
-from c2rf.bench.tables import caps, machines, quality_table, table_1, table_2
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
 from c2rf.report.page import Grid
 
 if TYPE_CHECKING:
-    from c2rf.bench.figures import BenchFigure
+    from c2rf.bench.paper import BenchFigure
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def coverage_report(records: Sequence[Record]) -> Report:
 
 def paper_report(records: Sequence[Record]) -> Report:
     """Put together the paper's tables and figures as far as the records allow."""
-    from c2rf.bench.figures import figure_1, figure_gains
+    from c2rf.bench.paper import figure_1, figure_gains
 
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
