@@ -1,4 +1,4 @@
-"""The map of the house names every room that is there, and no other."""
+"""The table of subpackages in CONTRIBUTING names every one that is there, and no other."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-HOUSE = ROOT / "src" / "c2rf"
-MAP = re.search(
-    r"^\| room in .*?\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL
+SOURCE = ROOT / "src" / "c2rf"
+TABLE = re.search(
+    r"^\| in `src/c2rf/`.*?\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL
 )
 
 
 def named() -> set[str]:
-    """Return what the first column of the map names."""
-    assert MAP is not None
-    rows = MAP[0].splitlines()[2:]
+    """Return what the first column of the table names."""
+    assert TABLE is not None
+    rows = TABLE[0].splitlines()[2:]
     return {name for row in rows if row for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
 
 
-def rooms() -> set[str]:
-    """Return the folders with code, as the map writes them."""
-    folders = {path.parent.relative_to(HOUSE) for path in HOUSE.rglob("*.py")}
+def subpackages() -> set[str]:
+    """Return the folders with code, as the table writes them."""
+    folders = {path.parent.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
     return {f"{folder}/" for folder in folders if folder != Path()}
 
 
-def test_the_map_names_every_room_and_no_other() -> None:
-    assert {name for name in named() if name.endswith("/")} == rooms()
+def test_every_subpackage_is_named_and_no_other() -> None:
+    assert {name for name in named() if name.endswith("/")} == subpackages()
 
 
-def test_the_map_names_the_modules_outside_of_rooms() -> None:
-    modules = {path.name for path in HOUSE.glob("*.py") if not path.name.startswith("__")}
+def test_the_modules_outside_of_subpackages_are_named() -> None:
+    modules = {path.name for path in SOURCE.glob("*.py") if not path.name.startswith("__")}
     assert {name for name in named() if name.endswith(".py")} == modules
 
 
 def test_tests_are_in_the_same_folders() -> None:
-    """Every folder of tests is a room; a test file outside of them tests what is outside."""
+    """Every folder of tests is a subpackage; a test file outside of them tests what is outside."""
     folders = {
         path.parent.relative_to(ROOT / "tests") for path in ROOT.glob("tests/*/**/test_*.py")
     }
-    assert {f"{folder}/" for folder in folders} <= rooms()
+    assert {f"{folder}/" for folder in folders} <= subpackages()
 
 
-def test_no_module_has_the_name_of_a_public_function() -> None:
-    import c2rf
-
-    functions = {name for name in c2rf.__all__ if callable(getattr(c2rf, name))}
-    assert not functions & {path.stem for path in HOUSE.iterdir()}
+def test_every_path_that_is_named_is_there() -> None:
+    """Files and folders that the lines on adding something name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    start = text.index("To add something")
+    for name in re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", text[start:]):
+        assert (SOURCE / name).exists(), name

@@ -1,10 +1,6 @@
 """Numbers, names and messages in words, the same on the screen and in reports.
 
-The names that users choose from, in Python and on the command line.
-
-They stand apart from what they name, so that the completion of the shell loads nothing large.
-
-Numbers, names and messages in words, the same on the screen and in reports.
+The names that users choose from stand here, too: the completion of the shell loads nothing large.
 """
 
 from __future__ import annotations

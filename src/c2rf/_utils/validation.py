@@ -1,10 +1,7 @@
-"""Checks of what a user gives: single numbers, data, labels, and what a model can take.
+"""Checks of what a user gives an estimator: data, labels, the positive one.
 
-Single numbers that a user gives. True and False are none, though Python counts with them.
-
-Kinds of scikit-learn's models, and what data each can take.
-
-Checks of what a user gives an estimator: data, labels, the positive one.
+What data an estimator can take depends on the kind of model: see :func:`takes_missing` and
+:func:`takes_only_numbers`.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -36,60 +32,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from c2rf._utils.frames import names_of
+from c2rf._utils.scalars import LARGEST
 from c2rf._utils.text import all_of, listed
 from c2rf.exceptions import InputError, InputTypeError
-
-LARGEST = float(np.finfo(np.float32).max)
-"""Largest number that is learned from: trees compare numbers of single precision."""
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a real number.
-
-    Examples
-    --------
-    >>> is_number(0.5), is_number(np.int8(3)), is_number(True), is_number("3")
-    (True, True, False, False)
-    """
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
-def is_whole(value: Any) -> bool:
-    """Return whether a value is of an integer type.
-
-    Examples
-    --------
-    >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
-    (True, False, False)
-    """
-    return isinstance(value, Integral) and is_number(value)
-
-
-def check_number(name: str, value: Any) -> None:
-    """Refuse what is no number."""
-    if not is_number(value):
-        raise InputTypeError(
-            f"{name} must be a number; found {value!r} of type {type(value).__name__}"
-        )
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is no integer, or a too small one.
-
-    Examples
-    --------
-    >>> check_whole("threads", 0, least=1)
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: threads must be at least 1; found 0
-    """
-    if not is_whole(value):
-        raise InputTypeError(
-            f"{name} must be an integer; found {value!r} of type {type(value).__name__}"
-        )
-    if value < least:
-        raise InputError(f"{name} must be at least {least}; found {value}")
-
 
 TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
 FORESTS = (RandomForestClassifier, ExtraTreesClassifier)

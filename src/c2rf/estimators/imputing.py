@@ -25,8 +25,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from c2rf._utils.scalars import is_whole
 from c2rf._utils.types import Floats
-from c2rf._utils.validation import is_whole
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.assigning import AssignmentProblem, PopulationAssignment
 from c2rf.estimators.learning import Learning, weight_option

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._utils.scalars import is_number
 from c2rf._utils.text import for_user
 from c2rf._utils.types import Codes, Floats
-from c2rf._utils.validation import is_number
 from c2rf.assignment import assign
 from c2rf.estimators.assigning import AssignmentProblem, logarithms
 from c2rf.estimators.rows import PopulationLabels

@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 
 from c2rf._utils.frames import as_pandas
+from c2rf._utils.scalars import check_number, is_number
 from c2rf._utils.text import all_of, for_user, listed, nearest
-from c2rf._utils.validation import check_number, is_number
 from c2rf.exceptions import InputError, InputTypeError
 
 
