@@ -1,5 +1,6 @@
 """Small random cases of crossing margins, and a second solver that knows nothing of ours."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -69,6 +70,27 @@ def best_objective(scores, groups, bounds):
         options={"mip_rel_gap": 0.0},
     )
     return None if found.x is None else float((scores.ravel() * np.rint(found.x)).sum())
+
+
+def large_case(n=6000):
+    """Return scores, groups and bounds of two margins that cross, of many rows."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(12, size=n)
+    scores = np.log(rng.dirichlet(np.ones(3), size=n))
+    truth = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    counts = np.zeros((12, 3), dtype=np.int64)
+    np.add.at(counts, (groups, truth), 1)
+    _, _, example = crossing_case(0)
+    margins = []
+    for cells in (np.arange(12) // 4, np.arange(12) % 4):
+        names = list(range(cells.max() + 1))
+        margin = replace(example.margins[0], names=names, cells=cells)
+        total = margin.counted(counts)
+        margins.append(replace(margin, lower=total, upper=total))
+    sizes = counts.sum(axis=1)
+    free = 0 * counts
+    everything = np.zeros(3, dtype=np.int64), np.full(3, n)
+    return scores, groups, Bounds(*everything, free, free + sizes[:, None], sizes, tuple(margins))
 
 
 def weighted_case(seed):

@@ -1,4 +1,4 @@
-"""Setting apart the points far from all borders changes nothing."""
+"""Setting apart the rows far from all boundaries changes nothing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def table(labels, groups, n_classes):
     return counts
 
 
-def make(seed, n_points, n_classes, n_groups, kind, tied):
+def make(seed, n_rows, n_classes, n_groups, kind, tied):
     """Scores, groups, and bounds of some kind that can be met."""
     rng = np.random.default_rng(seed)
-    scores = rng.normal(size=(n_points, n_classes))
+    scores = rng.normal(size=(n_rows, n_classes))
     scores = np.round(scores * 3) if tied else scores
-    groups = rng.integers(0, n_groups, n_points)
+    groups = rng.integers(0, n_groups, n_rows)
     groups = np.unique(groups, return_inverse=True)[1]
     counts = table(
-        rng.choice(n_classes, n_points, p=rng.dirichlet(np.ones(n_classes))), groups, n_classes
+        rng.choice(n_classes, n_rows, p=rng.dirichlet(np.ones(n_classes))), groups, n_classes
     )
     sizes, total = counts.sum(axis=1), counts.sum(axis=0)
     free = np.zeros_like(counts), np.repeat(sizes[:, None], n_classes, axis=1)
-    none = np.zeros_like(total), np.full_like(total, n_points)
+    none = np.zeros_like(total), np.full_like(total, n_rows)
     bounds = {
         "overall": Bounds(total, total, *free, sizes),
         "groups": Bounds(*none, counts, counts, sizes),
@@ -83,7 +83,7 @@ def test_more_classes_are_labeled_as_well_as_at_once(kind, n_groups, tied):
         np.testing.assert_allclose(apart.offsets, at_once.offsets, atol=1e-9)
 
 
-def test_few_points_are_near(monkeypatch):
+def test_few_rows_are_near(monkeypatch):
     seen = []
     original = large._finish
     monkeypatch.setattr(

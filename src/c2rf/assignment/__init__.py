@@ -1,35 +1,37 @@
-"""The labels with the highest total score that meet bounds on the sizes of classes, exactly.
+"""The labels with the highest total score that meet bounds on the sizes of classes.
 
-This is a transportation problem: rows are brought to classes. Its dual variables are offsets,
-one per class (and group): every row is where its score + offset is largest, but for ties.
+This is a transportation problem: rows are brought to classes. Its dual variables are class offsets,
+one per class (and group): every row has the class where its score + offset is largest, but for
+ties. There is a module for each kind of bounds: totals overall or of one grouping
+(:mod:`~c2rf.assignment.one_margin`, for very many rows :mod:`~c2rf.assignment.large`), margins that
+cross (:mod:`~c2rf.assignment.crossing`), and sums of weights (:mod:`~c2rf.assignment.weighted`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from c2rf._utils.types import Codes, Floats
-from c2rf.assignment.crossing import label_crossing, rounded_up
-from c2rf.assignment.duals import ScoredRows, sizes_in_groups
+from c2rf._utils.types import Floats
+from c2rf.assignment.crossing import label_crossing
+from c2rf.assignment.duals import Assignment, ScoredRows, rounded_up
 from c2rf.assignment.large import Sizes, label_large
 from c2rf.assignment.one_margin import (
     clipped_to_sizes,
-    direct_gap,
     label,
     least_losses,
     n_ties,
-    networks,
     offsets_of,
+    proven_gap,
+    residual_networks,
     sizes_of,
 )
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, Conflict, LinearConstraints, find_conflict
+from c2rf.totals.bounds import Bounds, Conflict, find_conflict
 
 __all__ = [
     "PROVEN",
@@ -56,43 +58,6 @@ _LARGEST_FLOOR = 1e-3
 _SMALLEST_FLOOR = 1e-300
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """Labels of rows, and the dual offsets that certify them.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_points,)
-        Class of each row, from 0.
-    offsets : ndarray of shape (n_groups, n_classes)
-        Every row is where score + offset of its group is largest, but for ties. Zero where the
-        bounds change nothing, -inf where there may be no rows of the class.
-    counts : ndarray of int, shape (n_groups, n_classes)
-        Sizes of the classes in the groups.
-    objective : float
-        Total score; of weighted rows the sum of weight times score.
-    gap : float
-        No labels that meet the bounds have a total score higher by more than this: proven in exact
-        arithmetic, of weighted rows to rounding.
-    missed : float
-        Of weighted rows: by how much the bounds are missed in sum. Else 0.
-    cost : float
-        Of weighted rows: the weighted score that rows lose in the exchanges that bring sums of
-        weights near to the totals.
-    closest : bool
-        Whether no labels are proven to come closer to the totals in sum.
-    """
-
-    labels: Codes
-    offsets: Floats
-    counts: Any
-    objective: float
-    gap: float = 0.0
-    missed: float = 0.0
-    cost: float = 0.0
-    closest: bool = True
-
-
 def assign(
     scores: ArrayLike,
     bounds: Bounds,
@@ -110,7 +75,7 @@ def assign(
         these differ, and one more.
     bounds : Bounds
         Bounds that can be met (see :func:`find_conflict`).
-    groups : array-like of int, shape (n_points,), or None
+    groups : array-like of int, shape (n_rows,), or None
         The group of each row, from 0; None if there is a single one.
     random_state : int, RandomState or None
         Decides between equal scores, because the order of rows may know the classes.
@@ -139,49 +104,28 @@ def assign(
     array([0, 1, 2])
     """
     table = _finite(np.asarray(scores, dtype=float))
-    n_points, n_classes = table.shape
-    codes = np.zeros(n_points, dtype=np.intp) if groups is None else np.asarray(groups)
+    n_rows, n_classes = table.shape
+    codes = np.zeros(n_rows, dtype=np.intp) if groups is None else np.asarray(groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    scored = ScoredRows(table, codes, weights, bounds.n_groups)
     if weights is not None:
-        return _weighted(ScoredRows(table, codes, weights, bounds.n_groups), bounds, seed)
+        return label_weighted(scored, bounds, seed)
     if bounds.margins:
-        return _crossing(ScoredRows(table, codes, None, bounds.n_groups), bounds, seed)
+        return label_crossing(scored, bounds, seed)
     cells = clipped_to_sizes(bounds)
     jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
     sizes = SIZES if sizes is None else sizes
-    if n_points > sizes.few:
+    if n_rows > sizes.few:
         labels, counts, losses = label_large(table, codes, cells, jitter, seed, sizes)
     else:
         rng = np.random.default_rng(seed)
-        ties = rng.random((n_points, n_ties(n_classes)))
+        ties = rng.random((n_rows, n_ties(n_classes)))
         labels = label(table, ties, codes, cells, jitter, rng)
         counts = sizes_of(labels, codes, cells)
         losses = least_losses(table, codes, labels, cells.n_groups)
-    parts = networks(losses, cells, counts, 4 * jitter)
-    gap = direct_gap(table, codes, labels, cells, parts)
-    return Assignment(labels, offsets_of(parts), counts, _total(table, labels), rounded_up(gap))
-
-
-def _crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
-    """Label rows by margins that cross; the sizes are counted again, in whole numbers."""
-    found = label_crossing(scored, bounds, seed)
-    counts = sizes_of(found.labels, scored.groups, bounds)
-    if LinearConstraints.of(bounds).missed(counts).any():
-        raise AssertionError("bounds that can be met were not met")
-    objective = _total(scored.scores, found.labels)
-    return Assignment(found.labels, found.offsets, counts, objective, found.gap)
-
-
-def _weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
-    """Label rows with weights."""
-    found = label_weighted(scored, bounds, seed)
-    counts = sizes_in_groups(scored, found.labels, bounds.n_classes)
-    objective = _total(scored.scores, found.labels, scored.weights)
-    missed = float(np.abs(found.missed).sum())
-    return Assignment(
-        found.labels, found.offsets, counts, objective, found.gap, missed, found.cost,
-        found.closest,
-    )  # fmt: skip
+    networks = residual_networks(losses, cells, counts, 4 * jitter)
+    gap = proven_gap(table, codes, labels, cells, networks)
+    return Assignment(labels, offsets_of(networks), counts, scored.total(labels), rounded_up(gap))
 
 
 def log_scores(probabilities: ArrayLike, floor: float | None = None) -> Floats:
@@ -233,14 +177,3 @@ def _finite(scores: Floats) -> Floats:
     known = scores[finite]
     least, most = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     return np.where(finite, scores, 2 * least - most - 1)
-
-
-def _total(
-    scores: Floats, labels: Codes, weights: Floats | None = None, block: int = 1 << 16
-) -> float:
-    """Return the (weighted) sum of the scores that the labels choose."""
-    total = 0.0
-    for rows in (slice(k, k + block) for k in range(0, len(scores), block)):
-        chosen = np.take_along_axis(scores[rows], labels[rows, None], axis=1)[:, 0]
-        total += float(chosen.sum() if weights is None else weights[rows] @ chosen)
-    return total

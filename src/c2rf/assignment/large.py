@@ -1,9 +1,10 @@
-"""Very many rows: almost all are far from any border, and only the others are assigned.
+"""Very many rows: only those near a decision boundary are assigned.
 
-The offsets of a sample say where the borders between the classes are, up to the error of a sample.
-Rows farther away than that keep their class; the others are assigned exactly, within what the
-bounds leave them. That the whole is optimal is checked in the residual network of all rows, and
-if it is not, more rows count as near. Scores are read block by block: they may be on disk.
+The offsets of a sample say where the boundaries between the classes are, up to the sampling error.
+Rows farther away than that (the candidate radius) keep their class; the others are assigned
+exactly, within what the bounds leave them. That the whole is optimal is checked in the residual
+network of all rows, and if it is not, the radius grows. Scores are read block by block: they may be
+on disk.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from c2rf.assignment.one_margin import (
     label,
     least_losses,
     n_ties,
-    networks,
     offsets_of,
+    residual_networks,
     shrunk,
     sizes_of,
 )
 from c2rf.totals.bounds import Bounds, find_conflict
 
 # A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
-# two sides of a border, and several deviations on each are near.
+# two sides of a boundary, and several deviations on each are near.
 _NEAR = 8.0
 _WIDEN = 4.0
 
@@ -40,9 +41,9 @@ class Sizes(NamedTuple):
     Parameters
     ----------
     few : int
-        With more rows than this, those far from all borders are set apart.
+        With more rows than this, those far from all boundaries are set apart.
     sample, sample_per_group : int
-        Rows by which borders are found: so many, or so many for each group if that is more.
+        Rows by which boundaries are found: so many, or so many for each group if that is more.
     block : int
         Rows that are read at once.
     """
@@ -54,16 +55,8 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Borders:
-    """Offsets of each group, and up to which margin its rows are near a border."""
-
-    offsets: Floats
-    horizons: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class _Split:
-    """Labels of the rows far from the borders, their sizes and losses, and the other rows."""
+    """Labels of the rows far from the boundaries, their sizes and losses, and the other rows."""
 
     labels: Codes
     counts: Ints
@@ -83,7 +76,7 @@ def label_large(
     ----------
     scores : ndarray of shape (n_rows, n_classes)
         Finite scores; they may be mapped from disk.
-    groups : ndarray of int, shape (n_points,)
+    groups : ndarray of int, shape (n_rows,)
         The group of each row.
     bounds : Bounds
         They can be met.
@@ -96,7 +89,7 @@ def label_large(
 
     Returns
     -------
-    labels : ndarray of int, shape (n_points,)
+    labels : ndarray of int, shape (n_rows,)
         Class of each row, in the smallest type that holds it.
     counts : ndarray of int, shape (n_groups, n_classes)
         Sizes of the classes.
@@ -106,11 +99,11 @@ def label_large(
     rows = _sampled_rows(len(scores), bounds.n_groups, seed, sizes)
     sample, members = scores[rows], groups[rows]
     offsets = _sample_offsets(sample, members, bounds, jitter, seed)
-    margins = _margins(sample + offsets[members])
+    distances = _distances(sample + offsets[members])
     widened = 1.0
     while True:
-        horizons = _horizons(margins, members, bounds.n_groups, _NEAR * widened)
-        split = _split(scores, groups, _Borders(offsets, horizons), seed, sizes.block)
+        radii = _radii(distances, members, bounds.n_groups, _NEAR * widened)
+        split = _split(scores, groups, offsets, radii, seed, sizes.block)
         found = _finish(split, bounds, jitter, seed)
         if found is not None:
             return found
@@ -140,9 +133,9 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
     return small, codes, there
 
 
-def _sampled_rows(n_points: int, n_groups: int, seed: int, sizes: Sizes) -> Codes:
-    size = min(n_points // 4, max(sizes.sample, sizes.sample_per_group * n_groups))
-    return np.sort(np.random.default_rng([seed, 1]).choice(n_points, size, replace=False))
+def _sampled_rows(n_rows: int, n_groups: int, seed: int, sizes: Sizes) -> Codes:
+    size = min(n_rows // 4, max(sizes.sample, sizes.sample_per_group * n_groups))
+    return np.sort(np.random.default_rng([seed, 1]).choice(n_rows, size, replace=False))
 
 
 def _sample_offsets(
@@ -155,7 +148,9 @@ def _sample_offsets(
     ties = rng.random((len(scores), n_ties(scores.shape[1])))
     labels = label(scores, ties, codes, small, jitter, rng)
     losses = least_losses(scores, codes, labels, len(there))
-    offsets[there] = offsets_of(networks(losses, small, sizes_of(labels, codes, small), 4 * jitter))
+    offsets[there] = offsets_of(
+        residual_networks(losses, small, sizes_of(labels, codes, small), 4 * jitter)
+    )
     return offsets
 
 
@@ -165,20 +160,20 @@ def _of_groups(bounds: Bounds, there: Codes) -> Bounds:
     return Bounds(bounds.lower, bounds.upper, *inner)
 
 
-def _horizons(margins: Floats, groups: Codes, n_groups: int, near: float) -> Floats:
-    """Return the margins within which the border of each group may be; infinite if unknown."""
-    horizons = np.full(n_groups, np.inf)
+def _radii(distances: Floats, groups: Codes, n_groups: int, near: float) -> Floats:
+    """Return the distances within which the boundary of each group may be; inf if unknown."""
+    radii = np.full(n_groups, np.inf)
     order = np.argsort(groups, kind="stable")
     ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
     for g in range(n_groups):
-        own = margins[order[ends[g] : ends[g + 1]]]
+        own = distances[order[ends[g] : ends[g + 1]]]
         share = near / max(1, len(own)) ** 0.5
         if share < 1:
-            horizons[g] = np.quantile(own, share, method="higher")
-    return horizons
+            radii[g] = np.quantile(own, share, method="higher")
+    return radii
 
 
-def _margins(values: Floats) -> Floats:
+def _distances(values: Floats) -> Floats:
     """Return by how much the largest value of each row exceeds the next."""
     if values.shape[1] == 2:
         return np.abs(values[:, 1] - values[:, 0])
@@ -186,40 +181,42 @@ def _margins(values: Floats) -> Floats:
     return two[:, 1] - two[:, 0]
 
 
-def _blocks(n_points: int, size: int) -> Iterator[slice]:
-    return (slice(k, min(k + size, n_points)) for k in range(0, n_points, size))
+def _blocks(n_rows: int, size: int) -> Iterator[slice]:
+    return (slice(k, min(k + size, n_rows)) for k in range(0, n_rows, size))
 
 
-def _split(scores: Floats, groups: Codes, borders: _Borders, seed: int, block: int) -> _Split:
-    """Label the rows far from the borders, and gather the others."""
-    n_points, n_classes = scores.shape
-    n_groups = len(borders.offsets)
-    labels: Codes = np.empty(n_points, dtype=np.min_scalar_type(n_classes - 1))
+def _split(
+    scores: Floats, groups: Codes, offsets: Floats, radii: Floats, seed: int, block: int
+) -> _Split:
+    """Label the rows far from the boundaries, and gather the others."""
+    n_rows, n_classes = scores.shape
+    n_groups = len(offsets)
+    labels: Codes = np.empty(n_rows, dtype=np.min_scalar_type(n_classes - 1))
     counts = np.zeros((n_groups, n_classes), dtype=np.int64)
     losses = np.full((n_groups, n_classes, n_classes), np.inf)
     rng = np.random.default_rng(seed)
-    parts = []
-    for rows in _blocks(n_points, block):
+    near_rows = []
+    for rows in _blocks(n_rows, block):
         table, members = np.asarray(scores[rows]), groups[rows]
         # Block by block these are the numbers that all rows would get at once.
         ties = rng.random((len(table), n_ties(n_classes)))
-        values = table + borders.offsets[members]
+        values = table + offsets[members]
         best = values.argmax(axis=1)
         labels[rows] = best
-        near = _margins(values) <= borders.horizons[members]
+        near = _distances(values) <= radii[members]
         kept, far = np.flatnonzero(near), np.flatnonzero(~near)
-        parts.append((rows.start + kept, table[kept], ties[kept], members[kept]))
+        near_rows.append((rows.start + kept, table[kept], ties[kept], members[kept]))
         cells = members[far] * n_classes + best[far]
         counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
         lost = least_losses(table[far], members[far], best[far], n_groups)
         np.minimum(losses, lost, out=losses)
-    return _Split(labels, counts, losses, *map(np.concatenate, zip(*parts, strict=True)))
+    return _Split(labels, counts, losses, *map(np.concatenate, zip(*near_rows, strict=True)))
 
 
 def _finish(
     split: _Split, bounds: Bounds, jitter: float, seed: int
 ) -> tuple[Codes, Ints, Floats] | None:
-    """Assign the rows near the borders; None if they cannot make the whole optimal."""
+    """Assign the rows near the boundaries; None if they cannot make the whole optimal."""
     there, codes = np.unique(split.groups, return_inverse=True)
     left = _left(bounds, split.counts)
     if left is None:
@@ -236,7 +233,9 @@ def _finish(
         counts = counts + sizes_of(found, split.groups, bounds)
         lost = least_losses(split.scores, split.groups, found, bounds.n_groups)
         losses, strict = np.minimum(losses, lost), np.minimum(strict, lost)
-    if all(is_optimal(network) for network in networks(strict, bounds, counts, 4 * jitter)):
+    if all(
+        is_optimal(network) for network in residual_networks(strict, bounds, counts, 4 * jitter)
+    ):
         return labels, counts, losses
     return None
 

@@ -1,48 +1,30 @@
-"""One grouping: labels, and the duals that certify them.
+"""Totals overall, or of one grouping: the best labels, and the duals that certify them.
 
-Two classes: the rows with the largest gains are of the second class.
+**Two classes**: a selection. In every group some rows must be of the second class and some may be;
+of those that may, the rows with the largest gains are taken, as many as the overall bounds allow.
 
-Within every group some rows must be of the second class and some may be; of those that may,
-the overall bounds allow some number, and the best of all groups get it.
+**More classes**: shortest augmenting paths. Each row starts where score + dual is largest, which is
+optimal but for the bounds; rows too many in one cell (a group and class) are then led to cells with
+too few along shortest paths, which keeps the assignment optimal. The duals come from a sample a
+quarter as large, and from coordinate descent: with all other duals fixed, a row enters a class if
+the class's dual reaches the row's threshold, so sorted thresholds say which dual lets in as many
+rows as the bounds want. That may stop short of the optimum, but is cheap for many rows, and few
+rows are left to lead along paths.
 
-Prices near the right ones, by setting one class after the other exactly right.
-
-With all other prices fixed, a row goes to a class if the class's price reaches the row's
-threshold: sorted thresholds say which price lets in as many rows as the bounds want. Doing
-this in turn is coordinate descent on the dual problem. It may stop short of the optimum, but it is
-cheap for many rows at a time, and what is left is little.
-
-What an assignment could still do: shortest paths in its residual network, and the offsets.
-
-Rows stand in cells, a cell per group and class. Arcs lead
+**Residual network**: what an assignment could still do. Arcs lead
 
 - from cell to cell of a group: a row changes its class, at the score it loses;
-- between a cell and its class, and between a class and the end of all flow, for free, where the
-  bounds leave room.
+- between a cell and its class, and between a class and the sink, for free, where bounds have slack.
 
-Prices of the nodes that no arc undercuts (price at the head <= price at the tail + cost) are dual
-variables. Those of the cells are the offsets: every row stands where score + offset is largest.
-Only the smallest loss of each pair of cells enters, so the losses may come from anywhere, also
-from a stream of chunks whose minima are merged.
-
-More than two classes: shortest augmenting paths, begun from prices that are nearly right.
-
-Each row starts where score + price is largest, which is optimal but for the bounds; rows too
-many in one cell are then led to cells with too few along shortest paths, which keeps the
-assignment optimal. With prices from a sample a quarter as large, swept a few times, there are few
-such rows: almost all of the time is spent on sorting out who is near a border.
-
-All rows at once: labels, and the dual offsets that certify them.
-
-How near labels of plain totals are to the best ones, in exact arithmetic.
-
-The prices of the residual network (:mod:`c2rf.assignment.one_margin`) are dual variables. Rounding
-may spoil them a little, and then the gap of :mod:`c2rf.assignment.optimality` says by how much.
+Potentials of the nodes that no arc undercuts (at the head <= at the tail + cost) are dual
+variables; those of the cells are the class offsets. Only the smallest loss of each pair of cells
+enters, so losses may come from chunks whose minima are merged. Rounding may spoil the duals a
+little: the exact gap of :mod:`c2rf.assignment.duals` says by how much.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -52,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.optimality import PricedMargin, optimality_gap
+from c2rf.assignment.duals import optimality_gap
 from c2rf.totals.bounds import Bounds
 
 
@@ -63,7 +45,7 @@ def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
     ----------
     gains : ndarray of shape (n_rows,)
         What a row gains in class 1 over class 0.
-    groups : ndarray of int, shape (n_points,)
+    groups : ndarray of int, shape (n_rows,)
         The group of each row.
     bounds : Bounds
         They can be met.
@@ -77,95 +59,34 @@ def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
     >>> select(gains, groups, bounds, np.zeros(4))
     array([1, 1, 1, 0])
     """
-    sizes, n_points = bounds.group_sizes, len(gains)
+    sizes, n_rows = bounds.group_sizes, len(gains)
     must = np.maximum(bounds.group_lower[:, 1], sizes - bounds.group_upper[:, 0])
     may = np.minimum(bounds.group_upper[:, 1], sizes - bounds.group_lower[:, 0])
     order = np.lexsort((ties, -gains))
     by_group = order[np.argsort(groups[order], kind="stable")]
-    rank = np.empty(n_points, dtype=np.int64)
-    rank[by_group] = np.arange(n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank = np.empty(n_rows, dtype=np.int64)
+    rank[by_group] = np.arange(n_rows) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     labels = (rank < must[groups]).astype(np.intp)
     open_rows = order[((rank >= must[groups]) & (rank < may[groups]))[order]]
-    fewest = max(bounds.lower[1], n_points - bounds.upper[0]) - labels.sum()
-    most = min(bounds.upper[1], n_points - bounds.lower[0]) - labels.sum()
+    fewest = max(bounds.lower[1], n_rows - bounds.upper[0]) - labels.sum()
+    most = min(bounds.upper[1], n_rows - bounds.lower[0]) - labels.sum()
     labels[open_rows[: np.clip((gains[open_rows] > 0).sum(), fewest, most)]] = 1
     return labels
-
-
-def swept(scores: Floats, groups: Codes, bounds: Bounds, prices: Floats, sweeps: int) -> Floats:
-    """Return better prices of all nodes, the end's being zero.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores.
-    groups : ndarray of int, shape (n_points,)
-        The group of each row.
-    bounds : Bounds
-        Of cells and classes.
-    prices : ndarray of shape (n_nodes,)
-        Prices to begin with.
-    sweeps : int
-        How many times to go through all classes.
-    """
-    nodes, better = Nodes(bounds.n_groups, bounds.n_classes), prices.copy()
-    cells, classes, _ = nodes.split(better)
-    own = cells - classes  # what a group adds to the price of a class
-    bound = (bounds.group_lower > 0) | (bounds.group_upper < bounds.group_sizes[:, None])
-    order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(bounds.group_sizes)
-    worth = np.ascontiguousarray((scores + cells[groups]).T)
-    for _ in range(sweeps):
-        for k in range(bounds.n_classes):
-            worth[k] = -np.inf
-            threshold = worth.max(axis=0) - scores[:, k]
-            classes[k] = _price(threshold - own[groups, k], bounds.lower[k], bounds.upper[k])
-            rest = (threshold - classes[k])[order]
-            for g in np.flatnonzero(bound[:, k]):
-                inside = rest[ends[g] - bounds.group_sizes[g] : ends[g]]
-                own[g, k] = _price(inside, bounds.group_lower[g, k], bounds.group_upper[g, k])
-            worth[k] = scores[:, k] + (classes[k] + own[:, k])[groups]
-    cells[:] = classes + own
-    return better
-
-
-def _price(thresholds: Floats, low: int | Ints, high: int | Ints) -> float:
-    """Return the price nearest to zero that lets in a number of rows within the bounds."""
-    n_in = int((thresholds < 0).sum())
-    wanted = int(np.clip(n_in, low, high))
-    if wanted == n_in or not len(thresholds):
-        return 0.0
-    if not 0 < wanted < len(thresholds):
-        end = thresholds.min() if wanted <= 0 else thresholds.max()
-        return float(end + (1.0 if wanted > 0 else -1.0))
-    around = np.partition(thresholds, [wanted - 1, wanted])[wanted - 1 : wanted + 1]
-    return float(around.mean())
 
 
 _Value = TypeVar("_Value", np.float64, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
-    """The numbers of cells, classes and the end in a flat array of nodes."""
+def no_duals(bounds: Bounds) -> Floats:
+    """Return a zero for every node: cells first, then classes, then the sink."""
+    return np.zeros((bounds.n_groups + 1) * bounds.n_classes + 1)
 
-    n_groups: int
-    n_classes: int
 
-    @property
-    def n_cells(self) -> int:
-        """Number of cells, which come first."""
-        return self.n_groups * self.n_classes
-
-    def zeros(self) -> Floats:
-        """Return a value for every node."""
-        return np.zeros(self.n_cells + self.n_classes + 1)
-
-    def split(self, values: NDArray[_Value]) -> tuple[NDArray[_Value], ...]:
-        """Return views of the values of cells (groups × classes), of classes and of the end."""
-        classes = slice(self.n_cells, self.n_cells + self.n_classes)
-        cells = values[: self.n_cells].reshape(self.n_groups, self.n_classes)
-        return cells, values[classes], values[classes.stop :]
+def split_nodes(values: NDArray[_Value], bounds: Bounds) -> tuple[NDArray[_Value], ...]:
+    """Return views of the values of cells (groups × classes), of classes and of the sink."""
+    n_cells = bounds.n_groups * bounds.n_classes
+    cells = values[:n_cells].reshape(bounds.n_groups, bounds.n_classes)
+    return cells, values[n_cells : n_cells + bounds.n_classes], values[n_cells + bounds.n_classes :]
 
 
 class Residual:
@@ -184,15 +105,14 @@ class Residual:
 
     def __init__(self, losses: Floats, bounds: Bounds, tolerance: float) -> None:
         self.losses, self.bounds, self.tolerance = losses, bounds, tolerance
-        self.nodes = Nodes(bounds.n_groups, bounds.n_classes)
 
     def open_arcs(self, cell_flow: Ints, class_flow: Ints) -> None:
-        """Open the free arcs that these flows through cells and classes leave room for."""
+        """Open the free arcs that these flows through cells and classes leave open."""
         low, high = self.bounds.group_lower, self.bounds.group_upper
         self._to_class = _cost(cell_flow < high)
         self._from_class = _cost(cell_flow > low)
-        self._to_end = _cost(class_flow < self.bounds.upper)
-        self._from_end = _cost(class_flow > self.bounds.lower)
+        self._to_sink = _cost(class_flow < self.bounds.upper)
+        self._from_sink = _cost(class_flow > self.bounds.lower)
 
     def shortest(
         self, start: Floats, *, reverse: bool = False, tolerance: float | None = None
@@ -210,15 +130,16 @@ class Residual:
             loops of predecessors.
         """
         least = self.tolerance if tolerance is None else tolerance
-        nodes, distance = self.nodes, start.copy()
+        n_groups, n_classes = self.bounds.n_groups, self.bounds.n_classes
+        n_cells, distance = n_groups * n_classes, start.copy()
         before = np.full(len(distance), -1, dtype=np.int64)
-        cells, classes, end = nodes.split(distance)
-        cells_before, classes_before, end_before = nodes.split(before)
+        cells, classes, sink = split_nodes(distance, self.bounds)
+        cells_before, classes_before, sink_before = split_nodes(before, self.bounds)
         losses = self.losses.transpose(0, 2, 1) if reverse else self.losses
         up, down = (self._to_class, self._from_class)[:: -1 if reverse else 1]
-        out, back = (self._to_end, self._from_end)[:: -1 if reverse else 1]
-        first = np.arange(nodes.n_groups)[:, None] * nodes.n_classes
-        own = np.arange(nodes.n_classes)
+        out, back = (self._to_sink, self._from_sink)[:: -1 if reverse else 1]
+        first = np.arange(n_groups)[:, None] * n_classes
+        own = np.arange(n_classes)
         for _ in range(len(distance)):
             way = cells[:, :, None] + losses
             changed = _relax(
@@ -229,18 +150,18 @@ class Residual:
                 least, classes, classes_before, way.min(axis=0), way.argmin(axis=0) * len(own) + own
             )
             way = classes + out
-            changed |= _relax(least, end, end_before, way.min(), nodes.n_cells + int(way.argmin()))
-            changed |= _relax(least, classes, classes_before, end + back, len(distance) - 1)
-            changed |= _relax(least, cells, cells_before, classes + down, nodes.n_cells + own)
+            changed |= _relax(least, sink, sink_before, way.min(), n_cells + int(way.argmin()))
+            changed |= _relax(least, classes, classes_before, sink + back, len(distance) - 1)
+            changed |= _relax(least, cells, cells_before, classes + down, n_cells + own)
             if not changed:
                 break
         return distance, before
 
-    def prices(self) -> Floats:
-        """Return prices of all nodes, the end's being zero."""
+    def duals(self) -> Floats:
+        """Return duals of all nodes, the sink's being zero."""
         # Not to lose the fine differences between rows that would be tied.
-        price, _ = self.shortest(self.nodes.zeros(), tolerance=0.0)
-        return price - price[-1]
+        dual, _ = self.shortest(no_duals(self.bounds), tolerance=0.0)
+        return dual - dual[-1]
 
     def offsets(self) -> Floats:
         """Return the offsets of each group, in the middle of what they could be.
@@ -248,13 +169,13 @@ class Residual:
         A class that cannot have any more rows in the group gets an offset of -inf if it has
         none. The others have mean zero.
         """
-        nodes, offsets = self.nodes, []
+        n_classes, offsets = self.bounds.n_classes, []
         filled = np.isfinite(self.losses.min(axis=2))
-        for g in range(nodes.n_groups):
-            start = np.full_like(nodes.zeros(), np.inf)
-            start[g * nodes.n_classes + int(filled[g].argmax())] = 0.0
-            most = nodes.split(self.shortest(start)[0])[0][g]
-            least = -nodes.split(self.shortest(start, reverse=True)[0])[0][g]
+        for g in range(self.bounds.n_groups):
+            start = np.full_like(no_duals(self.bounds), np.inf)
+            start[g * n_classes + int(filled[g].argmax())] = 0.0
+            most = split_nodes(self.shortest(start)[0], self.bounds)[0][g]
+            least = -split_nodes(self.shortest(start, reverse=True)[0], self.bounds)[0][g]
             middle = (most + least) / 2
             offsets.append(middle - middle[np.isfinite(middle)].mean())
         return np.array(offsets)
@@ -278,7 +199,7 @@ def _cost(is_open: NDArray[np.bool_]) -> Floats:
 
 SAMPLE_RATIO = 4
 SMALLEST_SAMPLE = 2000
-SWEEPS = 3
+ROUNDS = 3
 
 
 def augment(
@@ -290,7 +211,7 @@ def augment(
     ----------
     scores : ndarray of shape (n_rows, n_classes)
         Finite scores without ties.
-    groups : ndarray of int, shape (n_points,)
+    groups : ndarray of int, shape (n_rows,)
         The group of each row.
     bounds : Bounds
         They can be met.
@@ -299,21 +220,21 @@ def augment(
     rng : Generator
         Draws the samples.
     """
-    prices = None
+    duals = None
     order = rng.permutation(len(scores))
     for n_sampled in _sample_sizes(len(scores)):
         rows = _sample(order, groups, bounds, n_sampled)
         small = shrunk(bounds, groups[rows])
-        sample = _Assignment(scores[rows], groups[rows], small, tolerance, prices)
-        sample.run()  # Its bounds are rounded; should they be impossible, prices will still do.
-        prices = sample.residual.prices()
-    full = _Assignment(scores, groups, bounds, tolerance, prices)
+        sample = _AugmentingPaths(scores[rows], groups[rows], small, tolerance, duals)
+        sample.run()  # Its bounds are rounded; should they be impossible, the duals still do.
+        duals = sample.residual.duals()
+    full = _AugmentingPaths(scores, groups, bounds, tolerance, duals)
     if not full.run():
         raise AssertionError("bounds that can be met were not met")
     return full.labels
 
 
-class _Assignment:
+class _AugmentingPaths:
     """Rows in cells, and the flow of the cells that must become equal to their sizes."""
 
     def __init__(
@@ -322,21 +243,22 @@ class _Assignment:
         groups: Codes,
         bounds: Bounds,
         tolerance: float,
-        prices: Floats | None,
+        duals: Floats | None,
     ) -> None:
         n_groups, n_classes = bounds.n_groups, bounds.n_classes
         self.scores, self.groups, self.bounds = scores, groups, bounds
         self.residual = Residual(
             np.full((n_groups, n_classes, n_classes), np.inf), bounds, tolerance
         )
-        self.nodes = self.residual.nodes
-        start = self.nodes.zeros() if prices is None else prices
-        cells, classes, _ = self.nodes.split(swept(scores, groups, bounds, start, SWEEPS))
+        self.n_cells = n_groups * n_classes
+        start = no_duals(bounds) if duals is None else duals
+        start = coordinate_descent(scores, groups, bounds, start, ROUNDS)
+        cells, classes, _ = split_nodes(start, bounds)
         self.labels: Codes = _best(scores, cells, groups)
         sizes = np.bincount(groups * n_classes + self.labels, minlength=n_groups * n_classes)
         sizes = sizes.reshape(n_groups, n_classes)
         high = np.minimum(bounds.group_upper, bounds.n_rows)
-        # Prices that differ say at which bound the flow between must be.
+        # Duals that differ say at which bound the flow between must be.
         self.cell_flow = _at_bounds(cells - classes, sizes, bounds.group_lower, high, tolerance)
         inflow = self.cell_flow.sum(axis=0)
         self.class_flow = _at_bounds(classes, inflow, bounds.lower, bounds.upper, tolerance)
@@ -347,7 +269,7 @@ class _Assignment:
                 [self.class_flow.sum() - bounds.n_rows],
             ]
         )
-        self.borders = _Borders(scores, groups, self.labels, self.residual.losses)
+        self.nearest = _NearestRows(scores, groups, self.labels, self.residual.losses)
 
     def run(self) -> bool:
         """Lead all that is too many to where there is too little; say whether that was possible."""
@@ -370,21 +292,21 @@ class _Assignment:
     def _push(self, path: list[int]) -> None:
         """Move one unit along a path, or more where no row has to change its class."""
         arcs = list(pairwise(path))
-        n_cells = self.nodes.n_cells
+        n_cells, n_classes = self.n_cells, self.bounds.n_classes
         amount = int(min(self.excess[path[0]], -self.excess[path[-1]]))
         for tail, head in arcs:
-            amount = min(amount, 1 if max(tail, head) < n_cells else self._room(tail, head))
+            amount = min(amount, 1 if max(tail, head) < n_cells else self._capacity(tail, head))
         self.excess[path[0]] -= amount
         self.excess[path[-1]] += amount
         for tail, head in arcs:
             if max(tail, head) < n_cells:
-                g, a = divmod(tail, self.nodes.n_classes)
-                self.borders.cross(g, a, head % self.nodes.n_classes)
+                g, a = divmod(tail, n_classes)
+                self.nearest.reassign(g, a, head % n_classes)
             else:
                 flow, where, sign, _ = self._free_arc(tail, head)
                 flow[where] += sign * amount
 
-    def _room(self, tail: int, head: int) -> int:
+    def _capacity(self, tail: int, head: int) -> int:
         """Return how much a free arc can take."""
         flow, where, sign, (low, high) = self._free_arc(tail, head)
         return int(high[where] - flow[where] if sign > 0 else flow[where] - low[where])
@@ -392,18 +314,19 @@ class _Assignment:
     def _free_arc(self, tail: int, head: int) -> tuple[Ints, int, int, tuple[Ints, Ints]]:
         """Return the flow an arc changes, at which place and in which direction, and its bounds."""
         sign, inner = (1, tail) if tail < head else (-1, head)
-        if inner < self.nodes.n_cells:
+        if inner < self.n_cells:
             bounds = self.bounds.group_lower.ravel(), self.bounds.group_upper.ravel()
             return self.cell_flow.ravel(), inner, sign, bounds
         bounds = self.bounds.lower, self.bounds.upper
-        return self.class_flow, inner - self.nodes.n_cells, sign, bounds
+        return self.class_flow, inner - self.n_cells, sign, bounds
 
 
-class _Borders:
-    """For every ordered pair of cells of a group, who would lose least by crossing.
+class _NearestRows:
+    """For every ordered pair of cells of a group, the rows that would lose least by changing.
 
-    A heap per pair holds the rows near the border only; beyond its horizon there are more. It
-    may also hold rows that have left the cell: they are dropped when they come up.
+    A heap per pair holds the rows within a candidate radius of the decision boundary; beyond it
+    there are more. It may also hold rows that have left the cell: they are dropped when they come
+    up.
     """
 
     def __init__(self, scores: Floats, groups: Codes, labels: Codes, losses: Floats) -> None:
@@ -413,15 +336,15 @@ class _Borders:
         ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
         self.rows = [order[ends[g] : ends[g + 1]] for g in range(n_groups)]
         pairs = (n_groups, n_classes, n_classes)
-        self.horizon = np.full(pairs, -np.inf)
+        self.radius = np.full(pairs, -np.inf)
         self.depth = np.zeros(pairs, dtype=np.int64)
         self.heaps: dict[tuple[int, int, int], list[tuple[float, int]]] = {}
         for g in range(n_groups):
             for a in range(n_classes):
                 self._fill(g, a, [b for b in range(n_classes) if b != a])
 
-    def cross(self, g: int, a: int, b: int) -> None:
-        """Let the row that loses least cross from class a to class b."""
+    def reassign(self, g: int, a: int, b: int) -> None:
+        """Reassign the row that loses least from class a to class b."""
         row = self.heaps[g, a, b][0][1]
         self.labels[row] = b
         own = self.scores[row].tolist()
@@ -439,14 +362,14 @@ class _Borders:
         heap, labels = self.heaps[g, a, b], self.labels
         while heap and labels[heap[0][1]] != a:
             heappop(heap)
-        horizon = self.horizon[g, a, b]
-        if (heap[0][0] if heap else np.inf) > horizon:
+        radius = self.radius[g, a, b]
+        if (heap[0][0] if heap else np.inf) > radius:
             self._fill(g, a, [b])
         else:
             self.losses[g, a, b] = heap[0][0] if heap else np.inf
 
     def _fill(self, g: int, a: int, others: list[int]) -> None:
-        """Look through the whole cell for the rows nearest to its borders."""
+        """Look through the whole cell for the rows nearest to its boundaries."""
         rows = self.rows[g]
         members = rows[self.labels[rows] == a]
         own = self.scores[members, a]
@@ -459,8 +382,60 @@ class _Borders:
             near = near[np.argsort(loss[near])]
             heap = list(zip(loss[near].tolist(), members[near].tolist(), strict=True))
             self.heaps[g, a, b], self.depth[g, a, b] = heap, depth
-            self.horizon[g, a, b] = heap[-1][0] if depth < len(loss) else np.inf
+            self.radius[g, a, b] = heap[-1][0] if depth < len(loss) else np.inf
             self.losses[g, a, b] = heap[0][0] if heap else np.inf
+
+
+def coordinate_descent(
+    scores: Floats, groups: Codes, bounds: Bounds, duals: Floats, rounds: int
+) -> Floats:
+    """Return better duals of all nodes, the sink's being zero.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+        Finite scores.
+    groups : ndarray of int, shape (n_rows,)
+        The group of each row.
+    bounds : Bounds
+        Of cells and classes.
+    prices : ndarray of shape (n_nodes,)
+        Duals to begin with.
+    sweeps : int
+        How many times to go through all classes.
+    """
+    better = duals.copy()
+    cells, classes, _ = split_nodes(better, bounds)
+    own = cells - classes  # what a group adds to the dual of a class
+    bound = (bounds.group_lower > 0) | (bounds.group_upper < bounds.group_sizes[:, None])
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(bounds.group_sizes)
+    shifted = np.ascontiguousarray((scores + cells[groups]).T)
+    for _ in range(rounds):
+        for k in range(bounds.n_classes):
+            shifted[k] = -np.inf
+            threshold = shifted.max(axis=0) - scores[:, k]
+            classes[k] = _dual(threshold - own[groups, k], bounds.lower[k], bounds.upper[k])
+            rest = (threshold - classes[k])[order]
+            for g in np.flatnonzero(bound[:, k]):
+                inside = rest[ends[g] - bounds.group_sizes[g] : ends[g]]
+                own[g, k] = _dual(inside, bounds.group_lower[g, k], bounds.group_upper[g, k])
+            shifted[k] = scores[:, k] + (classes[k] + own[:, k])[groups]
+    cells[:] = classes + own
+    return better
+
+
+def _dual(thresholds: Floats, low: int | Ints, high: int | Ints) -> float:
+    """Return the dual nearest to zero that lets in a number of rows within the bounds."""
+    n_in = int((thresholds < 0).sum())
+    wanted = int(np.clip(n_in, low, high))
+    if wanted == n_in or not len(thresholds):
+        return 0.0
+    if not 0 < wanted < len(thresholds):
+        end = thresholds.min() if wanted <= 0 else thresholds.max()
+        return float(end + (1.0 if wanted > 0 else -1.0))
+    around = np.partition(thresholds, [wanted - 1, wanted])[wanted - 1 : wanted + 1]
+    return float(around.mean())
 
 
 def _traced(node: int, before: Ints) -> list[int] | None:
@@ -482,17 +457,17 @@ def _best(scores: Floats, offsets: Floats, groups: Codes, chunk: int = 1 << 16) 
     return labels
 
 
-def _at_bounds(price: Floats, wished: Ints, low: Ints, high: Ints, tolerance: float) -> Ints:
-    """Return flows: at the lower bound for a price, at the upper for a prize, else as wished."""
-    flow = np.clip(wished, low, high)
-    flow = np.where(price > 2 * tolerance, low, flow)
-    return np.where(price < -2 * tolerance, high, flow)
+def _at_bounds(dual: Floats, wanted: Ints, low: Ints, high: Ints, tolerance: float) -> Ints:
+    """Return flows: at the lower bound for a positive dual, at the upper for a negative one."""
+    flow = np.clip(wanted, low, high)
+    flow = np.where(dual > 2 * tolerance, low, flow)
+    return np.where(dual < -2 * tolerance, high, flow)
 
 
-def _sample_sizes(n_points: int) -> list[int]:
+def _sample_sizes(n_rows: int) -> list[int]:
     sizes = []
-    while (n_points := n_points // SAMPLE_RATIO) >= SMALLEST_SAMPLE:
-        sizes.append(n_points)
+    while (n_rows := n_rows // SAMPLE_RATIO) >= SMALLEST_SAMPLE:
+        sizes.append(n_rows)
     return sizes[::-1]
 
 
@@ -540,7 +515,7 @@ def label(
         Finite scores.
     ties : ndarray of shape (n_rows, n_ties(n_classes))
         Random numbers from 0 to 1 that decide between equal scores.
-    groups : ndarray of int, shape (n_points,)
+    groups : ndarray of int, shape (n_rows,)
         The group of each row.
     bounds : Bounds
         They can be met.
@@ -551,10 +526,10 @@ def label(
     """
     if scores.shape[1] == 2:
         return select(scores[:, 1] - scores[:, 0], groups, bounds, ties[:, 0])
-    return _many(scores + jitter * ties, groups, bounds, jitter * 2**-5, rng)
+    return _label_many_classes(scores + jitter * ties, groups, bounds, jitter * 2**-5, rng)
 
 
-def _many(
+def _label_many_classes(
     scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
 ) -> Codes:
     """Label rows of more than two classes: group by group unless overall bounds couple them."""
@@ -601,31 +576,31 @@ def sizes_of(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
     return found.reshape(shape)
 
 
-def offsets_of(parts: list[Residual]) -> Floats:
+def offsets_of(networks: list[Residual]) -> Floats:
     """Return the offsets of every group."""
-    return np.vstack([network.offsets() for network in parts])
+    return np.vstack([network.offsets() for network in networks])
 
 
-def networks(losses: Floats, bounds: Bounds, counts: Ints, tolerance: float) -> list[Residual]:
+def residual_networks(
+    losses: Floats, bounds: Bounds, counts: Ints, tolerance: float
+) -> list[Residual]:
     """Return the residual networks: one of all groups where bounds couple them, else one each."""
-    if bounds.couple():
-        parts = [(losses, bounds, counts)]
-    else:
+    cases = [(losses, bounds, counts)]
+    if not bounds.couple():
         each = range(bounds.n_groups)
-        parts = [(losses[g : g + 1], bounds.of_group(g), counts[g : g + 1]) for g in each]
-    found = []
-    for part_losses, part_bounds, part_counts in parts:
-        residual = Residual(part_losses, part_bounds, tolerance)
-        residual.open_arcs(part_counts, part_counts.sum(axis=0))
-        found.append(residual)
-    return found
+        cases = [(losses[g : g + 1], bounds.of_group(g), counts[g : g + 1]) for g in each]
+    networks = []
+    for own_losses, own_bounds, own_counts in cases:
+        networks.append(Residual(own_losses, own_bounds, tolerance))
+        networks[-1].open_arcs(own_counts, own_counts.sum(axis=0))
+    return networks
 
 
 def is_optimal(network: Residual) -> bool:
-    """Say whether no exchange of rows would gain: the network has no negative cycle."""
-    prices, _ = network.shortest(network.nodes.zeros())
-    again, _ = network.shortest(prices)
-    return not bool((again < prices - network.tolerance).any())
+    """Say whether no swap of rows would gain: the network has no negative cycle."""
+    duals, _ = network.shortest(no_duals(network.bounds))
+    again, _ = network.shortest(duals)
+    return not bool((again < duals - network.tolerance).any())
 
 
 def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
@@ -643,7 +618,7 @@ def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) ->
     return losses
 
 
-def direct_gap(
+def proven_gap(
     scores: Floats, groups: Codes, labels: Codes, bounds: Bounds, networks: list[Residual]
 ) -> Fraction:
     """Return what no labels that meet the bounds gain over these.
@@ -652,20 +627,18 @@ def direct_gap(
     ----------
     scores : ndarray of shape (n_rows, n_classes)
         Finite scores.
-    groups, labels : ndarray of int, shape (n_points,)
+    groups, labels : ndarray of int, shape (n_rows,)
         The group and the class of each row.
     bounds : Bounds
         Of classes in groups, and overall; no margins. The labels meet them.
     networks : list of Residual
         One of all groups where overall bounds couple them, else one each.
     """
-    split = [network.nodes.split(network.prices()) for network in networks]
+    split = [split_nodes(network.duals(), network.bounds) for network in networks]
+    overall, own = bounds.parts()
     if not bounds.couple():
-        prices = np.vstack([classes for _, classes, _ in split])
-        own = PricedMargin(groups, bounds.group_lower, bounds.group_upper, prices)
-        return optimality_gap(scores, labels, [own])
+        duals = np.vstack([classes for _, classes, _ in split])
+        return optimality_gap(scores, labels, groups, [own], [duals])
     ((cells, classes, _),) = split
-    everyone = np.zeros(len(labels), dtype=np.intp)
-    overall = PricedMargin(everyone, bounds.lower[None], bounds.upper[None], classes[None])
-    own = PricedMargin(groups, bounds.group_lower, bounds.group_upper, cells - classes)
-    return optimality_gap(scores, labels, [overall, own])
+    both = [classes[None], cells - classes]
+    return optimality_gap(scores, labels, groups, [overall, own], both)

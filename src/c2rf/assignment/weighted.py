@@ -1,26 +1,19 @@
 """Rows with weights: a row stands for some people, and totals are about people.
 
-Whether any labels of rows with whole weights come closer to the totals: all sums they reach.
+What counts is the sum of weight times score. The relaxation ranks rows by their scores as ever and
+splits a few rows at the decision boundary; each of them goes where most of it is. What the totals
+are off by then, at most about half a row's weight for each, is brought down by **swaps** of rows
+near the boundary whose weights differ by what is missing:
 
-Row after row, the set of sums that labels of the rows so far can reach in all totals; sums that can
-no longer end closer than what is known are dropped. If none is left at the end, nothing is closer.
-All of it is in whole numbers.
+- what is missing is spread over pairs of classes in groups, by a small linear program for the least
+  weight that would have to go from one class to another in some groups;
+- in each such group a row, or a row there and another one back, is found whose weight, or
+  difference of weights, is nearly that; and again, until nothing more is gained.
 
-Exchanges of weighted rows near the cut-off that bring totals nearer to what they should be.
-
-What is missing is first spread over pairs of classes in groups: the least mass that would have to
-go from one class to another in some groups, a small linear program. In each such group a row, or
-one row there and another one back, is found whose weight, or difference of weights, is that mass
-as nearly as possible. What is left is spread again, until nothing more is gained.
-
-Rows with weights: a row stands for some people, and totals are about people.
-
-What counts is the sum of weight times score. The optimal answer in fractions ranks rows by their
-scores as ever and cuts where the weights add up; at the cut-off a few rows are split, and each of
-them goes where most of it is. What the totals are off by then, at most about half a row's weight
-for each, is brought down by exchanges of rows near the cut-off, whose weights differ by what is
-missing. With whole weights and few rows an integer program finds the smallest deviation. That it is
-the smallest is claimed only where it is proven in whole numbers (:mod:`c2rf.assignment.weighted`).
+With whole weights and few rows an integer program finds the smallest deviation. That it is the
+smallest is claimed only where it is proven in whole numbers: row after row, :func:`none_is_closer`
+keeps the set of sums that labels of the rows so far can reach in all totals, without those that can
+no longer end closer than what is known. If none is left at the end, nothing is closer.
 """
 
 from __future__ import annotations
@@ -34,115 +27,185 @@ from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.crossing import RelaxedLabels, relax
-from c2rf.assignment.duals import ScoredRows, sizes_in_groups, stand
+from c2rf.assignment.crossing import Relaxation, relax
+from c2rf.assignment.duals import Assignment, ScoredRows, best_classes
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
+CLOSE = 5e-4
+"""Swaps go on until no total is off by more than this part of the mean weight."""
+FEW_ROWS = 60
+"""With whole weights and at most this number of rows, the smallest deviation is sought."""
 MOST_SUMS = 200_000
 """With more different sums than this, nothing is claimed."""
 
+_MOST_NODES = 20_000
+_MOST_ROUNDS = 40
+_CANDIDATES = 400
+_N_TRIED = (25, 50, 100, 200, 400)
 
-def none_is_closer(scored: ScoredRows, system: LinearConstraints, deviation: int) -> bool:
-    """Return True if it is proven that no labels miss the totals by less in sum.
+
+def label_weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
+    """Return likely labels whose weights meet the bounds nearly, and say how nearly.
 
     Parameters
     ----------
     scored : ScoredRows
-        The rows; weights and totals are whole.
-    system : System
-        The totals.
-    deviation : int
-        What is to be beaten.
-
-    Examples
-    --------
-    >>> from c2rf.totals.bounds import Bounds
-    >>> two = ScoredRows(np.zeros((2, 2)), np.zeros(2, dtype=int), np.array([3.0, 5.0]), 1)
-    >>> system = LinearConstraints.of(Bounds.overall([4, 4], [4, 4], 8))  # 3 and 5 miss them by 1 each
-    >>> none_is_closer(two, system, 2), none_is_closer(two, system, 3)
-    (True, False)
+        The rows; those of weight zero are labeled, and count nothing.
+    bounds : Bounds
+        Of sums of weights; they can be met in fractions of rows.
+    seed : int
+        Draws the sample.
     """
-    weights = scored.weight_of(slice(None)).astype(np.int64)
-    order = np.argsort(-weights, kind="stable")
-    matrix = system.matrix.toarray().astype(np.int64)
-    n_classes = scored.scores.shape[1]
-    lower, upper = np.ceil(system.lower).astype(int), np.floor(system.upper).astype(int)
-    sums = np.zeros((1, len(lower)), dtype=np.int64)
-    left = _still_to_come(scored, weights, order, matrix, n_classes)
-    for row, rest in zip(order.tolist(), left, strict=True):
-        g = int(scored.groups[row])
-        steps = [weights[row] * matrix[:, g * n_classes + k] for k in range(n_classes)]
-        sums = np.unique(np.concatenate([sums + step for step in steps]), axis=0)
-        # Sums only grow: too much stays too much, and no more than the rest can be added.
-        over = np.maximum(sums - upper, 0).sum(axis=1)
-        short = np.maximum(lower - sums - rest, 0).sum(axis=1)
-        sums = sums[over + short < deviation]
-        if not len(sums):
-            return True
-        if len(sums) > MOST_SUMS:
-            return False
-    return False
+    assert scored.weights is not None
+    rows = np.flatnonzero(scored.weights > 0)
+    heavy = scored.taken(rows) if len(rows) < len(scored.weights) else scored
+    relaxed = relax(heavy, bounds, seed)
+    whole = _is_whole(heavy, relaxed.constraints)
+    labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
+    if labels is None:
+        tolerance = 0.0 if whole else CLOSE * float(heavy.weight_of(slice(None)).mean())
+        labels = swapped(relaxed, _rounded(relaxed), tolerance)
+    counts = heavy.counts(labels)
+    missed = float(np.abs(relaxed.constraints.missed(counts)).sum())
+    losses = _losses(heavy, relaxed, labels)
+    cost = float(heavy.weight_of(slice(None)) @ losses)
+    gap = max(0.0, cost + _dual_slack(relaxed, counts))
+    closest = whole and _is_closest(heavy, bounds, missed)
+    everyone = labels if heavy is scored else best_classes(scored, relaxed.offsets).labels
+    everyone[rows] = labels
+    return Assignment(
+        everyone, relaxed.offsets, scored.counts(everyone), scored.total(everyone), gap, missed,
+        cost, closest,
+    )  # fmt: skip
 
 
-def _still_to_come(
-    scored: ScoredRows, weights: Ints, order: Ints, matrix: Ints, n_classes: int
-) -> list[Ints]:
-    """Return for each row the most that all later ones can add to each total."""
-    groups = np.asarray(scored.groups)[order]
-    most = matrix.reshape(len(matrix), -1, n_classes).max(axis=2)  # of totals by groups
-    each = most[:, groups] * weights[order]
-    after = each.sum(axis=1, keepdims=True) - np.cumsum(each, axis=1)
-    return list(after.T)
+def _dual_slack(relaxed: Relaxation, counts: Floats) -> float:
+    """Return by how much duals times sizes exceed the least within the totals."""
+    constraints, duals = relaxed.constraints, relaxed.duals
+    least = np.where(duals > 0, constraints.lower, constraints.upper)
+    return float(duals @ (constraints.matrix @ counts.ravel() - least))
 
 
-_MOST_ROUNDS = 40
-_POOL = 400
-_POOLS = (25, 50, 100, 200, 400)
+def _is_closest(scored: ScoredRows, bounds: Bounds, missed: float) -> bool:
+    """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
+    constraints = LinearConstraints.of(bounds.with_implied_bounds())
+    if missed <= _least_deviation(scored, constraints):
+        return True
+    return len(scored.groups) <= FEW_ROWS and none_is_closer(scored, constraints, round(missed))
 
 
-def exchanged(
-    scored: ScoredRows,
-    offsets: Floats,
-    labels: Codes,
-    leads: Floats,
-    system: LinearConstraints,
-    tolerance: float,
-) -> Codes:
+def _losses(scored: ScoredRows, relaxed: Relaxation, labels: Codes) -> Floats:
+    """Return by how much rows are behind their best class, those that are."""
+    rows = np.flatnonzero(labels != relaxed.best.labels)
+    shifted = np.asarray(scored.scores[rows]) + relaxed.offsets[scored.groups[rows]]
+    losses = np.zeros(len(labels))
+    losses[rows] = (
+        shifted.max(axis=1, initial=-np.inf) - shifted[np.arange(len(rows)), labels[rows]]
+    )
+    return losses
+
+
+def _rounded(relaxed: Relaxation) -> Codes:
+    """Give every row that the relaxation splits the class that most of it has."""
+    labels, columns, near = (
+        relaxed.before.copy(),
+        relaxed.candidates.columns,
+        relaxed.candidates.rows,
+    )
+    share = relaxed.amounts / np.maximum(columns.mass[columns.row], 1e-300)
+    order = np.lexsort((share, columns.row))
+    last = order[np.append(np.diff(columns.row[order]) > 0, True)] if len(order) else order
+    left = np.ones(len(near))
+    np.subtract.at(left, columns.row, share)
+    go = last[share[last] > left[columns.row[last]]]
+    labels[near[columns.row[go]]] += columns.target[go] - columns.source[go]
+    return labels
+
+
+def _is_whole(scored: ScoredRows, constraints: LinearConstraints) -> bool:
+    """Say whether weights and totals are whole, and small enough for floats to be exact."""
+    numbers = (scored.weight_of(slice(None)), constraints.lower, constraints.upper)
+    return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
+
+
+def _least_deviation(scored: ScoredRows, constraints: LinearConstraints) -> float:
+    """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
+    weights = scored.weight_of(slice(None))
+    step = float(np.gcd.reduce(weights.astype(np.int64)))
+    above = np.ceil(constraints.lower / step) * step
+    below = np.floor(constraints.upper / step) * step
+    off = np.minimum(above - constraints.lower, np.abs(constraints.upper - below))
+    return float(np.where(above <= constraints.upper, 0.0, off).sum())
+
+
+def _smallest_deviation(scored: ScoredRows, relaxed: Relaxation) -> Codes | None:
+    """Return the likeliest labels of those with the smallest deviation that the solver finds."""
+    constraints, weights = relaxed.constraints, scored.weight_of(slice(None))
+    shifted = np.asarray(scored.scores) + relaxed.offsets[scored.groups]
+    n_rows, n_classes = shifted.shape
+    n_totals = len(constraints.lower)
+    columns = (np.asarray(scored.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
+    slack = eye_array(n_totals, format="csr")
+    effect = csr_array(constraints.matrix.tocsc()[:, columns] * np.repeat(weights, n_classes))
+    each = csr_array(
+        (
+            np.ones(n_rows * n_classes),
+            np.arange(n_rows * n_classes),
+            np.arange(n_rows + 1) * n_classes,
+        )
+    )
+    empty = csr_array((n_rows, 2 * n_totals))
+    table = vstack([hstack([effect, slack, -slack]), hstack([each, empty])], format="csr")
+    low = np.concatenate([constraints.lower, np.ones(n_rows)])
+    high = np.concatenate([constraints.upper, np.ones(n_rows)])
+    open_ = np.isfinite(shifted).ravel()
+    box = Box(0, np.concatenate([open_, np.full(2 * n_totals, np.inf)]))
+    kinds = np.concatenate([np.ones(n_rows * n_classes), np.zeros(2 * n_totals)])
+    deviation = np.concatenate([np.zeros(n_rows * n_classes), np.ones(2 * n_totals)])
+    options = {"mip_rel_gap": 0.0, "node_limit": _MOST_NODES}
+    rows = LinearConstraint(table, low, high)
+    first = milp(deviation, integrality=kinds, bounds=box, constraints=rows, options=options)
+    if first.status != 0:
+        return None
+    least = LinearConstraint(csr_array(deviation[None]), -np.inf, round(first.fun) + 0.5)
+    losses = (shifted.max(axis=1)[:, None] - shifted) * weights[:, None]
+    gains = np.concatenate([np.where(open_, losses.ravel(), 0.0), np.zeros(2 * n_totals)])
+    best = milp(gains, integrality=kinds, bounds=box, constraints=[rows, least], options=options)
+    chosen = first if best.x is None else best
+    return chosen.x[: n_rows * n_classes].reshape(n_rows, n_classes).argmax(axis=1)
+
+
+def swapped(relaxed: Relaxation, labels: Codes, tolerance: float) -> Codes:
     """Return labels with smaller deviations from the totals.
 
     Parameters
     ----------
-    scored : ScoredRows
-        The rows with their weights, all above zero.
-    offsets : ndarray of shape (n_groups, n_classes)
-        By which losses are counted.
+    relaxed : Relaxation
+        The rows, all of a weight above zero, and the offsets by which losses are counted.
     labels : ndarray of int, shape (n_rows,)
         To begin with.
-    leads : ndarray of shape (n_rows,)
-        How far each row is from a border.
-    system : System
-        The totals.
     tolerance : float
         No total need be nearer than this.
     """
-    pool = _Pool.of(scored, offsets, labels, leads)
-    counts = sizes_in_groups(scored, labels, offsets.shape[1])
-    best, found = labels, float(np.abs(system.missed(counts)).sum())
+    scored, constraints = relaxed.scored, relaxed.constraints
+    candidates = _SwapCandidates.of(relaxed, labels)
+    counts = scored.counts(labels)
+    best, found = labels, float(np.abs(constraints.missed(counts)).sum())
     current, rounds_without = labels.copy(), 0
     for _ in range(_MOST_ROUNDS):
-        missed = system.missed(counts)
+        missed = constraints.missed(counts)
         if np.abs(missed).max(initial=0.0) <= tolerance or rounds_without == 3:
             break
-        wanted = _spread_out(system, missed, pool, tolerance)
+        wanted = _masses_to_swap(constraints, missed, candidates, tolerance)
         changed = False
         for (g, a, b), mass in wanted:
-            rows, targets = pool.find(current, g, a, b, mass, tolerance / 8)
+            rows, targets = candidates.find(current, g, a, b, mass, tolerance / 8)
             changed |= len(rows) > 0
             current[rows] = targets
         if not changed:
             break
-        counts = sizes_in_groups(scored, current, offsets.shape[1])
-        now = float(np.abs(system.missed(counts)).sum())
+        counts = scored.counts(current)
+        now = float(np.abs(constraints.missed(counts)).sum())
         rounds_without = 0 if now < found else rounds_without + 1
         if now < found:
             best, found = current.copy(), now
@@ -150,8 +213,8 @@ def exchanged(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pool:
-    """Rows of each group near the cut-off, nearest first."""
+class _SwapCandidates:
+    """Rows of each group near the decision boundary, nearest first."""
 
     rows: list[Codes]
     losses: list[Floats]
@@ -159,15 +222,16 @@ class _Pool:
     open_: Floats
 
     @classmethod
-    def of(cls, scored: ScoredRows, offsets: Floats, labels: Codes, leads: Floats) -> _Pool:
-        """Collect the rows of each group and class that are nearest to a border."""
+    def of(cls, relaxed: Relaxation, labels: Codes) -> _SwapCandidates:
+        """Collect the rows of each group and class that are nearest to the boundary."""
+        scored, offsets, distances = relaxed.scored, relaxed.offsets, relaxed.best.distances
         assert scored.weights is not None
         n_groups, n_classes = offsets.shape
         cells = np.asarray(scored.groups) * n_classes + labels
-        some = _candidates(cells, leads, n_groups * n_classes)
-        order = some[np.lexsort((leads[some], cells[some]))]
+        some = _preselected(cells, distances, n_groups * n_classes)
+        order = some[np.lexsort((distances[some], cells[some]))]
         ends = np.searchsorted(cells[order], np.arange(n_groups * n_classes + 1))
-        nearest = [order[first : min(first + _POOL, last)] for first, last in pairwise(ends)]
+        nearest = [order[first : min(first + _CANDIDATES, last)] for first, last in pairwise(ends)]
         rows = [
             np.concatenate(nearest[g * n_classes : (g + 1) * n_classes]) for g in range(n_groups)
         ]
@@ -180,32 +244,32 @@ class _Pool:
     def find(
         self, labels: Codes, g: int, a: int, b: int, mass: float, close: float
     ) -> tuple[Codes, Codes]:
-        """Return rows whose exchange takes a mass from class a to class b, and their classes."""
+        """Return rows whose swap takes a mass from class a to class b, and their classes."""
         rows, losses, weights = self.rows[g], self.losses[g], self.weights[g]
         own = labels[rows]
         there, back = np.flatnonzero(own == a), np.flatnonzero(own == b)
         there = there[np.argsort((losses[there, b] - losses[there, a]), kind="stable")]
         back = back[np.argsort((losses[back, a] - losses[back, b]), kind="stable")]
         best: tuple[float, Codes, Codes] = (mass, rows[:0], rows[:0])
-        for size in _POOLS:
+        for size in _N_TRIED:
             p, q = there[:size], back[:size]
             for option in (_single(weights, p, mass), _pair(weights, p, q, mass)):
                 if option is not None and option[0] < best[0]:
-                    moved = np.array(option[1], dtype=np.intp)
-                    best = option[0], rows[moved], np.array([b, a][: len(moved)])
+                    chosen = np.array(option[1], dtype=np.intp)
+                    best = option[0], rows[chosen], np.array([b, a][: len(chosen)])
             if best[0] <= close or size >= max(len(there), len(back)):
                 break
         return best[1], best[2]
 
 
-def _candidates(cells: Codes, leads: Floats, n_cells: int) -> Codes:
-    """Return rows among which the nearest ones of each cell are: of very many, the near ones."""
-    n_near = 4 * _POOL * n_cells
-    if n_near >= len(leads):
-        return np.arange(len(leads))
-    near = leads <= np.partition(leads, n_near)[n_near]
+def _preselected(cells: Codes, distances: Floats, n_cells: int) -> Codes:
+    """Preselect rows that certainly contain the nearest ones of each group and class."""
+    n_near = 4 * _CANDIDATES * n_cells
+    if n_near >= len(distances):
+        return np.arange(len(distances))
+    near = distances <= np.partition(distances, n_near)[n_near]
     # Cells of which few are near are taken whole.
-    few = np.bincount(cells[near], minlength=n_cells) < _POOL
+    few = np.bincount(cells[near], minlength=n_cells) < _CANDIDATES
     return np.flatnonzero(near | few[cells])
 
 
@@ -236,17 +300,16 @@ def _pair(weights: Floats, p: Codes, q: Codes, mass: float) -> tuple[float, list
     return float(off[k]), [int(p[k]), int(q[order[nearer[k]]])]
 
 
-def _spread_out(
-    system: LinearConstraints, missed: Floats, pool: _Pool, tolerance: float
+def _masses_to_swap(
+    constraints: LinearConstraints, missed: Floats, candidates: _SwapCandidates, tolerance: float
 ) -> list[tuple[tuple[int, int, int], float]]:
     """Return which mass should go from class to class in which groups, as few as will do."""
-    n_classes = pool.open_.shape[1]
-    groups = np.array([g for g, rows in enumerate(pool.rows) if len(rows)])
+    n_classes = candidates.open_.shape[1]
+    groups = np.array([g for g, rows in enumerate(candidates.rows) if len(rows)])
     pairs = [(a, b) for a in range(n_classes) for b in range(n_classes) if a != b]
-    arcs = np.array(
-        [(g, a, b) for g in groups for a, b in pairs if pool.open_[g, a] and pool.open_[g, b]]
-    )
-    matrix = system.matrix.tocsc()
+    open_ = candidates.open_
+    arcs = np.array([(g, a, b) for g in groups for a, b in pairs if open_[g, a] and open_[g, b]])
+    matrix = constraints.matrix.tocsc()
     effect = (
         matrix[:, arcs[:, 0] * n_classes + arcs[:, 2]]
         - matrix[:, arcs[:, 0] * n_classes + arcs[:, 1]]
@@ -266,172 +329,54 @@ def _spread_out(
     return [((int(arcs[k, 0]), int(arcs[k, 1]), int(arcs[k, 2])), float(masses[k])) for k in used]
 
 
-CLOSE = 5e-4
-"""Exchanges go on until no total is off by more than this part of the mean weight."""
-
-FEW_ROWS = 60
-"""With whole weights and at most this number of rows, the smallest deviation is sought."""
-
-_MOST_NODES = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Weighted:
-    """Labels, offsets, and how far the totals are off.
-
-    Parameters
-    ----------
-    labels, offsets
-        As for labels without weights.
-    handicaps : ndarray of shape (n_totals,)
-        Of the totals.
-    missed : ndarray of shape (n_totals,)
-        By how much each total is missed, in weight: negative below, positive above.
-    cost : float
-        What rows that are not in their best class lose, in weighted score.
-    gap : float
-        What labels that meet the totals could gain in weighted score, by the prices of the totals.
-    closest : bool
-        Whether no labels come closer in sum; only with proof.
-    reach : float
-        The largest loss of a single row: how far from the cut-off the exchanges went.
-    """
-
-    labels: Codes
-    offsets: Floats
-    duals: Floats
-    missed: Floats
-    cost: float
-    gap: float
-    closest: bool
-    reach: float
-
-
-def label_weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Weighted:
-    """Return likely labels whose weights meet the bounds nearly, and say how nearly.
+def none_is_closer(scored: ScoredRows, constraints: LinearConstraints, deviation: int) -> bool:
+    """Return True if it is proven that no labels miss the totals by less in sum.
 
     Parameters
     ----------
     scored : ScoredRows
-        The rows; those of weight zero are labeled, and count nothing.
-    bounds : Bounds
-        Of sums of weights; they can be met in fractions of rows.
-    seed : int
-        Draws the sample.
+        The rows; weights and totals are whole.
+    constraints : LinearConstraints
+        The totals.
+    deviation : int
+        What is to be beaten.
+
+    Examples
+    --------
+    >>> from c2rf.totals.bounds import Bounds
+    >>> two = ScoredRows(np.zeros((2, 2)), np.zeros(2, dtype=int), np.array([3.0, 5.0]), 1)
+    >>> constraints = LinearConstraints.of(Bounds.overall([4, 4], [4, 4], 8))  # off by 1 each
+    >>> none_is_closer(two, constraints, 2), none_is_closer(two, constraints, 3)
+    (True, False)
     """
-    assert scored.weights is not None
-    rows = np.flatnonzero(scored.weights > 0)
-    heavy = scored.taken(rows) if len(rows) < len(scored.weights) else scored
-    relaxed = relax(heavy, bounds, seed)
-    whole = _is_whole(heavy, relaxed.system)
-    labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
-    if labels is None:
-        tolerance = 0.0 if whole else CLOSE * float(heavy.weight_of(slice(None)).mean())
-        labels = exchanged(
-            heavy, relaxed.offsets, _cut(relaxed), relaxed.standing.leads, relaxed.system, tolerance
-        )
-    missed = relaxed.system.missed(_counts(heavy, labels))
-    losses = _losses(heavy, relaxed, labels)
-    everyone = labels if heavy is scored else stand(scored, relaxed.offsets).labels
-    everyone[rows] = labels
-    cost = float(heavy.weight_of(slice(None)) @ losses)
-    gap = max(0.0, cost + _priced(relaxed, _counts(heavy, labels)))
-    return Weighted(
-        everyone, relaxed.offsets, relaxed.duals, missed, cost, gap,
-        whole and _is_closest(heavy, bounds, missed), float(losses.max(initial=0.0)),
-    )  # fmt: skip
+    weights = scored.weight_of(slice(None)).astype(np.int64)
+    order = np.argsort(-weights, kind="stable")
+    matrix = constraints.matrix.toarray().astype(np.int64)
+    n_classes = scored.scores.shape[1]
+    lower, upper = np.ceil(constraints.lower).astype(int), np.floor(constraints.upper).astype(int)
+    sums = np.zeros((1, len(lower)), dtype=np.int64)
+    left = _still_to_come(scored, weights, order, matrix, n_classes)
+    for row, rest in zip(order.tolist(), left, strict=True):
+        g = int(scored.groups[row])
+        steps = [weights[row] * matrix[:, g * n_classes + k] for k in range(n_classes)]
+        sums = np.unique(np.concatenate([sums + step for step in steps]), axis=0)
+        # Sums only grow: too much stays too much, and no more than the rest can be added.
+        over = np.maximum(sums - upper, 0).sum(axis=1)
+        short = np.maximum(lower - sums - rest, 0).sum(axis=1)
+        sums = sums[over + short < deviation]
+        if not len(sums):
+            return True
+        if len(sums) > MOST_SUMS:
+            return False
+    return False
 
 
-def _priced(relaxed: RelaxedLabels, counts: Floats) -> float:
-    """Return by how much the prices of the sizes exceed the least within the totals."""
-    system, prices = relaxed.system, relaxed.duals
-    least = np.where(prices > 0, system.lower, system.upper)
-    return float(prices @ (system.matrix @ counts.ravel() - least))
-
-
-def _is_closest(scored: ScoredRows, bounds: Bounds, missed: Floats) -> bool:
-    """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
-    system, off = LinearConstraints.of(bounds.with_implied_bounds()), float(np.abs(missed).sum())
-    if off <= _least_deviation(scored, system):
-        return True
-    return len(scored.groups) <= FEW_ROWS and none_is_closer(scored, system, round(off))
-
-
-def _counts(scored: ScoredRows, labels: Codes) -> Floats:
-    return sizes_in_groups(scored, labels, scored.scores.shape[1])
-
-
-def _losses(scored: ScoredRows, relaxed: RelaxedLabels, labels: Codes) -> Floats:
-    """Return by how much rows are behind their best class, those that are."""
-    rows = np.flatnonzero(labels != relaxed.standing.labels)
-    shifted = np.asarray(scored.scores[rows]) + relaxed.offsets[scored.groups[rows]]
-    losses = np.zeros(len(labels))
-    losses[rows] = (
-        shifted.max(axis=1, initial=-np.inf) - shifted[np.arange(len(rows)), labels[rows]]
-    )
-    return losses
-
-
-def _cut(relaxed: RelaxedLabels) -> Codes:
-    """Put every row where most of it is in the answer in fractions."""
-    labels, moves, near = relaxed.before.copy(), relaxed.near.moves, relaxed.near.rows
-    share = relaxed.amounts / np.maximum(moves.mass[moves.row], 1e-300)
-    order = np.lexsort((share, moves.row))
-    last = order[np.append(np.diff(moves.row[order]) > 0, True)] if len(order) else order
-    left = np.ones(len(near))
-    np.subtract.at(left, moves.row, share)
-    go = last[share[last] > left[moves.row[last]]]
-    labels[near[moves.row[go]]] += moves.target[go] - moves.source[go]
-    return labels
-
-
-def _is_whole(scored: ScoredRows, system: LinearConstraints) -> bool:
-    """Say whether weights and totals are whole, and small enough for floats to be exact."""
-    numbers = (scored.weight_of(slice(None)), system.lower, system.upper)
-    return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
-
-
-def _least_deviation(scored: ScoredRows, system: LinearConstraints) -> float:
-    """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
-    weights = scored.weight_of(slice(None))
-    step = float(np.gcd.reduce(weights.astype(np.int64)))
-    above = np.ceil(system.lower / step) * step
-    below = np.floor(system.upper / step) * step
-    off = np.minimum(above - system.lower, np.abs(system.upper - below))
-    return float(np.where(above <= system.upper, 0.0, off).sum())
-
-
-def _smallest_deviation(scored: ScoredRows, relaxed: RelaxedLabels) -> Codes | None:
-    """Return the likeliest labels of those with the smallest deviation that the solver finds."""
-    system, weights = relaxed.system, scored.weight_of(slice(None))
-    shifted = np.asarray(scored.scores) + relaxed.offsets[scored.groups]
-    n_rows, n_classes = shifted.shape
-    n_totals = len(system.lower)
-    columns = (np.asarray(scored.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
-    slack = eye_array(n_totals, format="csr")
-    effect = csr_array(system.matrix.tocsc()[:, columns] * np.repeat(weights, n_classes))
-    each = csr_array(
-        (
-            np.ones(n_rows * n_classes),
-            np.arange(n_rows * n_classes),
-            np.arange(n_rows + 1) * n_classes,
-        )
-    )
-    empty = csr_array((n_rows, 2 * n_totals))
-    table = vstack([hstack([effect, slack, -slack]), hstack([each, empty])], format="csr")
-    low, high = (np.concatenate([ends, np.ones(n_rows)]) for ends in (system.lower, system.upper))
-    open_ = np.isfinite(shifted).ravel()
-    box = Box(0, np.concatenate([open_, np.full(2 * n_totals, np.inf)]))
-    kinds = np.concatenate([np.ones(n_rows * n_classes), np.zeros(2 * n_totals)])
-    deviation = np.concatenate([np.zeros(n_rows * n_classes), np.ones(2 * n_totals)])
-    options = {"mip_rel_gap": 0.0, "node_limit": _MOST_NODES}
-    rows = LinearConstraint(table, low, high)
-    first = milp(deviation, integrality=kinds, bounds=box, constraints=rows, options=options)
-    if first.status != 0:
-        return None
-    least = LinearConstraint(csr_array(deviation[None]), -np.inf, round(first.fun) + 0.5)
-    losses = (shifted.max(axis=1)[:, None] - shifted) * weights[:, None]
-    gains = np.concatenate([np.where(open_, losses.ravel(), 0.0), np.zeros(2 * n_totals)])
-    best = milp(gains, integrality=kinds, bounds=box, constraints=[rows, least], options=options)
-    chosen = first if best.x is None else best
-    return chosen.x[: n_rows * n_classes].reshape(n_rows, n_classes).argmax(axis=1)
+def _still_to_come(
+    scored: ScoredRows, weights: Ints, order: Ints, matrix: Ints, n_classes: int
+) -> list[Ints]:
+    """Return for each row the most that all later ones can add to each total."""
+    groups = np.asarray(scored.groups)[order]
+    most = matrix.reshape(len(matrix), -1, n_classes).max(axis=2)  # of totals by groups
+    each = most[:, groups] * weights[order]
+    after = each.sum(axis=1, keepdims=True) - np.cumsum(each, axis=1)
+    return list(after.T)

@@ -18,8 +18,8 @@ from scipy.special import softmax
 
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import Assignment, assign, log_scores
-from c2rf.assignment.crossing import open_totals, relax
-from c2rf.assignment.duals import ScoredRows, cooled, offsets_by, smooth_duals
+from c2rf.assignment.crossing import drop_zero_totals, relax
+from c2rf.assignment.duals import ScoredRows, annealed_duals, class_offsets, smooth_duals
 from c2rf.assignment.large import sample_bounds
 from c2rf.data.population.interface import filled, large_array, row_blocks
 from c2rf.estimators.rows import LabeledRows
@@ -119,11 +119,13 @@ class AssignmentProblem:
         met = self.bounds.met_by(counts)
         if rows is not None:
             met = met.of_some_groups(np.arange(met.n_groups), np.unique(groups))
-        system, closed = open_totals(LinearConstraints.of(met), met)
+        system, closed = drop_zero_totals(LinearConstraints.of(met), met)
         scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
         start = np.zeros(len(system.lower))
-        start = cooled(scored, system, closed, start, [8.0, 2.0])
-        return offsets_by(system, smooth_duals(scored, system, closed, start, 1.0, 1e-12), closed)
+        start = annealed_duals(scored, system, closed, start, [8.0, 2.0])
+        return class_offsets(
+            system, smooth_duals(scored, system, closed, start, 1.0, 1e-12), closed
+        )
 
 
 @dataclass(frozen=True, eq=False)

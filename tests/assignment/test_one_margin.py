@@ -12,27 +12,38 @@ from scipy.optimize import linprog
 
 from c2rf.assignment import assign, log_scores, zero_floor
 from c2rf.assignment import one_margin as paths
-from c2rf.assignment.one_margin import Nodes, least_losses, swept
+from c2rf.assignment.one_margin import (
+    augment,
+    clipped_to_sizes,
+    coordinate_descent,
+    is_optimal,
+    least_losses,
+    no_duals,
+    proven_gap,
+    residual_networks,
+    select,
+    split_nodes,
+)
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, find_conflict
 
 
 @st.composite
-def cases(draw, max_points=12, max_classes=4, max_groups=3):
+def cases(draw, max_rows=12, max_classes=4, max_groups=3):
     """Scores (half of them full of ties), groups, and bounds that some assignment meets."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_points = draw(st.integers(1, max_points))
+    n_rows = draw(st.integers(1, max_rows))
     n_classes, n_groups = draw(st.integers(2, max_classes)), draw(st.integers(1, max_groups))
-    groups = rng.integers(0, n_groups, n_points)
+    groups = rng.integers(0, n_groups, n_rows)
     groups = np.unique(groups, return_inverse=True)[1]
-    counts = table(rng.integers(0, n_classes, n_points), groups, n_classes)
+    counts = table(rng.integers(0, n_classes, n_rows), groups, n_classes)
     lower, upper = around(counts.sum(axis=0), rng, draw(st.sampled_from([0.0, 0.5, 1.0])))
     inner = around(counts, rng, draw(st.sampled_from([0.0, 0.5, 1.0])))
     bounds = Bounds(lower, upper, *inner, counts.sum(axis=1))
     if draw(st.booleans()):
-        scores = rng.integers(0, 4, (n_points, n_classes)).astype(float)
+        scores = rng.integers(0, 4, (n_rows, n_classes)).astype(float)
     else:
-        scores = rng.normal(size=(n_points, n_classes))
+        scores = rng.normal(size=(n_rows, n_classes))
     return scores, groups, bounds
 
 
@@ -61,14 +72,14 @@ def random_bounds(rng):
 
 def linear_program(scores, groups, bounds):
     """The transportation problem in a variable per point and class, integral by itself."""
-    n_points, n_classes = scores.shape
-    one_class = np.kron(np.eye(n_points), np.ones(n_classes))
-    per_class = np.tile(np.eye(n_classes), n_points)
+    n_rows, n_classes = scores.shape
+    one_class = np.kron(np.eye(n_rows), np.ones(n_classes))
+    per_class = np.tile(np.eye(n_classes), n_rows)
     per_cell = np.kron(np.eye(bounds.n_groups)[groups].T, np.eye(n_classes))
     rows = np.vstack([per_cell, -per_cell, per_class, -per_class])
     sides = [bounds.group_upper.ravel(), -bounds.group_lower.ravel(), bounds.upper, -bounds.lower]
     return linprog(
-        -scores.ravel(), rows, np.concatenate(sides), one_class, np.ones(n_points), method="highs"
+        -scores.ravel(), rows, np.concatenate(sides), one_class, np.ones(n_rows), method="highs"
     )
 
 
@@ -99,7 +110,7 @@ class TestOptimal:
         best = linear_program(scores, groups, bounds)
         assert found.objective == pytest.approx(-best.fun, abs=1e-7)
 
-    @given(cases(max_points=400, max_classes=5, max_groups=4), st.integers(0, 100))
+    @given(cases(max_rows=400, max_classes=5, max_groups=4), st.integers(0, 100))
     def test_bounds_are_met_after_samples(self, case, seed):
         scores, groups, bounds = case
         with pytest.MonkeyPatch.context() as patch:
@@ -114,11 +125,11 @@ class TestOptimal:
     def test_duality_of_many_points(self, tied):
         """The dual value of the offsets equals the total score: no assignment is better."""
         rng = np.random.default_rng(0)
-        n_points, n_classes = 20_000, 6
-        votes = rng.multinomial(10, np.full(n_classes, 1 / n_classes), n_points) / 10
-        scores = log_scores(votes if tied else rng.dirichlet(np.full(n_classes, 0.5), n_points))
-        counts = rng.multinomial(n_points, rng.dirichlet(np.full(n_classes, 2.0)))
-        found = assign(scores, Bounds.overall(counts, counts, n_points), random_state=0)
+        n_rows, n_classes = 20_000, 6
+        votes = rng.multinomial(10, np.full(n_classes, 1 / n_classes), n_rows) / 10
+        scores = log_scores(votes if tied else rng.dirichlet(np.full(n_classes, 0.5), n_rows))
+        counts = rng.multinomial(n_rows, rng.dirichlet(np.full(n_classes, 2.0)))
+        found = assign(scores, Bounds.overall(counts, counts, n_rows), random_state=0)
         np.testing.assert_array_equal(found.counts[0], counts)
         dual = (scores + found.offsets[0]).max(axis=1).sum() - counts @ found.offsets[0]
         assert found.objective == pytest.approx(dual, abs=1e-7)
@@ -146,6 +157,40 @@ class TestTies:
         for k in range(n_classes):
             share = (labels[0][:300] == k).mean()
             assert share == pytest.approx(1 / n_classes, abs=0.1)
+
+
+class TestSelection:
+    @given(cases(max_classes=2), st.integers(0, 100))
+    def test_two_classes_as_a_linear_program_selects(self, case, seed):
+        scores, groups, bounds = case
+        gains = scores[:, 1] - scores[:, 0]
+        ties = np.random.default_rng(seed).random(len(gains))
+        labels = select(gains, groups, clipped_to_sizes(bounds), ties)
+        assert gains[labels == 1].sum() == pytest.approx(
+            -linear_program(scores, groups, bounds).fun - scores[:, 0].sum(), abs=1e-7
+        )
+
+
+class TestPaths:
+    @given(cases(), st.integers(0, 100))
+    def test_augmenting_paths_find_the_optimum_of_a_linear_program(self, case, seed):
+        """Also of two classes, where a selection would do."""
+        scores, groups, bounds = case
+        scores = scores + 1e-9 * np.random.default_rng(seed).random(scores.shape)  # no ties
+        rng = np.random.default_rng(seed)
+        labels = augment(scores, groups, clipped_to_sizes(bounds), 1e-12, rng)
+        value = scores[np.arange(len(scores)), labels].sum()
+        assert value == pytest.approx(-linear_program(scores, groups, bounds).fun, abs=1e-7)
+
+    def test_a_residual_network_sees_a_swap_that_gains(self):
+        scores, groups = np.array([[3.0, 0.0], [0.0, 3.0]]), np.zeros(2, dtype=int)
+        bounds = Bounds.overall([1, 1], [1, 1], 2)
+        for labels, best in (([0, 1], True), ([1, 0], False)):
+            own = np.array(labels)
+            losses = least_losses(scores, groups, own, 1)
+            (network,) = residual_networks(losses, bounds, np.array([[1, 1]]), 1e-12)
+            assert is_optimal(network) == best
+            assert (proven_gap(scores, groups, own, bounds, [network]) == 0) == best
 
 
 class TestOffsets:
@@ -217,25 +262,25 @@ class TestScores:
         assert zero_floor(np.array([[1e-320, 1.0]])) == 1e-300
 
 
-class TestSweeps:
+class TestCoordinateDescent:
     @pytest.mark.parametrize("n_groups", [1, 3])
-    def test_prices_nearly_meet_the_bounds(self, n_groups):
+    def test_duals_nearly_meet_the_bounds(self, n_groups):
         rng = np.random.default_rng(0)
         scores, groups = rng.normal(size=(3000, 4)), np.arange(3000) % n_groups
         counts = table(rng.choice(4, 3000, p=[0.1, 0.2, 0.3, 0.4]), groups, 4)
         overall = counts.sum(axis=0)
         bounds = Bounds(overall, overall, counts, counts, counts.sum(axis=1))
-        nodes = Nodes(n_groups, 4)
-        cells, _, end = nodes.split(swept(scores, groups, bounds, nodes.zeros(), 5))
+        duals = coordinate_descent(scores, groups, bounds, no_duals(bounds), 5)
+        cells, _, end = split_nodes(duals, bounds)
         labels = (scores + cells[groups]).argmax(axis=1)
         assert np.abs(table(labels, groups, 4) - counts).sum() < 60
         assert end == 0
 
-    def test_prices_are_zero_where_nothing_binds(self):
+    def test_duals_are_zero_where_nothing_binds(self):
         scores = np.random.default_rng(0).normal(size=(100, 3))
-        bounds, nodes = Bounds.overall([0, 0, 0], [100, 100, 100], 100), Nodes(1, 3)
-        prices = swept(scores, np.zeros(100, dtype=int), bounds, nodes.zeros(), 2)
-        np.testing.assert_array_equal(prices, nodes.zeros())
+        bounds = Bounds.overall([0, 0, 0], [100, 100, 100], 100)
+        duals = coordinate_descent(scores, np.zeros(100, dtype=int), bounds, no_duals(bounds), 2)
+        np.testing.assert_array_equal(duals, no_duals(bounds))
 
 
 class TestConflict:

@@ -1,4 +1,4 @@
-"""The exact check of an assignment: its gap is zero, and no forged one's is too small."""
+"""Best classes and smoothed duals; the exact gap of an assignment, against enumeration."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from scipy.optimize import linprog
 
 from c2rf import assignment
 from c2rf.assignment import assign
-from c2rf.assignment.optimality import PricedMargin, optimality_gap
-from c2rf.totals.bounds import Bounds
+from c2rf.assignment.duals import (
+    ScoredRows,
+    annealed_duals,
+    best_classes,
+    class_offsets,
+    expected_sizes,
+    optimality_gap,
+    smooth_duals,
+)
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
+from margin_cases import crossing_case
 
 
 def problem(seed, n=7, classes=3, groups=2):
@@ -24,6 +33,12 @@ def problem(seed, n=7, classes=3, groups=2):
     sizes = np.zeros((groups, classes), dtype=np.int64)
     np.add.at(sizes, (where, some), 1)
     return scores, where, sizes
+
+
+def margin(lower, upper, cells=None):
+    """Bounds in groups, or in cells of groups."""
+    cells = np.arange(len(lower)) if cells is None else cells
+    return MarginBounds((), list(range(len(lower))), cells, lower, upper)
 
 
 def best_by_enumeration(scores, where, lower, upper, total=None):
@@ -46,9 +61,9 @@ def test_the_gap_is_never_below_what_enumeration_finds(seed):
     rng = np.random.default_rng(seed)
     for _ in range(20):
         labels = rng.integers(0, 3, len(scores))
-        prices = rng.integers(-6, 7, sizes.shape) / 2
+        duals = rng.integers(-6, 7, sizes.shape) / 2
         try:
-            gap = optimality_gap(scores, labels, [PricedMargin(where, lower, upper, prices)])
+            gap = optimality_gap(scores, labels, where, [margin(lower, upper)], [duals])
         except ValueError:
             continue
         assert gap >= Fraction(best - scores[np.arange(len(scores)), labels].sum())
@@ -65,7 +80,8 @@ def test_assignments_are_proven_by_their_offsets(n_classes, seed):
     np.add.at(sizes, (where, rng.integers(0, n_classes, 400)), 1)
     bounds = Bounds(sizes.sum(axis=0), sizes.sum(axis=0), sizes, sizes, sizes.sum(axis=1))
     found = assign(scores, bounds, where, random_state=seed)
-    gap = optimality_gap(scores, found.labels, [PricedMargin(where, sizes, sizes, found.offsets)])
+    certificate = where, [margin(sizes, sizes)], [found.offsets]
+    gap = optimality_gap(scores, found.labels, *certificate)
     assert 0 <= gap <= 1e-9
     # Two rows of a group that change places lose exactly what the gap says, or less.
     members = np.flatnonzero(where == 0)
@@ -75,12 +91,12 @@ def test_assignments_are_proven_by_their_offsets(n_classes, seed):
     swapped[[one, other]] = swapped[[other, one]]
     rows = np.arange(400)
     lost = scores[rows, found.labels].sum() - scores[rows, swapped].sum()
-    worse = optimality_gap(scores, swapped, [PricedMargin(where, sizes, sizes, found.offsets)])
+    worse = optimality_gap(scores, swapped, *certificate)
     assert worse >= lost - 1e-9
 
 
 def test_margins_that_cross():
-    """Totals by one grouping and by another: prices of a linear program prove its optimum."""
+    """Totals by one grouping and by another: duals of a linear program prove its optimum."""
     rng = np.random.default_rng(0)
     n = 40
     scores = rng.integers(-50, 51, (n, 2)).astype(float)
@@ -97,37 +113,31 @@ def test_margins_that_cross():
     answer = linprog(-gain, A_eq=np.array(rows), b_eq=np.array(sides, float), bounds=(0, 1))
     chosen = np.rint(answer.x).astype(int)
     assert np.abs(answer.x - chosen).max() < 1e-9
-    prices = np.rint(answer.eqlin.marginals)
-    margins, first = [], 0
-    for where, sizes in zip(groupings, tables, strict=True):
-        own = prices[first : first + len(sizes)]
-        first += len(sizes)
-        margins.append(
-            PricedMargin(where, sizes, sizes, np.column_stack([np.zeros(len(own)), own]))
-        )
-    assert optimality_gap(scores, chosen, margins) == 0
-    assert optimality_gap(scores, labels, margins) == Fraction(
+    duals = np.rint(answer.eqlin.marginals)
+    by_first, by_second = duals[: len(tables[0])], duals[len(tables[0]) :]
+    both = [np.column_stack([0 * own, own]) for own in (by_first, by_second)]
+    cells = np.arange(3 * 4) // 4, np.arange(3 * 4) % 4
+    margins = [margin(sizes, sizes, own) for sizes, own in zip(tables, cells, strict=True)]
+    groups = 4 * groupings[0] + groupings[1]
+    assert optimality_gap(scores, chosen, groups, margins, both) == 0
+    assert optimality_gap(scores, labels, groups, margins, both) == Fraction(
         gain[chosen == 1].sum() - gain[labels == 1].sum()
     )
 
 
 def test_labels_that_miss_a_bound_are_refused():
-    margin = PricedMargin(
-        np.zeros(2, dtype=int), np.array([[2, 0]]), np.array([[2, 0]]), np.zeros((1, 2))
-    )
+    two = margin(np.array([[2, 0]]), np.array([[2, 0]]))
     with pytest.raises(ValueError, match="do not meet the bounds"):
-        optimality_gap(np.zeros((2, 2)), np.array([0, 1]), [margin])
+        optimality_gap(np.zeros((2, 2)), np.array([0, 1]), np.zeros(2, int), [two], [np.zeros(2)])
 
 
 def test_a_difference_below_the_rounding_of_floats_is_seen():
     """1e16 + 1 is 1e16 in floats: only exact sums see which label is better."""
-    scores = np.array([[1e16, 1e16], [0.0, 1.0]])
-    margin = PricedMargin(
-        np.zeros(2, dtype=int), np.array([[1, 1]]), np.array([[1, 1]]), np.array([[0.0, 0.0]])
-    )
-    shifted = PricedMargin(margin.groups, margin.lower, margin.upper, np.array([[1e16, 1e16]]))
-    assert optimality_gap(scores, np.array([0, 1]), [margin]) == 0
-    assert optimality_gap(scores, np.array([1, 0]), [shifted]) == 1
+    scores, groups = np.array([[1e16, 1e16], [0.0, 1.0]]), np.zeros(2, dtype=int)
+    one_each = margin(np.array([[1, 1]]), np.array([[1, 1]]))
+    for duals in (np.array([[0.0, 0.0]]), np.array([[1e16, 1e16]])):
+        assert optimality_gap(scores, np.array([0, 1]), groups, [one_each], [duals]) == 0
+        assert optimality_gap(scores, np.array([1, 0]), groups, [one_each], [duals]) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -163,3 +173,54 @@ def test_assign_does_not_claim_what_is_not_so(monkeypatch):
     best = assign(scores, bounds, random_state=0)
     assert best.gap == 0
     assert worse.gap >= best.objective - worse.objective > 0
+
+
+def test_best_classes_with_distances_and_sizes():
+    rng = np.random.default_rng(0)
+    scores, groups = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)
+    offsets = rng.normal(size=(3, 4))
+    offsets[1, 2] = -np.inf
+    found = best_classes(ScoredRows(scores, groups, None, 3), offsets)
+    shifted = np.sort(scores + offsets[groups], axis=1)
+    np.testing.assert_array_equal(found.labels, (scores + offsets[groups]).argmax(axis=1))
+    np.testing.assert_array_equal(found.distances, shifted[:, -1] - shifted[:, -2])
+    assert found.counts.sum() == 50
+    assert found.counts[1, 2] == 0
+
+
+def smooth_case():
+    scores, groups, bounds = crossing_case(3)
+    constraints = LinearConstraints.of(bounds.with_implied_bounds())
+    kept = constraints.some(constraints.upper > 0)
+    scored = ScoredRows(scores, groups, None, bounds.n_groups)
+    return scored, kept, np.zeros(bounds.group_lower.shape)
+
+
+def test_expected_sizes_meet_the_totals():
+    """At temperature one, sums of probabilities are within the totals, at their ends or inside."""
+    scored, constraints, offsets = smooth_case()
+    exact = constraints.some(constraints.lower == constraints.upper)
+    duals = smooth_duals(scored, exact, offsets, np.zeros(len(exact.lower)), 1.0, 1e-12)
+    _, sizes, _ = expected_sizes(scored, class_offsets(exact, duals, offsets), 1.0)
+    np.testing.assert_allclose(exact.matrix @ sizes.ravel(), exact.lower, atol=1e-8)
+
+
+def test_annealed_duals_come_near_the_dual_optimum():
+    """The lower the temperature, the lower the dual function without smoothing."""
+    scored, constraints, offsets = smooth_case()
+
+    def dual_function(duals):
+        best = scored.scores + class_offsets(constraints, duals, offsets)[scored.groups]
+        sides = np.maximum(-duals * constraints.lower, -duals * constraints.upper)
+        return best.max(axis=1).sum() + sides.sum()
+
+    temperatures = [4.0, 1.0, 0.25, 1 / 16, 1 / 64, 1 / 256]
+    values = [
+        dual_function(
+            annealed_duals(
+                scored, constraints, offsets, np.zeros(len(constraints.lower)), temperatures[:k]
+            )
+        )
+        for k in (2, 4, 6)
+    ]
+    assert values[0] > values[1] > values[2]
