@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 Floats = NDArray[np.float64]
 
@@ -72,3 +72,34 @@ def optimum(problem: Data) -> int | None:
         int(problem.counts[np.array(signs, dtype=int) > 0].sum()) for signs in sign_vectors(problem)
     }
     return min((abs(total - problem.n_positive) for total in totals), default=None)
+
+
+def optimum_by_milp(problem: Data) -> int:
+    """Return the smallest eta of a problem too large to enumerate, by SciPy's integer program."""
+    h, q = problem.patterns.shape
+    patterns = problem.patterns.astype(float)
+    plus, minus = patterns > 0, patterns < 0
+    most = plus @ problem.upper - minus @ problem.lower + 1
+    least = plus @ problem.lower - minus @ problem.upper - 1
+    nothing = np.zeros((h, 1))
+    # score_i <= -1 + (most_i + 1) z_i   and   score_i >= 1 + (least_i - 1) (1 - z_i)
+    below = LinearConstraint(np.hstack([patterns, -np.diag(most), nothing]), -np.inf, -1.0)
+    above = LinearConstraint(np.hstack([patterns, np.diag(least), nothing]), least + 1, np.inf)
+    counts = np.concatenate([np.zeros(q), problem.counts])
+    totals = [np.append(counts, 1.0), np.append(counts, -1.0)]
+    answer = milp(
+        np.append(np.zeros(q + h), 1.0),
+        integrality=np.repeat([0, 1, 0], [q, h, 1]),
+        bounds=Bounds(
+            np.concatenate([problem.lower, np.zeros(h + 1)]),
+            np.concatenate([problem.upper, np.ones(h), [np.inf]]),
+        ),
+        constraints=[
+            below,
+            above,
+            LinearConstraint(totals, [problem.n_positive, -np.inf], [np.inf, problem.n_positive]),
+        ],
+        options={"mip_rel_gap": 0},
+    )
+    assert answer.status == 0, answer.message
+    return round(answer.fun)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from c2rf.forest.bounds.branch_and_bound import Prover
 from c2rf.forest.bounds.certify import Certifier
 from c2rf.forest.certificate import Statement, check_certificate
+from c2rf.forest.incumbent import SolveState
 from c2rf.forest.paper import reduce
 from c2rf.forest.problem import make_problem
-from c2rf.forest.run import Run
 from c2rf.forest.verify import make_statement
 from c2rf.forest.votes import PatternTable
 
@@ -19,7 +19,7 @@ def statement_of(rows, wished, lower=1.0, upper=100.0, offset=None) -> Statement
 def certifier_of(rows, wished, lower=1.0, upper=100.0, offset=None, seed=0) -> Certifier:
     reduction = reduce(make_problem(rows, wished, lower, upper, offset))
     statement = statement_of(rows, wished, lower, upper, offset)
-    return Certifier(statement, reduction, Run(reduction.problem, seed=seed))
+    return Certifier(statement, reduction, SolveState(reduction.problem, seed=seed))
 
 
 def prove(prover: Prover, cutoff: int | None = None, at_most: int | None = None) -> int | None:

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import screen
-from c2rf.forest.run import Event
+from c2rf.forest.incumbent import Event
 from c2rf.progress import line, progress_callback, report_progress, solve_listener
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from c2rf.estimators.c2rf import C2RFClassifier
     from c2rf.estimators.known_totals import KnownTotalsClassifier
     from c2rf.forest.problem import Solution
-    from c2rf.forest.second_opinion import Opinion, second_opinion
     from c2rf.forest.solve import solve
     from c2rf.forest.verify import verify
     from c2rf.forest.votes import PatternTable
@@ -49,13 +48,11 @@ _HOMES = {
     "Classification": "c2rf.workflow",
     "Estimate": "c2rf.totals.stated",
     "KnownTotalsClassifier": "c2rf.estimators",
-    "Opinion": "c2rf.forest.second_opinion",
     "PatternTable": "c2rf.forest.votes",
     "Pooled": "c2rf.imputation",
     "Solution": "c2rf.forest.problem",
     "classify": "c2rf.workflow",
     "pool": "c2rf.imputation",
-    "second_opinion": "c2rf.forest.second_opinion",
     "solve": "c2rf.forest.solve",
     "verify": "c2rf.forest.verify",
 }
@@ -74,7 +71,6 @@ __all__ = [
     "InputTypeError",
     "KnownTotalsClassifier",
     "NoSolutionError",
-    "Opinion",
     "PatternTable",
     "Pooled",
     "Solution",
@@ -85,7 +81,6 @@ __all__ = [
     "datasets",
     "exceptions",
     "pool",
-    "second_opinion",
     "solve",
     "verify",
 ]

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from c2rf.forest.run import Event, Listener
+    from c2rf.forest.incumbent import Event, Listener
 
 
 Callback = Callable[[str], None]
@@ -100,7 +100,7 @@ def line(event: Event) -> str:
 
     Examples
     --------
-    >>> from c2rf.forest.run import Event
+    >>> from c2rf.forest.incumbent import Event
     >>> line(Event("search", 12, 3, 1.25))
     'search           eta 12       bound 3           1.2 s'
     """

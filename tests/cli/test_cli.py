@@ -51,14 +51,6 @@ class TestSolveAndVerify:
         assert run("verify votes.csv s.json") == 0
         assert "verified" in capsys.readouterr().out
 
-    def test_another_solver_confirms_a_bound(self, votes, capsys):
-        assert run("solve votes.csv --total 4 --out s.json --quiet") == 0
-        bound = json.loads(Path("s.json").read_text())["bound"]
-        assert bound > 0
-        assert run("verify votes.csv s.json --second-opinion scip") == 0
-        assert f"nothing is closer than {bound}" in capsys.readouterr().out
-        assert run("verify votes.csv s.json --second-opinion cplex") == 2
-
     def test_the_file_is_what_the_library_finds(self, votes):
         options = "--lower 2 --upper 9 --method only-pp --seed 3"
         assert run(f"solve votes.csv --total 2 {options} --out s.json --quiet") == 0

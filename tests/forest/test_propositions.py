@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from brute import optimum
-from c2rf.forest.paper import fix_points, merge_trees, reduce, spread
+from c2rf.forest.paper import fix_points, merge_trees, reduce, split_points
 from c2rf.forest.problem import Problem, make_problem
 from strategies import cases, problems, weights_of
 
@@ -27,7 +27,7 @@ def without(problem, keep, n_positive):
 def test_equal_points_count_as_one_pattern(case):
     """Prop. 3."""
     problem = make_problem(*case)
-    points = spread(problem).problem
+    points = split_points(problem).problem
     assert points.n_patterns == len(case[0])
     assert sorted(map(tuple, points.patterns[:, : case[0].shape[1]])) == sorted(map(tuple, case[0]))
     assert optimum(points) == optimum(problem)
@@ -155,7 +155,7 @@ def test_negated_votes_are_reduced_alike(rows, wished, box):
 
 
 def test_spreading_keeps_columns_and_weights():
-    reduction = spread(make_problem([[1, 1], [1, 1], [1, -1]], 1))
+    reduction = split_points(make_problem([[1, 1], [1, 1], [1, -1]], 1))
     weights = np.array([3.0, 1.0])
     assert reduction.lift(weights).tolist() == [3.0, 1.0]
     assert (reduction.eta_shift, sorted(set(reduction.kept.tolist()))) == (0, [0, 1])

@@ -20,18 +20,12 @@ def verify(
         Path | None,
         typer.Option(metavar="PROOF.json", help="The proof of the bound, checked as well."),
     ] = None,
-    second_opinion: Annotated[
-        str | None,
-        typer.Option(metavar="BACKEND", help="Ask this solver whether anything is closer."),
-    ] = None,
-    time_limit: options.TimeLimit = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Check exactly what a solution claims: weights, labels, distance.
 
     Exits with 1 and says what is wrong if a claim does not hold. With --certificate the lower
-    bound is checked, too, in whole numbers and without a solver. --second-opinion asks another
-    solver, which computes in floating point: an opinion, not a proof.
+    bound is checked, too, in whole numbers and without a solver.
     """
     import c2rf
     from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
@@ -51,20 +45,4 @@ def verify(
         ("labels", screen.reached(positives, stored.n_positive)),
         ("claimed", screen.proof(claimed)),
     ]
-    if second_opinion is not None:
-        opinion = c2rf.second_opinion(
-            table,
-            stored.n_positive,
-            claimed,
-            *box,
-            backend=second_opinion,
-            time_limit=time_limit,
-        )
-        who = f"{opinion.backend} {opinion.version}"
-        said = (
-            f"says that nothing is closer than {opinion.bound:,}"
-            if opinion.confirmed
-            else "no answer in time"
-        )
-        rows.append((who, said))
     screen.say(rows, quiet=quiet)

@@ -1,23 +1,23 @@
-"""``solve``: checks what it is given, runs the method, returns a verified solution.
+"""``solve``: from votes and a total to verified weights with a proven bound.
 
-``auto``: search for weights and prove a bound in turns, until they meet.
+:func:`solve` checks its arguments, runs the method and has the result verified. The methods of the
+paper are in :mod:`c2rf.forest.paper`; ``auto`` is here. It alternates between two things until
+they meet:
 
-An easy problem never pays for a hard one's machinery: each method gets little work at first, and
-only what is still open then gets more. The methods, cheapest first:
+- a search for weights (:mod:`c2rf.forest.search`), which is all that is needed where the total can
+  be met. It gets more of the time while the linear programs do not exclude that;
+- a proof of a bound (:mod:`c2rf.forest.bounds.branch_and_bound`): linear programs over z with
+  cuts, and branch and bound where they stall. The search starts from what they suggest.
 
-- the search over weights (:mod:`c2rf.forest.search`): where the total can be met, that is all. It
-  gets more of the time while the linear programs do not exclude that;
-- linear programs over z with pairs and cuts, and a tree of cases when they stall
-  (:mod:`c2rf.forest.bounds.branch_and_bound`); the signs they wish for are a start for the search.
-
-``solve``: checks what it is given, runs the method, returns a verified solution.
+Each gets little work at first and more the longer the problem stays open, so that easy problems
+are quick.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,136 +31,19 @@ from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
 from c2rf.forest.bounds.certify import Certifier, infeasible_if_proven
 from c2rf.forest.bounds.feasibility import realise
-from c2rf.forest.near_majority import nearest_to_majority
-from c2rf.forest.paper import Reduction, reduce, solve_big_m, spread
+from c2rf.forest.incumbent import Event, SolveState
+from c2rf.forest.minimal_change import closest_to_equal, distance_from_equal
+from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
 from c2rf.forest.problem import Problem, Solution, make_problem
-from c2rf.forest.run import Event, Run
 from c2rf.forest.search.lattice import odd_lattice_point
 from c2rf.forest.search.searcher import Searcher
 from c2rf.forest.verify import certain_signs, make_statement, verify
 from c2rf.forest.votes import PatternTable
 from c2rf.progress import solve_listener
 
-# Work of the search, in about nanoseconds, per pattern: what it competes with grows with them, too.
-_SEARCH = 4 * 10**4
-_LONG_SEARCH = 3 * 10**5  # before the first tree
-# Longer than that, up to so many times, the more numbers there are that the count can miss.
-_LONGER, _FEW_POINTS = 10, 10**5
-_FIRST_SEARCH = 40  # per pair of patterns: before the pairs and the first linear program
-_LONGEST_SEARCH = 4 * 10**10
-# Part of the work of the proof that the search is allowed as well, the greater one where the
-# linear programs do not exclude that the search can reach the bound.
-_SHARE, _GREAT_SHARE = 0.5, 1.0
-# Work of a case of a tree beside its linear programs and cuts.
-_CASE = 2 * 10**6
-
-
-def solve_auto(run: Run, certifier: Certifier) -> None:
-    """Solve the run's problem, to the end or to the limit."""
-    searcher = Searcher(run.problem, run.seed)
-    h = run.problem.n_patterns
-    _search(run, searcher, min(h * max(_SEARCH, _FIRST_SEARCH * h), _LONGEST_SEARCH))
-    if run.over:
-        return
-    with run.phase("pairs"):
-        prover = certifier.prover()
-    trees = 0
-    while not run.over:
-        before = _work(prover)
-        stuck = _prove(run, prover, searcher)
-        first_tree = prover.stalled and trees == 0
-        trees += prover.stalled
-        least = _long_search(run, prover) if first_tree else h * _SEARCH
-        share = _GREAT_SHARE if prover.is_reachable else _SHARE
-        _search(run, searcher, max(least, int(share * (_work(prover) - before))))
-        if stuck and not run.over:
-            run.trouble("no method could close the gap")
-            break
-
-
-def _long_search(run: Run, prover: Prover) -> int:
-    """Return how long to search before the first tree."""
-    longer = run.problem.n_points / _FEW_POINTS if prover.is_reachable else 1.0
-    return int(run.problem.n_patterns * _LONG_SEARCH * min(max(1.0, longer), _LONGER))
-
-
-def _search(run: Run, searcher: Searcher, work: int) -> None:
-    """Search on for a while, and keep what is found."""
-    if run.over:
-        return
-
-    def look() -> bool:
-        found, best = searcher.eta, searcher.best
-        if best is not None and found is not None and (run.eta is None or found < run.eta):
-            run.offer(best)
-        return run.over
-
-    with run.phase("search"):
-        searcher.target = run.bound
-        searcher.run(work, look)
-        look()
-
-
-def _prove(run: Run, prover: Prover, searcher: Searcher) -> bool:
-    """Raise the bound by some steps, and learn from their wishes; say whether it is stuck."""
-    with run.phase("bound"):
-        enough = _work(prover) + run.problem.n_patterns * _SEARCH
-        while True:
-            eta = None if run.eta is None else run.eta + run.eta_shift
-            step = prover.step(eta, run.time_left, lambda: run.over)
-            infeasible_if_proven(prover)
-            run.raise_bound(step.bound - run.eta_shift)
-            if step.weights is not None:
-                run.offer(step.weights)
-            if run.over or not prover.stalled or _work(prover) > enough or step.stuck:
-                break
-        if not run.over:
-            _learn(run, searcher, step)
-    return step.stuck
-
-
-def _work(prover: Prover) -> int:
-    """Return how much work the proof was so far."""
-    return prover.work + _CASE * prover.cases
-
-
-def _learn(run: Run, searcher: Searcher, step: ProverStep) -> None:
-    """Look for weights with the signs the relaxation wishes for; close ones are a start."""
-    weights = step.weights
-    if weights is None and step.signs is not None:
-        answer = realise(run.problem, step.signs)
-        weights = answer.nearest if answer.weights is None else answer.weights
-    if weights is not None:
-        run.offer(weights)
-        searcher.offer(weights)
-
-
-@dataclass(frozen=True)
-class SolveMethod:
-    """A way to solve: what is done to the problem first, what then."""
-
-    prepare: Callable[[Problem], Reduction]
-    solve: Callable[[Run, Certifier], None]
-    priorities: bool = False
-
-
-SOLVE_METHODS = {
-    # Search and bound in turns
-    "auto": SolveMethod(reduce, solve_auto),
-    # Algorithm 1
-    "p-c2rf": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=True), priorities=True),
-    # Algorithm 1 without the branching rule
-    "only-pp": SolveMethod(reduce, lambda *job: solve_big_m(*job, priorities=False)),
-    # P1 as printed, every row for itself, with the branching rule of Section 4
-    "only-br": SolveMethod(
-        spread, lambda *job: solve_big_m(*job, priorities=True), priorities=True
-    ),
-    # P1 as printed
-    "c2rf": SolveMethod(spread, lambda *job: solve_big_m(*job, priorities=False)),
-}
+SOLVE_METHODS = ("auto", *PAPER_METHODS)
+PREFERENCES = ("majority",)
 _SEEDS = 2**31 - 1
-
-PREFERENCES = {"majority": nearest_to_majority}
 
 
 def solve(
@@ -182,8 +65,8 @@ def solve(
     """Find tree weights whose weighted vote makes ``n_positive`` rows positive, or nearly so.
 
     Minimises eta, the distance between the number of rows with a positive weighted vote and
-    the wished number, over all weights in [lower, upper] that give every row a margin of at
-    least one.
+    ``n_positive``, over all weights in [lower, upper] that give every row a margin of at least
+    one.
 
     Parameters
     ----------
@@ -196,14 +79,14 @@ def solve(
     method : {"auto", "c2rf", "p-c2rf", "only-pp", "only-br"}
         "auto" is the fastest; the others are the paper's, for comparison.
     backend : {"highs", "scip", "gurobi"}
-        The solver of linear and integer programs.
+        The solver of the paper's methods; "auto" runs none of them. HiGHS has no branching
+        priorities: with it "p-c2rf" is "only-pp", and "only-br" is "c2rf".
     offset : (lo, hi) or None
         Range of a free shift added to every score; ``(-t * upper, t * upper)`` with t trees
         allows every cut-off of the vote.
     prefer : {"majority"} or None
-        Among weights with the smallest eta, those with the smallest L1 distance to a common
-        level. ``stats["prefer"]`` has the ``distance``, a proven lower ``bound`` on it, and
-        whether it is ``proven``: "yes", "for these labels" or "no".
+        Among weights that give the labels found, those with the smallest L1 distance to a
+        common level. ``stats["distance_from_equal"]`` is this distance.
     time_limit : float or None
         Seconds. At the limit (and at Ctrl-C) the best weights and bound so far are returned.
     threads : int
@@ -222,7 +105,8 @@ def solve(
         Verified by :func:`c2rf.verify`. ``stats["proof"]`` counts the rows, cases and leaves of
         the proof, the bits of its largest number and the seconds its check took. For the
         paper's methods ``stats["solver_status"]``, ``stats["solver_bound"]`` and
-        ``stats["solver_seconds"]`` hold what the solver said of itself, unchecked.
+        ``stats["solver_seconds"]`` hold what the solver says about itself, unchecked.
+        ``stats["backend"]`` and ``stats["backend_version"]`` are there if a solver ran.
 
     Raises
     ------
@@ -243,7 +127,6 @@ def solve(
     (0, 'optimal')
     """
     check_choice("method", method, SOLVE_METHODS)
-    chosen = SOLVE_METHODS[method]
     check_backend(backend)
     if prefer is not None:
         check_choice("prefer", prefer, PREFERENCES)
@@ -251,13 +134,13 @@ def solve(
     if isinstance(votes, PatternTable):
         table, expand = votes, None
     else:
-        table = PatternTable.from_votes(votes, inverse=True)
+        table = merge_points(votes)
         expand = table.inverse
     problem = make_problem(table, n_positive, lower, upper, offset)
     statement = make_statement(table, problem.n_positive, lower, upper, offset)
-    reduction = chosen.prepare(problem)
+    reduction = reduce(problem) if method == "auto" else PAPER_METHODS[method].prepare(problem)
     with solve_listener(progress) as listener:
-        run = Run(
+        state = SolveState(
             reduction.problem,
             backend=backend,
             time_limit=time_limit,
@@ -266,13 +149,13 @@ def solve(
             eta_shift=reduction.eta_shift,
             listener=listener,
         )
-        certifier = Certifier(statement, reduce(problem), run)
-        _solve(run, chosen, certifier)
-        weights = reduction.lift(_best(run))
-        if prefer is not None:
-            weights = PREFERENCES[prefer](run, problem, table.n_trees, weights)
-    solution = _solution(table, problem, weights, run, certifier)
-    solution.stats.update(_sizes(table, reduction), **_run_info(method, chosen, run))
+        certifier = Certifier(statement, reduce(problem), state)
+        _run_method(state, method, certifier)
+        weights = reduction.lift(_best(state))
+        if prefer == "majority":
+            weights = _closest_to_equal(state, problem, table.n_trees, weights)
+    solution = _solution(table, problem, weights, state, certifier)
+    solution.stats.update(_sizes(table, reduction), **_method_stats(method, state))
     verify(
         table, problem.n_positive, replace(solution, certificate=None), lower, upper, offset=offset
     )
@@ -281,41 +164,55 @@ def solve(
     return solution if expand is None else replace(solution, labels=solution.labels[expand])
 
 
-def _solve(run: Run, method: SolveMethod, certifier: Certifier) -> None:
+def _run_method(state: SolveState, method: str, certifier: Certifier) -> None:
     """Run the method; Ctrl-C ends it in good order."""
     try:
         certifier.refuse_hopeless()
-        if run.problem.n_patterns == 0:  # all signs are fixed: any weights do
-            run.offer(run.problem.upper)
+        if state.problem.n_patterns == 0:  # all signs are fixed: any weights do
+            state.offer(state.problem.upper)
+        elif method == "auto":
+            solve_auto(state, certifier)
         else:
-            method.solve(run, certifier)
+            solve_big_m(state, certifier, priorities=PAPER_METHODS[method].priorities)
     except KeyboardInterrupt:
-        run.interrupted = True
+        state.interrupted = True
 
 
-def _best(run: Run) -> Floats:
+def _closest_to_equal(state: SolveState, problem: Problem, n_trees: int, weights: Floats) -> Floats:
+    """Return the weights closest to equal ones, those found if there is no time for that."""
+    with state.phase("prefer"):
+        try:
+            if not state.interrupted and state.time_left() != 0:
+                weights = closest_to_equal(problem, n_trees, weights, state.time_left())
+        except KeyboardInterrupt:
+            state.interrupted = True
+    state.stats["distance_from_equal"] = distance_from_equal(weights[:n_trees])
+    return weights
+
+
+def _best(state: SolveState) -> Floats:
     """Return the best weights found; at worst those that need no search."""
-    if run.best is None:
-        instant = odd_lattice_point(run.problem)
-        if instant is None or not run.offer(instant):
-            found = f"no weights with all margins were found within {run.elapsed():.1f} seconds"
-            if not run.over:
+    if state.best is None:
+        instant = odd_lattice_point(state.problem)
+        if instant is None or not state.offer(instant):
+            found = f"no weights with all margins were found within {state.elapsed():.1f} seconds"
+            if not state.over:
                 found += ", and rounding hides whether there are any"
-            advice = "allow more time, or" if run.over else "try"
+            advice = "allow more time, or" if state.over else "try"
             raise NoSolutionError(f"{found}; {advice} a box that holds two consecutive integers")
-    assert run.best is not None
-    return run.best
+    assert state.best is not None
+    return state.best
 
 
 def _solution(
-    table: PatternTable, problem: Problem, weights: Floats, run: Run, certifier: Certifier
+    table: PatternTable, problem: Problem, weights: Floats, state: SolveState, certifier: Certifier
 ) -> Solution:
     """Recount everything from the weights, and have the bound checked."""
     trees, shift = weights[: table.n_trees], float(weights[table.n_trees :].sum())
     labels = certain_signs(table.patterns, trees, shift)
     eta = abs(int(table.counts[labels > 0].sum()) - problem.n_positive)
     proof = certifier.certified(eta)
-    run.stats["proof"] = proof.stats
+    state.stats["proof"] = proof.stats
     return Solution(
         weights=trees,
         offset=shift,
@@ -323,8 +220,8 @@ def _solution(
         eta=eta,
         bound=proof.bound,
         status="optimal" if proof.bound == eta else "feasible",
-        runtime=run.elapsed(),
-        stats=run.stats,
+        runtime=state.elapsed(),
+        stats=state.stats,
         certificate=proof.certificate,
     )
 
@@ -339,16 +236,19 @@ def _sizes(table: PatternTable, reduction: Reduction) -> dict[str, Any]:
     }
 
 
-def _run_info(name: str, method: SolveMethod, run: Run) -> dict[str, Any]:
-    engine = BACKENDS[run.backend]
-    able = "used" if engine.priorities else f"not supported by {run.backend}"
-    return {
-        "method": name,
-        "backend": run.backend,
-        "backend_version": engine.version(),
-        "branching_priorities": able if method.priorities else "not asked for",
-        "interrupted": run.interrupted,
-    }
+def _method_stats(name: str, state: SolveState) -> dict[str, Any]:
+    """Say which method ran, and whether the solver, if one ran, used branching priorities."""
+    stats: dict[str, Any] = {"method": name, "interrupted": state.interrupted}
+    if "backend" in state.stats:
+        method = PAPER_METHODS[name]
+        if not method.priorities:
+            stats["branching_priorities"] = "not asked for"
+        elif BACKENDS[state.backend].priorities:
+            stats["branching_priorities"] = "used"
+        else:
+            same = method.without_priorities
+            stats["branching_priorities"] = f"not supported by {state.backend}: same as {same}"
+    return stats
 
 
 def _check_limits(time_limit: Any, threads: Any) -> None:
@@ -373,3 +273,101 @@ def _seed(random_state: Any) -> int:
         "random_state must be None, an integer >= 0, a Generator or a RandomState; "
         f"found {random_state!r}"
     )
+
+
+# The method "auto". Work is counted in about nanoseconds, not measured, so that the same seed
+# gives the same result on any machine.
+
+# Work of a search, per pattern; before branch and bound begins; and up to how many times that much
+# the more rows there are.
+_SEARCH = 4 * 10**4
+_LONG_SEARCH = 3 * 10**5
+_LONGER, _FEW_POINTS = 10, 10**5
+# Work of the first search, per pair of patterns, and its limit.
+_FIRST_SEARCH = 40
+_LONGEST_SEARCH = 4 * 10**10
+# The search may take this part of the work of the proof; the greater part where the linear
+# programs do not exclude that weights reach the bound.
+_SHARE, _GREAT_SHARE = 0.5, 1.0
+# Work of a node of branch and bound besides its linear programs and cuts.
+_NODE = 2 * 10**6
+
+
+def solve_auto(state: SolveState, certifier: Certifier) -> None:
+    """Search and prove in turn until eta meets the bound, or a limit is reached."""
+    searcher = Searcher(state.problem, state.seed)
+    h = state.problem.n_patterns
+    _search(state, searcher, min(h * max(_SEARCH, _FIRST_SEARCH * h), _LONGEST_SEARCH))
+    if state.over:
+        return
+    with state.phase("pairs"):
+        prover = certifier.prover()
+    branchings = 0
+    while not state.over:
+        before = _work(prover)
+        stuck = _prove(state, prover, searcher)
+        first_branching = prover.stalled and branchings == 0
+        branchings += prover.stalled
+        least = _long_search(state, prover) if first_branching else h * _SEARCH
+        share = _GREAT_SHARE if prover.is_reachable else _SHARE
+        _search(state, searcher, max(least, int(share * (_work(prover) - before))))
+        if stuck and not state.over:
+            state.warn("no method could close the gap")
+            break
+
+
+def _long_search(state: SolveState, prover: Prover) -> int:
+    """Return the work of the search before branch and bound begins."""
+    longer = state.problem.n_points / _FEW_POINTS if prover.is_reachable else 1.0
+    return int(state.problem.n_patterns * _LONG_SEARCH * min(max(1.0, longer), _LONGER))
+
+
+def _search(state: SolveState, searcher: Searcher, work: int) -> None:
+    """Search on for a while, and keep what is found."""
+    if state.over:
+        return
+
+    def keep_best() -> bool:
+        found, best = searcher.eta, searcher.best
+        if best is not None and found is not None and (state.eta is None or found < state.eta):
+            state.offer(best)
+        return state.over
+
+    with state.phase("search"):
+        searcher.target = state.bound
+        searcher.run(work, keep_best)
+        keep_best()
+
+
+def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> bool:
+    """Raise the bound by some steps, and offer what they suggest; say whether it is stuck."""
+    with state.phase("bound"):
+        enough = _work(prover) + state.problem.n_patterns * _SEARCH
+        while True:
+            eta = None if state.eta is None else state.eta + state.eta_shift
+            step = prover.step(eta, state.time_left, lambda: state.over)
+            infeasible_if_proven(prover)
+            state.raise_bound(step.bound - state.eta_shift)
+            if step.weights is not None:
+                state.offer(step.weights)
+            if state.over or not prover.stalled or _work(prover) > enough or step.stuck:
+                break
+        if not state.over:
+            _offer_suggestion(state, searcher, step)
+    return step.stuck
+
+
+def _work(prover: Prover) -> int:
+    """Return the work of the proof so far."""
+    return prover.work + _NODE * prover.cases
+
+
+def _offer_suggestion(state: SolveState, searcher: Searcher, step: ProverStep) -> None:
+    """Offer weights with the signs that the relaxation suggests, or weights close to that."""
+    weights = step.weights
+    if weights is None and step.signs is not None:
+        answer = realise(state.problem, step.signs)
+        weights = answer.nearest if answer.weights is None else answer.weights
+    if weights is not None:
+        state.offer(weights)
+        searcher.offer(weights)

@@ -21,8 +21,8 @@ from c2rf.forest.bounds.branch_and_bound import Prover, blank_certificate
 from c2rf.forest.bounds.conflict_graph import MAX_PATTERNS, Structure, find_structure
 from c2rf.forest.bounds.cuts import Ground
 from c2rf.forest.certificate import CertificateError, Statement, check_certificate
+from c2rf.forest.incumbent import SolveState
 from c2rf.forest.problem import Problem
-from c2rf.forest.run import Run
 
 if TYPE_CHECKING:
     from c2rf.forest.paper import Reduction
@@ -75,11 +75,11 @@ class Certifier:
         The user's problem in whole numbers.
     reduction : Reduction
         The smaller problem to work on.
-    run : Run
+    run : SolveState
         The solve in progress, for its seed and its stats.
     """
 
-    def __init__(self, statement: Statement, reduction: Reduction, run: Run) -> None:
+    def __init__(self, statement: Statement, reduction: Reduction, run: SolveState) -> None:
         self.statement, self.reduction, self.run = statement, reduction, run
         self._ground = Ground(statement, reduction.kept)
         self._prover: Prover | None = None
@@ -102,9 +102,7 @@ class Certifier:
                 if most == 0:
                     raise
                 most = most // 4 if most > 100 else 0
-                self.run.trouble(
-                    f"memory is short: pairs are looked for among {most} patterns only"
-                )
+                self.run.warn(f"memory is short: pairs are looked for among {most} patterns only")
         self.run.stats["pairs"] = structure.n_pairs
         return structure
 
@@ -134,11 +132,11 @@ class Certifier:
             try:
                 bound = check_certificate(self.statement, certificate)
             except CertificateError as error:
-                self.run.trouble(f"a proof was not accepted and is not used: {error}")
+                self.run.warn(f"a proof was not accepted and is not used: {error}")
                 continue
             if bound is not None and bound <= eta:
                 break
-            self.run.trouble(f"a proof of {bound} is not used: there are weights with {eta}")
+            self.run.warn(f"a proof of {bound} is not used: there are weights with {eta}")
         stats = _proof_stats(certificate, time.perf_counter() - started)
         if prover is not None:
             stats["cuts"] = len(prover.system.store)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from c2rf._utils.types import Floats
+from c2rf.forest.incumbent import Incumbent
 from c2rf.forest.problem import Problem
-from c2rf.forest.run import BestWeights
 from c2rf.forest.search.lattice import COLDEST, OddLattice, Tempering, heats, odd_lattice_point
 from c2rf.forest.search.lines import LineWalk
 from c2rf.forest.search.neighbourhood import Corners
@@ -26,7 +26,7 @@ _SMALL = 2 * 10**9
 _POINTS_AT_ONCE = 1 << 12
 
 
-class Searcher(BestWeights):
+class Searcher(Incumbent):
     """Resumable, deterministic search for weights whose count is closest to the wished one.
 
     Parameters

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.forest.backends.base import RawResult
+from c2rf.forest.incumbent import Event, SolveState, with_margins
 from c2rf.forest.paper import big_m_model
 from c2rf.forest.problem import make_problem
-from c2rf.forest.run import Event, Run, with_margins
 from c2rf.forest.verify import certain_signs
 from strategies import problems, weights_of
 
@@ -50,7 +50,7 @@ def test_weights_outside_the_box_are_brought_inside(data, problem):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_no_numbers_never_get_in(bad):
     problem = make_problem([[1, -1], [1, 1]], 1)
-    run = Run(problem)
+    run = SolveState(problem)
     kept = run.offer(np.array([bad, 2.0]))
     assert kept == (run.best is not None)
     assert run.best is None or np.isfinite(run.best).all()
@@ -75,7 +75,7 @@ def test_scaling_minds_a_shift_of_either_sign():
 
 
 def test_only_better_weights_replace_the_best():
-    run = Run(make_problem(VOTES, 4))
+    run = SolveState(make_problem(VOTES, 4))
     assert (run.eta, run.done, run.over) == (None, False, False)
     assert run.offer(SECOND)
     assert (run.eta, run.best.tolist()) == (2, SECOND.tolist())
@@ -88,7 +88,7 @@ def test_only_better_weights_replace_the_best():
 
 
 def test_bounds_end_the_run_when_they_meet_eta():
-    run = Run(make_problem(VOTES, 4))
+    run = SolveState(make_problem(VOTES, 4))
     run.raise_bound(1)
     run.raise_bound(0)  # what was proven stays proven
     assert (run.bound, run.done) == (1, False)
@@ -99,7 +99,7 @@ def test_bounds_end_the_run_when_they_meet_eta():
 
 def test_listeners_are_told_eta_and_bound_of_the_whole_problem():
     events: list[Event] = []
-    run = Run(make_problem(VOTES, 4), eta_shift=5, listener=events.append)
+    run = SolveState(make_problem(VOTES, 4), eta_shift=5, listener=events.append)
     with run.phase("outer"):
         run.raise_bound(1)
         with run.phase("inner"):
@@ -118,7 +118,7 @@ def test_listeners_are_told_eta_and_bound_of_the_whole_problem():
 
 
 def test_phases_are_timed_through_errors_and_added_up():
-    run = Run(make_problem(VOTES, 4))
+    run = SolveState(make_problem(VOTES, 4))
     for _ in range(2):
         with pytest.raises(KeyError), run.phase("search"):
             raise KeyError
@@ -127,10 +127,10 @@ def test_phases_are_timed_through_errors_and_added_up():
 
 def test_time_limits():
     problem = make_problem(VOTES, 4)
-    assert Run(problem).time_left() is None
-    assert Run(problem, time_limit=0).time_left() == 0
-    assert Run(problem, time_limit=0).over
-    assert 0 < Run(problem, time_limit=np.float32(1000)).time_left() <= 1000
+    assert SolveState(problem).time_left() is None
+    assert SolveState(problem, time_limit=0).time_left() == 0
+    assert SolveState(problem, time_limit=0).over
+    assert 0 < SolveState(problem, time_limit=np.float32(1000)).time_left() <= 1000
 
 
 def test_a_solver_gets_what_the_run_has_left(monkeypatch):
@@ -140,9 +140,9 @@ def test_a_solver_gets_what_the_run_has_left(monkeypatch):
         seen.append((name, options))
         return raw(bound=0.5)
 
-    monkeypatch.setattr("c2rf.forest.run.run_backend", backend)
+    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", backend)
     problem = make_problem(VOTES, 4)
-    run = Run(problem, backend="scip", time_limit=100, threads=2, seed=7)
+    run = SolveState(problem, backend="scip", time_limit=100, threads=2, seed=7)
     run.solve_raw(big_m_model(problem), time_limit=5, node_limit=9)
     run.solve_raw(big_m_model(problem), time_limit=1000)
     run.solve_raw(big_m_model(problem))
@@ -152,16 +152,16 @@ def test_a_solver_gets_what_the_run_has_left(monkeypatch):
     assert third.time_limit <= second.time_limit <= 100
     assert run.stats["nodes"] == 9
     assert run.bound == 0  # what a solver says is no proof
-    unlimited = Run(problem)
+    unlimited = SolveState(problem)
     unlimited.solve_raw(big_m_model(problem))
     assert seen[-1][1].time_limit is None
 
 
 def test_ctrl_c_ends_the_run(monkeypatch):
     answer = raw("interrupted", interrupted=True)
-    monkeypatch.setattr("c2rf.forest.run.run_backend", lambda *_: answer)
+    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", lambda *_: answer)
     problem = make_problem(VOTES, 4)
-    run = Run(problem)
+    run = SolveState(problem)
     run.solve_raw(big_m_model(problem))
     assert run.interrupted
     assert run.over

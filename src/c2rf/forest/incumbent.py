@@ -1,7 +1,7 @@
-"""One solve in progress: the best weights, the proven bound, the clock, and the listener.
+"""A solve in progress: the incumbent, the proven bound, the clock and the listener.
 
-All methods report here. Weights are kept only if their margins hold; bounds come with a proof in
-whole numbers, or they are only what a solver says.
+The incumbent are the best weights known so far. All methods report here: weights are kept only if
+their margins hold, and a bound only if it is proven in whole numbers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from c2rf._utils.types import Floats
 from c2rf.exceptions import VerificationError
+from c2rf.forest.backends import BACKENDS
 from c2rf.forest.backends import run as run_backend
 from c2rf.forest.backends.base import MatrixModel, Options, RawResult
 from c2rf.forest.problem import Problem, scores
@@ -34,15 +35,15 @@ class Event:
 
 Listener = Callable[[Event], None]
 
-# A float margin this far below one is below one.
-_PLAINLY = 1e-3
+# A float margin below 1 - this is certainly below one; no exact arithmetic is needed to see it.
+_CERTAINLY = 1e-3
 
 
-class BestWeights:
+class Incumbent:
     """The best weights of a problem so far.
 
     ``best`` are the weights, all margins met, None as long as none are known; ``eta`` is how far
-    their count is from the wished one.
+    their number of positives is from the target.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -61,8 +62,8 @@ class BestWeights:
         return True
 
 
-class Run(BestWeights):
-    """The state that all solving methods share.
+class SolveState(Incumbent):
+    """What all methods share while they solve a problem.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class Run(BestWeights):
         self.started = time.perf_counter()
         self.deadline = None if time_limit is None else self.started + float(time_limit)
         self.interrupted = False
-        self.stats: dict[str, Any] = {"phases": {}, "nodes": 0, "trouble": []}
+        self.stats: dict[str, Any] = {"phases": {}, "nodes": 0, "warnings": []}
         self.bound = 0
         """Proven: no weights come closer."""
         self._phase = "start"
@@ -120,9 +121,9 @@ class Run(BestWeights):
             self.bound = bound
             self.report_progress()
 
-    def trouble(self, what: str) -> None:
+    def warn(self, what: str) -> None:
         """Note that something went wrong and was dealt with."""
-        self.stats["trouble"].append(what)
+        self.stats["warnings"].append(what)
 
     # Time and progress
 
@@ -156,17 +157,19 @@ class Run(BestWeights):
     # Solvers
 
     def solve_raw(self, model: MatrixModel, **options: Any) -> RawResult:
-        """Run the backend within the time left; count nodes, see Ctrl-C, pass failures on."""
+        """Run the backend within the time left, and note in ``stats`` that it ran."""
         left = self.time_left()
         limit = options.pop("time_limit", None)
         if left is not None:
             limit = left if limit is None else min(limit, left)
         asked = Options(time_limit=limit, threads=self.threads, seed=self.seed, **options)
         raw = run_backend(model, self.backend, asked)
+        self.stats["backend"] = self.backend
+        self.stats["backend_version"] = BACKENDS[self.backend].version()
         self.stats["nodes"] += raw.nodes
         self.interrupted |= raw.interrupted
         if raw.status == "failed":
-            self.trouble(f"{self.backend} failed in {self._phase}")
+            self.warn(f"{self.backend} failed in {self._phase}")
         return raw
 
 
@@ -189,10 +192,10 @@ def with_margins(problem: Problem, weights: Floats, *, scale: bool = True) -> Fl
         return inside
     margin = float(np.abs(scores(problem.patterns, inside)).min())
     if margin < 1 and scale:
-        factor = _room(problem, inside)
+        factor = _greatest_factor(problem, inside)
         margin *= factor
         inside = np.clip(inside * factor, problem.lower, problem.upper)
-    if not margin >= 1 - _PLAINLY:  # NaN, too
+    if not margin >= 1 - _CERTAINLY:  # NaN, too
         return None
     try:
         certain_signs(problem.patterns, inside)
@@ -201,10 +204,10 @@ def with_margins(problem: Problem, weights: Floats, *, scale: bool = True) -> Fl
     return inside
 
 
-def _room(problem: Problem, weights: Floats) -> float:
+def _greatest_factor(problem: Problem, weights: Floats) -> float:
     """Return the greatest factor that keeps the weights in the box."""
-    ends = np.where(weights > 0, problem.upper, problem.lower)
+    bounds = np.where(weights > 0, problem.upper, problem.lower)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratios = np.where(weights == 0, np.inf, ends / weights)
-    room = float(ratios.min())
-    return max(1.0, room) if np.isfinite(room) else 1.0  # zeros stay zeros
+        ratios = np.where(weights == 0, np.inf, bounds / weights)
+    factor = float(ratios.min())
+    return max(1.0, factor) if np.isfinite(factor) else 1.0  # zeros stay zeros
