@@ -23,9 +23,7 @@ TARGET = 2
 
 def answering(status="optimal", x=None, bound=0.0):
     """A solver that always gives this answer."""
-    return lambda model, name, options: RawResult(
-        status, x, bound, 0, 0.0, "log of the solver"
-    )
+    return lambda model, name, options: RawResult(status, x, bound, 0, 0.0, "log of the solver")
 
 
 def faulty_first(change):
