@@ -248,7 +248,7 @@ OPTIONS = [
     (
         "--trees 3",
         "--solve-method best",
-        "--solve-method must be auto, p-c2rf",
+        "--solve-method must be auto, c2rf",
     ),
     ("--trees 3", "--backend cplex", "--backend must be highs, scip or gurobi; found 'cplex'"),
     ("--trees 3", "--lower 0", "0 < lower <= upper"),

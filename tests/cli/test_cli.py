@@ -131,7 +131,7 @@ class TestMistakes:
             ("--total 1 --upper inf", "0 < lower <= upper"),
             (
                 "--total 1 --method best",
-                "--method must be auto, p-c2rf, only-pp, only-br or c2rf; found 'best'",
+                "--method must be auto, c2rf, p-c2rf, only-pp or only-br; found 'best'",
             ),
             ("--total 1 --backend cplex", "--backend must be highs, scip or gurobi; found 'cplex'"),
             ("--total 1 --total 2", "--total takes one value, but is given 2 times"),
