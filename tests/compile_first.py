@@ -10,8 +10,9 @@ import numpy as np
 
 from c2rf.forest.bounds.cuts import Cliques
 from c2rf.forest.problem import make_problem
-from c2rf.imputation.chain import BindingPart, Cells, exchange
+from c2rf.imputation.draw import MarginIndex, run_excursions
 from c2rf.learners.trees import Growth, grow_forest
+from c2rf.totals.bounds import MarginBounds
 
 
 def compile_trees() -> None:
@@ -22,11 +23,12 @@ def compile_trees() -> None:
 
 
 def compile_chain() -> None:
-    """Exchange two labels."""
+    """Swap two labels."""
     labels = np.array([0, 1])
     total = np.array([[1, 1]])
-    cells = Cells.of([BindingPart(np.zeros(1, dtype=int), total, total)], np.zeros(2, dtype=int))
-    exchange(labels, np.zeros((2, 2)), cells, 1, np.random.default_rng(0))
+    margin = MarginBounds((), [None], np.zeros(1, dtype=int), total, total)
+    index = MarginIndex.of([margin], np.zeros(2, dtype=int))
+    run_excursions(labels, np.zeros((2, 2)), index, 1, np.random.default_rng(0))
 
 
 def compile_cliques() -> None:

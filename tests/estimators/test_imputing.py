@@ -40,7 +40,7 @@ class TestImpute:
         for labels in imputed:
             assert (np.bincount(labels) == np.bincount(truth)).all()
         assert len({labels.tobytes() for labels in imputed}) == 6
-        assert classifier.imputation_is_exact_ == (n_classes == 2)
+        assert classifier.imputation_method_ == ("exact" if n_classes == 2 else "markov-chain")
 
     def test_totals_of_groups_are_met_in_each(self):
         _, _, _, truth = people()
@@ -64,7 +64,7 @@ class TestImpute:
             for name in ("g", "h"):
                 found = pd.Series(labels).groupby(cells[name]).sum()
                 assert (found == pd.Series(truth).groupby(cells[name]).sum()).all()
-        assert not classifier.imputation_is_exact_
+        assert classifier.imputation_method_ == "markov-chain"
 
     def test_uncertain_totals_are_drawn_anew(self):
         classifier, _truth = fitted(totals={1: Estimate(170, se=8)})
@@ -126,7 +126,7 @@ class TestImpute:
         off = classifier.totals_met_["off"].abs().max()
         for labels in classifier.impute(4):
             assert abs(weight @ labels - total) <= off + 1e-9
-        assert not classifier.imputation_is_exact_
+        assert classifier.imputation_method_ == "perturb-and-map"
 
     def test_uncertain_margins_are_drawn_jointly(self):
         # Each margin is drawn with errors of its own, and all add up to whole people again.
@@ -219,3 +219,37 @@ def test_imputations_in_a_table():
     assert (table.iloc[:, 1:].sum() == truth.sum()).all()
     assert "of the labels" in result.summary()
     assert "all meet the totals; drawn exactly" in result.summary()
+
+
+@pytest.mark.parametrize(
+    ("case", "method", "said"),
+    [
+        ("known number", "exact", "all meet the totals; drawn exactly"),
+        ("range", "markov-chain", "all meet the totals; approximate, drawn by a Markov chain"),
+        ("crossing margins", "markov-chain", "drawn by a Markov chain"),
+        ("weights", "perturb-and-map", "random noise (perturb-and-MAP)"),
+    ],
+)
+def test_a_summary_says_how_labels_were_really_drawn(case, method, said):
+    X, y, Xu, truth = people()
+    labeled = pd.DataFrame(X, columns=["a", "b"]).assign(sick=y)
+    rows = pd.DataFrame(Xu, columns=["a", "b"])
+    rows = rows.assign(g=np.arange(len(rows)) % 2, h=np.arange(len(rows)) // 2 % 2)
+    rows["weight"] = 1.0 + np.arange(len(rows)) % 3
+    tables = [
+        rows.assign(**{"class": truth}).value_counts([name, "class"]).reset_index(name="total")
+        for name in ("g", "h")
+    ]
+    number = int(truth.sum())
+    totals = {"range": {1: (number - 9, number)}, "crossing margins": tables}
+    people_total = {1: int(rows["weight"] @ truth)}
+    result = c2rf.classify(
+        labeled, rows, target="sick", learner="logistic", imputations=2,
+        totals=people_total if case == "weights" else totals.get(case, {1: number}),
+        weight="weight" if case == "weights" else None,
+        drop=["g", "h", "weight"] if case != "weights" else ["g", "h"],
+    )  # fmt: skip
+    summary = result.summary()
+    assert result.classifier.imputation_method_ == method
+    assert said in " ".join(summary.split())
+    assert ("Markov" in summary) == (method == "markov-chain")

@@ -7,19 +7,26 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
-from c2rf.imputation.chain import BindingPart
+from c2rf.totals.bounds import MarginBounds
+
+LEAST_P = 1e-3
 
 
-def label_sets(logs, parts: list[BindingPart], groups):
+def margin_of(cells, lower, upper):
+    """Return bounds in cells of groups."""
+    return MarginBounds((), list(range(len(lower))), cells, lower, upper)
+
+
+def label_sets(logs, margins, groups):
     """Return the label sets that meet all totals, and the probability of each."""
     n_rows, n_classes = logs.shape
     sets = np.array(list(product(range(n_classes), repeat=n_rows)))
     ok = np.ones(len(sets), dtype=bool)
-    for part in parts:
-        cells = part.cells[groups]
-        for c, k in np.ndindex(part.lower.shape):
+    for margin in margins:
+        cells = margin.cells[groups]
+        for c, k in np.ndindex(margin.lower.shape):
             size = (sets[:, cells == c] == k).sum(axis=1)
-            ok &= (size >= part.lower[c, k]) & (size <= part.upper[c, k])
+            ok &= (size >= margin.lower[c, k]) & (size <= margin.upper[c, k])
     sets = sets[ok]
     weights = np.exp(logs[np.arange(n_rows), sets].sum(axis=1))
     return sets, weights / weights.sum()

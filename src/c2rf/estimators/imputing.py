@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from c2rf.estimators.assigning import AssignmentProblem, PopulationAssignment
 from c2rf.estimators.learning import Learning, weight_option
 from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.imputation.draw import DrawnLabels, draw_labels, drawn_totals
+from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
 from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
 from c2rf.learners.blend import uses_population
 from c2rf.learners.bootstrap import Relearned, Relearner, make_relearner
@@ -166,12 +166,12 @@ class Imputed:
     ----------
     codes : ndarray of int, shape (n_imputations, n_rows)
         The number of the class of each row.
-    is_exact : bool
-        Whether all were drawn exactly, none by a Markov chain.
+    method : str
+        How they were drawn: the least exact way of all, see :mod:`c2rf.imputation.draw`.
     """
 
     codes: NDArray[Any]
-    is_exact: bool
+    method: DrawMethod
 
     @classmethod
     def of(cls, imputer: Imputer, n_imputations: int) -> Imputed:
@@ -179,12 +179,12 @@ class Imputed:
         n_rows, n_classes = imputer.full.shape
         kind: Any = np.min_scalar_type(n_classes - 1)
         codes = large_array((n_imputations, n_rows), kind)
-        is_exact = True
+        methods: set[DrawMethod] = {"exact"}
         for k, drawn in enumerate(imputer.draw(n_imputations)):
             codes[k] = drawn.labels
             release(codes)
-            is_exact &= drawn.is_exact
-        return cls(codes, is_exact)
+            methods.add(drawn.method)
+        return cls(codes, max(methods, key=get_args(DrawMethod).index))
 
 
 class PopulationImputations(PopulationLabels):
@@ -216,9 +216,10 @@ class PopulationImputations(PopulationLabels):
 
         Notes
         -----
-        Two classes whose numbers are known, overall or in every group, are drawn exactly
-        (conditional Poisson sampling). Other totals are met exactly as well, and labels are drawn
-        by a Markov chain: ``imputation_is_exact_`` says so after the call.
+        ``imputation_method_`` says after the call how labels were drawn. ``"exact"``: two classes
+        whose numbers are known, overall or in every group (conditional Poisson sampling).
+        ``"markov-chain"``: other totals, which are met exactly as well. ``"perturb-and-map"``: rows
+        with weights, the likeliest labels for probabilities with random noise.
 
         Examples
         --------
@@ -291,5 +292,5 @@ class PopulationImputations(PopulationLabels):
         if drawn is None or len(drawn.codes) < number:
             with self._jobs():  # type: ignore[attr-defined]
                 self._imputed = drawn = Imputed.of(self._imputer, number)
-        self.imputation_is_exact_ = drawn.is_exact
+        self.imputation_method_ = drawn.method
         return drawn.codes[:number]

@@ -1,25 +1,438 @@
 """Labels drawn by their probabilities, given that all totals hold.
 
-Uncertain totals, drawn anew: what a survey could have estimated as well.
+A set of labels has a probability in proportion to the product of the probabilities of its labels.
+There are three ways to draw one, and :class:`DrawnLabels` says which one it was:
 
-Labels drawn by their probabilities, given that all totals hold.
+- ``exact``: two classes whose numbers are known overall or in each group, by conditional Poisson
+  sampling (:mod:`c2rf.imputation.poisson`); without any binding total, independent draws.
+- ``markov-chain``: all other totals of rows without weights. The chain starts at perturb-and-MAP
+  labels, which is all but a draw where rows are many. A Gibbs sweep draws any two classes anew,
+  exactly, given who has another label. Where totals leave open how many of each class are in a
+  group, Metropolis-Hastings excursions change the counts of groups.
+- ``perturb-and-map``: rows with weights. The likeliest labels for log-probabilities with Gumbel
+  noise [1]_: they meet the totals as nearly as labels do, and no chain runs.
+
+An **excursion** relabels a row, which may violate some totals; then it relabels rows of cells whose
+total is violated, until all totals hold again. So it can be a single change (inside of ranges), a
+swap of two labels, or a cycle of any length through crossing margins. Every step is one of
+Metropolis and Hastings, whose target is the product of the probabilities of the labels times a
+penalty on violated totals. A reversible chain that is only observed while all totals hold is
+reversible on these states, and its target there is the product of probabilities. An excursion of
+too many steps is taken back; the way back from its end would be as long, so the target stays.
+
+References
+----------
+.. [1] G. Papandreou and A. L. Yuille, "Perturb-and-MAP random fields", ICCV (2011), 193-200.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from c2rf._utils.compiled import compiled
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import assign
-from c2rf.imputation.chain import BindingPart, Cells, exchange
 from c2rf.imputation.poisson import choose_in_groups
-from c2rf.totals.bounds import Bounds
+from c2rf.totals.bounds import Bounds, MarginBounds
 from c2rf.totals.stated import Estimate, Totals
+
+DrawMethod = Literal["exact", "markov-chain", "perturb-and-map"]
+
+GIBBS_SWEEPS = 6
+"""How often a Markov chain goes through all pairs of classes."""
+EXCURSIONS = 10
+"""Excursions per row and sweep, where totals leave the counts of groups open ..."""
+MOST_EXCURSIONS = 300
+"""... but no more than this: the start is all but a draw where rows are many. With 100 rows in 20
+groups it can hardly be told from a chain of a million excursions."""
+
+_MOST_STEPS = 100
+_PENALTY = 1.0  # of one more unit by which a total is violated, beyond a single row's
+_MOST_SEEDS = np.iinfo(np.int32).max
+
+
+class DrawnLabels(NamedTuple):
+    """Labels, from 0, and how they were drawn."""
+
+    labels: Codes
+    method: DrawMethod
+
+
+def draw_labels(
+    logs: Floats,
+    bounds: Bounds,
+    groups: Codes,
+    rng: np.random.Generator,
+    weights: Floats | None = None,
+) -> DrawnLabels:
+    """Draw a label for every row by its probabilities, given that all totals hold.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n_rows, n_classes)
+        Finite logarithms of probabilities.
+    bounds : Bounds
+        The totals; they can be met.
+    groups : ndarray of int, shape (n_rows,)
+        The group of each row.
+    rng : Generator
+        Source of random numbers.
+    weights : ndarray of shape (n_rows,), optional
+        How many people each row stands for. Totals are then met to the remainder that
+        :func:`c2rf.assignment.assign` leaves.
+
+    Returns
+    -------
+    DrawnLabels
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> logs = np.log([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.5, 0.1, 0.4], [0.2, 0.2, 0.6]])
+    >>> bounds = Bounds.overall([1, 1, 2], [1, 1, 2], 4)
+    >>> drawn = draw_labels(logs, bounds, np.zeros(4, dtype=int), rng)
+    >>> np.bincount(drawn.labels), drawn.method
+    (array([1, 1, 2]), 'markov-chain')
+    """
+    if weights is not None:
+        labels = perturb_and_map(logs, bounds, groups, rng, weights)
+        return DrawnLabels(labels, "perturb-and-map")
+    margins = binding_margins(bounds.with_implied_bounds())
+    strata = _strata(margins)
+    n_classes = logs.shape[1]
+    if strata is not None and n_classes == 2:
+        cells, numbers = strata
+        ones = choose_in_groups(logs[:, 1] - logs[:, 0], cells[groups], numbers[:, 1], rng)
+        return DrawnLabels(ones.astype(np.intp), "exact")
+    if not margins:
+        return DrawnLabels((logs + rng.gumbel(size=logs.shape)).argmax(axis=1), "exact")
+    labels = perturb_and_map(logs, bounds, groups, rng)
+    if strata is not None:
+        for _ in range(GIBBS_SWEEPS):
+            gibbs_sweep(labels, logs, strata[0][groups], rng)
+        return DrawnLabels(labels, "markov-chain")
+    index = MarginIndex.of(margins, groups)
+    for _ in range(GIBBS_SWEEPS):
+        gibbs_sweep(labels, logs, groups, rng)
+        run_excursions(labels, logs, index, min(EXCURSIONS * len(logs), MOST_EXCURSIONS), rng)
+    return DrawnLabels(labels, "markov-chain")
+
+
+def perturb_and_map(
+    logs: Floats,
+    bounds: Bounds,
+    groups: Codes,
+    rng: np.random.Generator,
+    weights: Floats | None = None,
+) -> Codes:
+    """Return the likeliest labels for log-probabilities with Gumbel noise."""
+    noisy = logs + rng.gumbel(size=logs.shape)
+    found = assign(noisy, bounds, groups, int(rng.integers(_MOST_SEEDS)), weights)
+    return found.labels.astype(np.int64)
+
+
+def gibbs_sweep(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Generator) -> None:
+    """Draw every two classes anew, given their numbers in each group and who has another label.
+
+    Labels are changed in place. Of two classes this is an exact draw.
+    """
+    n_groups = int(groups.max()) + 1
+    for one, other in combinations(range(logs.shape[1]), 2):
+        rows = np.flatnonzero((labels == one) | (labels == other))
+        own = groups[rows]
+        numbers = np.bincount(own[labels[rows] == other], minlength=n_groups)
+        ones = choose_in_groups(logs[rows, other] - logs[rows, one], own, numbers, rng)
+        labels[rows] = np.where(ones, other, one)
+
+
+def binding_margins(bounds: Bounds) -> list[MarginBounds]:
+    """Return the margins that exclude anything: overall, of groups, and of cells of groups."""
+    found = []
+    for margin in bounds.parts():
+        most = margin.counted(bounds.group_sizes)[:, None]
+        if ((margin.lower > 0) | (margin.upper < most)).any():
+            found.append(replace(margin, upper=np.minimum(margin.upper, most)))
+    return found
+
+
+def _strata(margins: list[MarginBounds]) -> tuple[Codes, Ints] | None:
+    """Return cells in which the number of every class is known and that settle all totals.
+
+    None if there are none: then numbers in groups are open, and totals tie them to each other.
+    """
+    for margin in margins:
+        if (margin.lower == margin.upper).all() and all(
+            _is_coarser(other.cells, margin.cells) for other in margins
+        ):
+            return margin.cells, margin.lower
+    return None
+
+
+def _is_coarser(cells: Codes, fine: Codes) -> bool:
+    """Say whether every fine cell lies in one of these cells."""
+    pairs = np.unique(np.column_stack([fine, cells]), axis=0)
+    return len(pairs) == len(np.unique(fine))
+
+
+class MarginIndex(NamedTuple):
+    """The cells of all binding margins, numbered through, and the rows in each.
+
+    Parameters
+    ----------
+    of_row : ndarray of int, shape (n_margins, n_rows)
+        The cell of each row in each margin.
+    margin : ndarray of int, shape (n_cells,)
+        The margin of each cell.
+    members : ndarray of int, shape (n_margins * n_rows,)
+        The rows of the first cell, of the second, and so on.
+    first, size : ndarray of int, shape (n_cells,)
+        Where the rows of a cell begin in ``members``, and how many they are.
+    lower, upper : ndarray of int, shape (n_cells, n_classes)
+        The bounds.
+    group : ndarray of int, shape (n_rows,)
+        The group of each row: those with the same cell in every margin.
+    keys : ndarray of int, shape (n_groups,)
+        In which cells each group is, as one number; in ascending order.
+    strides : ndarray of int, shape (n_margins,)
+        What a cell counts for in such a number.
+    group_members, group_first, group_size : ndarray of int
+        The same of groups as of index.
+    """
+
+    of_row: Ints
+    margin: Ints
+    members: Ints
+    first: Ints
+    size: Ints
+    lower: Ints
+    upper: Ints
+    group: Ints
+    keys: Ints
+    strides: Ints
+    group_members: Ints
+    group_first: Ints
+    group_size: Ints
+
+    @classmethod
+    def of(cls, margins: Sequence[MarginBounds], groups: Codes) -> MarginIndex:
+        """Return the numbered cells of margins, given the group of each row."""
+        n_cells = np.array([len(margin.lower) for margin in margins])
+        starts = np.cumsum(n_cells) - n_cells
+        of_row = np.stack(
+            [margin.cells[groups] + start for margin, start in zip(margins, starts, strict=True)]
+        ).astype(np.int64)
+        size = np.bincount(of_row.ravel(), minlength=n_cells.sum()).astype(np.int64)
+        strides = np.concatenate([[1], np.cumprod(n_cells[:-1])]).astype(np.int64)
+        keys, group = np.unique(strides @ (of_row - starts[:, None]), return_inverse=True)
+        group_size = np.bincount(group).astype(np.int64)
+        return cls(
+            of_row, np.repeat(np.arange(len(margins)), n_cells),
+            np.concatenate([np.argsort(row, kind="stable") for row in of_row]),
+            np.cumsum(size) - size, size,
+            np.concatenate([margin.lower for margin in margins]).astype(np.int64),
+            np.concatenate([margin.upper for margin in margins]).astype(np.int64),
+            group, keys - strides @ -starts, strides, np.argsort(group, kind="stable"),
+            np.cumsum(group_size) - group_size, group_size,
+        )  # fmt: skip
+
+    def counts(self, labels: Codes) -> Ints:
+        """Return how many rows of each cell are of each class."""
+        table = np.zeros(self.lower.shape, dtype=np.int64)
+        for cells in self.of_row:
+            np.add.at(table, (cells, labels), 1)
+        return table
+
+
+class _State(NamedTuple):
+    """Labels on an excursion: which cells are violated, and which rows were changed on the way."""
+
+    labels: Any
+    logs: Any
+    counts: Any
+    violated_cells: Any
+    after: Any
+    path: Any
+
+
+def run_excursions(
+    labels: Codes, logs: Floats, index: MarginIndex, n_excursions: int, rng: np.random.Generator
+) -> int:
+    """Change labels by excursions, all totals holding after each; return how many changed any.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n_rows,)
+        Labels that meet all totals; they are changed in place.
+    logs : ndarray of shape (n_rows, n_classes)
+        Finite logarithms of the probabilities.
+    index : MarginIndex
+        The totals.
+    n_excursions : int
+        How many to make.
+    rng : Generator
+        Source of random numbers.
+    """
+    # At most two rows are out of place: two classes in a cell of each margin are violated.
+    most = 4 * len(index.of_row)
+    space = most + len(index.of_row)
+    state = _State(
+        labels, np.ascontiguousarray(logs), index.counts(labels), np.empty(space, np.int64),
+        np.empty(space, np.int64), np.empty((_MOST_STEPS, 2), np.int64),
+    )  # fmt: skip
+    # A state with violations should be entered as easily as it is left: it is proposed among the
+    # rows of a cell, one without among all rows.
+    threshold = float(np.log(len(index.size) / len(index.of_row)))
+    return int(_excursions(index, state, most, threshold, n_excursions, rng))
+
+
+@compiled
+def _violation(counts: Any, index: Any, cell: int) -> int:
+    """Return by how much the bounds of a cell are violated."""
+    total = 0
+    for k in range(counts.shape[1]):
+        total += max(index.lower[cell, k] - counts[cell, k], 0)
+        total += max(counts[cell, k] - index.upper[cell, k], 0)
+    return total
+
+
+@compiled
+def _n_intersections(index: Any, violated_cells: Any, n_violated: int) -> int:
+    """Return how many choices there are of one violated cell of every margin."""
+    product = 1
+    for margin in range(len(index.strides)):
+        here = 0
+        for k in range(n_violated):
+            here += index.margin[violated_cells[k]] == margin
+        product *= here
+    return product
+
+
+@compiled
+def _propose_row(index: Any, violated_cells: Any, n_violated: int, rng: Any) -> int:
+    """Propose a row: of all, of a violated cell, or of an intersection of such; -1 if none."""
+    if n_violated == 0:
+        return int(rng.random() * index.of_row.shape[1])
+    if _n_intersections(index, violated_cells, n_violated) == 0 or rng.random() < 0.5:
+        cell = violated_cells[int(rng.random() * n_violated)]
+        return index.members[index.first[cell] + int(rng.random() * index.size[cell])]
+    key = 0
+    for margin in range(len(index.strides)):
+        while True:
+            cell = violated_cells[int(rng.random() * n_violated)]
+            if index.margin[cell] == margin:
+                break
+        key += cell * index.strides[margin]
+    group = np.searchsorted(index.keys, key)
+    if group == len(index.keys) or index.keys[group] != key:
+        return -1
+    place = int(rng.random() * index.group_size[group])
+    return index.group_members[index.group_first[group] + place]
+
+
+@compiled
+def _proposal_probability(index: Any, row: int, violated_cells: Any, n_violated: int) -> float:
+    """Return the probability that :func:`_propose_row` gives to a row."""
+    if n_violated == 0:
+        return 1.0 / index.of_row.shape[1]
+    by_cell, n_margins_violated = 0.0, 0
+    for margin in range(len(index.strides)):
+        for k in range(n_violated):
+            if violated_cells[k] == index.of_row[margin, row]:
+                by_cell += 1.0 / index.size[violated_cells[k]]
+                n_margins_violated += 1
+    by_cell /= n_violated
+    n_intersections = _n_intersections(index, violated_cells, n_violated)
+    if n_intersections == 0:
+        return by_cell
+    if n_margins_violated < len(index.strides):
+        return by_cell / 2
+    return (by_cell + 1.0 / n_intersections / index.group_size[index.group[row]]) / 2
+
+
+@compiled
+def _move_count(index: Any, counts: Any, row: int, old: int, new: int) -> None:
+    """Count a row in another class."""
+    for margin in range(len(index.strides)):
+        counts[index.of_row[margin, row], old] -= 1
+        counts[index.of_row[margin, row], new] += 1
+
+
+@compiled
+def _find_violated(index: Any, state: Any, row: int, n_violated: int) -> tuple[int, int]:
+    """List the cells that are violated after a row was changed; return how many, and how much."""
+    n_after, total = 0, 0
+    for k in range(n_violated + len(index.strides)):
+        cell = state.violated_cells[k] if k < n_violated else index.of_row[k - n_violated, row]
+        known = False
+        for j in range(n_after):
+            known = known or state.after[j] == cell
+        if not known:
+            much = _violation(state.counts, index, cell)
+            total += much
+            if much > 0 and n_after < len(state.after):
+                state.after[n_after] = cell
+                n_after += 1
+    return n_after, total
+
+
+@compiled
+def _log_penalty(total: int, n_margins: int, threshold: float) -> float:
+    if total == 0:
+        return 0.0
+    return -threshold - _PENALTY * max(total - 2 * n_margins, 0)
+
+
+@compiled
+def _excursion(index: Any, state: Any, most: int, threshold: float, rng: Any) -> int:
+    """Make one excursion; return whether it changed labels."""
+    n_margins, n_classes = len(index.strides), state.counts.shape[1]
+    n_violated, total, n_path = 0, 0, 0
+    for _ in range(_MOST_STEPS):
+        row = _propose_row(index, state.violated_cells, n_violated, rng)
+        if row < 0:
+            continue
+        old = state.labels[row]
+        new = int(rng.random() * (n_classes - 1))
+        new += new >= old
+        _move_count(index, state.counts, row, old, new)
+        n_after, violated = _find_violated(index, state, row, n_violated)
+        ratio = state.logs[row, new] - state.logs[row, old]
+        ratio += _log_penalty(violated, n_margins, threshold) - _log_penalty(
+            total, n_margins, threshold
+        )
+        there = _proposal_probability(index, row, state.after, n_after)
+        back = _proposal_probability(index, row, state.violated_cells, n_violated)
+        # Metropolis-Hastings: ratio of the target times that of the proposals
+        if violated <= most and (1.0 - rng.random()) * back < np.exp(min(ratio, 500.0)) * there:
+            state.labels[row] = new
+            state.path[n_path, 0], state.path[n_path, 1] = row, old
+            n_path += 1
+            n_violated, total = n_after, violated
+            state.violated_cells[:n_violated] = state.after[:n_violated]
+        else:
+            _move_count(index, state.counts, row, new, old)
+        if total == 0:
+            return int(n_path > 0)
+    for k in range(n_path - 1, -1, -1):  # too long a way: take it back, from its end
+        row, old = state.path[k, 0], state.path[k, 1]
+        _move_count(index, state.counts, row, state.labels[row], old)
+        state.labels[row] = old
+    return 0
+
+
+@compiled
+def _excursions(
+    index: Any, state: Any, most: int, threshold: float, n_excursions: int, rng: Any
+) -> int:
+    n_changed = 0
+    for _ in range(n_excursions):
+        n_changed += _excursion(index, state, most, threshold, rng)
+    return n_changed
 
 
 def drawn_totals(totals: Totals, rng: np.random.Generator) -> Totals:
@@ -52,148 +465,3 @@ def _drawn(total: Any, rng: np.random.Generator) -> Any:
     is_rate = isinstance(total.value, float) and total.value <= 1
     # A count that is drawn at or below 1 must not be taken for a rate.
     return Estimate(min(value, 1.0) if is_rate else round(value), se=total.se)
-
-
-SWEEPS = 6
-"""How often a Markov chain goes through all pairs of classes."""
-EXCURSIONS = 10
-"""Excursions per row and sweep, where totals leave the counts of groups open ..."""
-MOST_EXCURSIONS = 300
-"""... but no more than this: the start is all but a draw where rows are many. With 100 rows in 20
-groups it can hardly be told from a chain of a million excursions."""
-
-_MOST_SEEDS = np.iinfo(np.int32).max
-
-
-class DrawnLabels(NamedTuple):
-    """Labels, from 0, and whether their distribution is exact or that of a Markov chain."""
-
-    labels: Codes
-    is_exact: bool
-
-
-def draw_labels(
-    logs: Floats,
-    bounds: Bounds,
-    groups: Codes,
-    rng: np.random.Generator,
-    weights: Floats | None = None,
-) -> DrawnLabels:
-    """Draw a label for every row by its probabilities, given that all totals hold.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (n_rows, n_classes)
-        Finite logarithms of probabilities.
-    bounds : Bounds
-        The totals; they can be met.
-    groups : ndarray of int, shape (n_rows,)
-        The group of each row.
-    rng : Generator
-        Source of random numbers.
-    weights : ndarray of shape (n_rows,), optional
-        How many people each row stands for. Totals are then met to the remainder that
-        :func:`c2rf.assignment.assign` leaves.
-
-    Returns
-    -------
-    DrawnLabels
-
-    Notes
-    -----
-    A set of labels has a probability in proportion to the product of the probabilities of its
-    labels. Two classes whose numbers are known in each group, or overall, are drawn exactly (see
-    :mod:`c2rf.imputation.poisson`). Else a Markov chain starts at the likeliest labels for
-    probabilities with Gumbel noise, which is Pareto sampling where there are two classes and one
-    total, and all but a draw where rows are many. Then it draws two classes anew, exactly, given
-    who has another label, for all pairs of classes; and exchanges labels between groups, where
-    totals leave open how many of each class are in a group.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> logs = np.log([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.5, 0.1, 0.4], [0.2, 0.2, 0.6]])
-    >>> bounds = Bounds.overall([1, 1, 2], [1, 1, 2], 4)
-    >>> drawn = draw_labels(logs, bounds, np.zeros(4, dtype=int), rng)
-    >>> np.bincount(drawn.labels), drawn.is_exact
-    (array([1, 1, 2]), False)
-    """
-    if weights is not None:
-        return DrawnLabels(_noisy_labels(logs, bounds, groups, rng, weights), False)
-    known = bounds.with_implied_bounds()
-    parts = parts_that_bind(known)
-    strata = _strata(parts)
-    n_classes = logs.shape[1]
-    if strata is not None and n_classes == 2:
-        cells, numbers = strata
-        ones = choose_in_groups(logs[:, 1] - logs[:, 0], cells[groups], numbers[:, 1], rng)
-        return DrawnLabels(ones.astype(np.intp), True)
-    if not parts:
-        return DrawnLabels((logs + rng.gumbel(size=logs.shape)).argmax(axis=1), True)
-    labels = _noisy_labels(logs, bounds, groups, rng)
-    if strata is not None:
-        for _ in range(SWEEPS):
-            redraw_pairs(labels, logs, strata[0][groups], rng)
-        return DrawnLabels(labels, False)
-    network = Cells.of(parts, groups)
-    for _ in range(SWEEPS):
-        redraw_pairs(labels, logs, groups, rng)
-        exchange(labels, logs, network, min(EXCURSIONS * len(logs), MOST_EXCURSIONS), rng)
-    return DrawnLabels(labels, False)
-
-
-def _noisy_labels(
-    logs: Floats,
-    bounds: Bounds,
-    groups: Codes,
-    rng: np.random.Generator,
-    weights: Floats | None = None,
-) -> Codes:
-    """Return the likeliest labels for probabilities with Gumbel noise."""
-    noisy = logs + rng.gumbel(size=logs.shape)
-    found = assign(noisy, bounds, groups, int(rng.integers(_MOST_SEEDS)), weights)
-    return found.labels.astype(np.int64)
-
-
-def redraw_pairs(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Generator) -> None:
-    """Draw every two classes anew, given their numbers in each group and who has another label.
-
-    Labels are changed in place. Of two classes this is an exact draw.
-    """
-    n_groups = int(groups.max()) + 1
-    for one, other in combinations(range(logs.shape[1]), 2):
-        rows = np.flatnonzero((labels == one) | (labels == other))
-        own = groups[rows]
-        numbers = np.bincount(own[labels[rows] == other], minlength=n_groups)
-        ones = choose_in_groups(logs[rows, other] - logs[rows, one], own, numbers, rng)
-        labels[rows] = np.where(ones, other, one)
-
-
-def parts_that_bind(bounds: Bounds) -> list[BindingPart]:
-    """Return the parts of totals that exclude anything: overall, of groups, of margins."""
-    sizes = bounds.group_sizes
-    found = []
-    for part in bounds.parts():
-        most = np.bincount(part.cells, sizes, len(part.lower)).astype(np.int64)[:, None]
-        if ((part.lower > 0) | (part.upper < most)).any():
-            found.append(BindingPart(part.cells, part.lower, np.minimum(part.upper, most)))
-    return found
-
-
-def _strata(parts: list[BindingPart]) -> tuple[Codes, Ints] | None:
-    """Return cells in which the number of every class is known and that settle all totals.
-
-    None if there are none: then numbers in groups are open, and totals tie them to each other.
-    """
-    for part in parts:
-        if (part.lower == part.upper).all() and all(
-            _is_coarser(other.cells, part.cells) for other in parts
-        ):
-            return part.cells, part.lower
-    return None
-
-
-def _is_coarser(cells: Codes, fine: Codes) -> bool:
-    """Say whether every fine cell lies in one of these cells."""
-    pairs = np.unique(np.column_stack([fine, cells]), axis=0)
-    return len(pairs) == len(np.unique(fine))

@@ -77,13 +77,21 @@ def _right(task: PreparedData, classifier: Any, expected: ExpectedAccuracy | Non
     return [*lines, *_imputations(classifier)]
 
 
+HOW_DRAWN = {
+    "exact": "all meet the totals; drawn exactly",
+    "markov-chain": "all meet the totals; approximate, drawn by a Markov chain",
+    "perturb-and-map": (
+        "all meet the totals as nearly as weights allow; approximate, the likeliest labels for "
+        "probabilities with random noise (perturb-and-MAP)"
+    ),
+}
+"""What a summary says of imputations, by how they were drawn."""
+
+
 def _imputations(classifier: Any) -> list[Line]:
     """Say how imputations were drawn, if they were."""
-    is_exact = getattr(classifier, "imputation_is_exact_", None)
-    if is_exact is None:
-        return []
-    how = "drawn exactly" if is_exact else "approximate, drawn by a Markov chain"
-    return [("imputations", f"all meet the totals; {how}")]
+    method = getattr(classifier, "imputation_method_", None)
+    return [] if method is None else [("imputations", HOW_DRAWN[method])]
 
 
 def _how_met(task: PreparedData, classifier: Any) -> list[Line]:
