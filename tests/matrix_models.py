@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from c2rf.forest.backends.base import MatrixModel, RawResult
+from c2rf.forest.backends import MatrixModel, RawResult
 
 INF = np.inf
 

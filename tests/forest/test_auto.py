@@ -65,8 +65,7 @@ def refuse(*_):
 
 
 def test_a_forest_is_solved_and_proven_without_any_backend(forest, monkeypatch):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", refuse)
-    monkeypatch.setattr("c2rf.forest.backends.process.run", refuse)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", refuse)
     monkeypatch.setattr("c2rf.forest.backends.Backend.version", refuse)
     votes, target = forest
     solution = c2rf.solve(votes, target, backend=installed()[-1])
@@ -181,7 +180,7 @@ def test_no_claim_rests_on_a_wrong_linear_program(monkeypatch):
     ids=["one tree", "one pattern", "unanimous", "equal trees"],
 )
 def test_trivial_problems_need_no_solver(monkeypatch, votes):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", refuse)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", refuse)
     for target in range(len(votes) + 1):
         expected = optimum(make_problem(votes, target))
         assert outcome(votes, target) == expected

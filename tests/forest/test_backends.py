@@ -13,11 +13,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from c2rf.exceptions import BackendError, InputError
+from c2rf.exceptions import BackendError, BackendNotInstalledError, InputError
 from c2rf.forest import backends
-from c2rf.forest.backends import base, run
-from c2rf.forest.backends.base import MatrixModel, Options, Progress, RawResult
+from c2rf.forest.backends import MatrixModel, Progress, RawResult, SolverOptions, check_backend
+from c2rf.forest.backends.process import solve_model
 from c2rf.forest.paper import big_m_model
 from c2rf.forest.problem import make_problem
 from matrix_models import INF, brute_force, covering, make_model, market_split, with_time
@@ -31,19 +32,25 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 LONG = market_split()
-Run = Callable[[MatrixModel, str, Options], RawResult]
+Run = Callable[[MatrixModel, str, SolverOptions], RawResult]
 
 
-def run_here(model: MatrixModel, backend: str, options: Options) -> RawResult:
+def run_here(model: MatrixModel, backend: str, options: SolverOptions) -> RawResult:
     """Solve without a process of the solver's own."""
     here: RawResult = import_module(f"c2rf.forest.backends.{backend}").run(model, options)
     return here
 
 
-@pytest.fixture(params=[run, run_here], ids=["elsewhere", "here"])
+@pytest.fixture(params=[solve_model, run_here], ids=["elsewhere", "here"])
 def run_either_way(request: pytest.FixtureRequest) -> Run:
     chosen: Run = request.param
     return chosen
+
+
+def node_limit(backend: str, nodes: int) -> dict[str, object]:
+    """Return the solver's own option for a limit that does not depend on the clock."""
+    own = {"highs": "mip_max_nodes", "scip": "limits/totalnodes", "gurobi": "NodeLimit"}
+    return {own[backend]: nodes}
 
 
 def value(model: MatrixModel, result: RawResult) -> float:
@@ -63,7 +70,7 @@ def value(model: MatrixModel, result: RawResult) -> float:
 @pytest.mark.parametrize("seed", range(6))
 def test_optimum_is_that_of_brute_force(backend, seed):
     model = covering(seed)
-    result = run(model, backend)
+    result = solve_model(model, backend)
     best = brute_force(model)
     assert result.status == "optimal"
     assert value(model, result) == pytest.approx(best)
@@ -74,8 +81,8 @@ def test_optimum_is_that_of_brute_force(backend, seed):
 def test_bounds_are_never_above_the_optimum(backend, seed):
     model = covering(seed, n=12)
     best = brute_force(model)
-    for options in (Options(node_limit=1), Options(gap=0.99)):
-        result = run(model, backend, options)
+    for options in (SolverOptions(), SolverOptions(extra=node_limit(backend, 1))):
+        result = solve_model(model, backend, options)
         assert result.bound <= best + 1e-6
         if result.status == "optimal":
             assert backends.integer_bound(result.bound) == round(value(model, result))
@@ -84,7 +91,7 @@ def test_bounds_are_never_above_the_optimum(backend, seed):
 def test_gap_is_zero(backend):
     # Relative to the objective, the two best points differ by 1e-6.
     model = make_model([1_000_001, 1_000_000], [[1, 1]], [(1, 1)], [(0, 1)] * 2, [True] * 2)
-    result = run(model, backend)
+    result = solve_model(model, backend)
     assert value(model, result) == 1_000_000
     assert result.bound == pytest.approx(1_000_000, abs=1e-3)
 
@@ -94,17 +101,16 @@ def test_linear_models(backend):
     model = make_model(
         [-1, -1], [[1, 2], [3, 1]], [(-INF, 4), (-INF, 6)], [(0, 10)] * 2, [False] * 2
     )
-    result = run(model, backend)
+    result = solve_model(model, backend)
     assert result.status == "optimal"
     np.testing.assert_allclose(result.x, [1.6, 1.2])
     assert result.bound == pytest.approx(-2.8)
-    assert run(model, backend, Options(cutoff=-2.8)).status == "infeasible"
 
 
 @pytest.mark.parametrize("integer", [True, False])
 def test_models_without_rows(backend, integer):
     model = make_model([1, -1], [], [], [(0, 1), (-3, 2)], [integer] * 2)
-    result = run(model, backend)
+    result = solve_model(model, backend)
     assert result.status == "optimal"
     np.testing.assert_allclose(result.x, [0, 2])
     assert result.bound == pytest.approx(-2)
@@ -117,14 +123,14 @@ def test_infeasible(backend, integer):
         make_model([1], [[1]], [(0, 9)], [(2, 1)], [integer]),  # an empty box
         make_model([1, 1], [[1, 1], [1, -1]], [(3, INF), (5, INF)], [(0, 2)] * 2, [integer] * 2),
     ):
-        result = run(model, backend)
+        result = solve_model(model, backend)
         assert (result.status, result.x, result.bound) == ("infeasible", None, -INF)
 
 
 @pytest.mark.parametrize("integer", [True, False])
 def test_unbounded_is_a_failure(backend, integer):
     model = make_model([-1, 0], [[1, -1]], [(0, INF)], [(0, INF)] * 2, [integer] * 2)
-    result = run(model, backend)
+    result = solve_model(model, backend)
     assert (result.status, result.x, result.bound) == ("failed", None, -INF)
 
 
@@ -143,7 +149,9 @@ def test_big_m_times_tolerance_is_small(backend):
         "scip": {"presolving/maxrounds": 0},
         "gurobi": {"Presolve": 0},
     }[backend]
-    assert value(model, run(model, backend, Options(extra=no_presolve))) == pytest.approx(1)
+    assert value(
+        model, solve_model(model, backend, SolverOptions(extra=no_presolve))
+    ) == pytest.approx(1)
 
 
 def test_the_papers_model_with_priorities(backend):
@@ -151,20 +159,22 @@ def test_the_papers_model_with_priorities(backend):
     votes = [[1, 1, -1], [1, -1, 1]]
     for wished, eta in ((0, 1), (1, 0), (2, 0)):
         model = big_m_model(make_problem(votes, wished), priorities=True)
-        assert value(model, run(model, backend)) == pytest.approx(eta, abs=1e-6)
+        assert value(model, solve_model(model, backend)) == pytest.approx(eta, abs=1e-6)
 
 
 # Limits
 
 
 def test_time_limit_zero(backend):
-    result = run(LONG, backend, Options(time_limit=0))
+    result = solve_model(LONG, backend, SolverOptions(time_limit=0))
     assert (result.status, result.x, result.bound) == ("limit", None, -INF)
-    assert run(covering(0), backend, Options(time_limit=-1)).status == "limit"
+    assert solve_model(covering(0), backend, SolverOptions(time_limit=-1)).status == "limit"
 
 
 def test_time_limit_with_incumbent(backend):
-    result = with_time(lambda seconds: run(LONG, backend, Options(time_limit=seconds)))
+    result = with_time(
+        lambda seconds: solve_model(LONG, backend, SolverOptions(time_limit=seconds))
+    )
     assert result.status == "limit"
     assert value(LONG, result) > 0
     assert result.bound <= 1e-6
@@ -172,30 +182,8 @@ def test_time_limit_with_incumbent(backend):
 
 def test_time_limit_is_per_run(backend):
     # HiGHS counts the time of all runs of one object.
-    run(LONG, backend, Options(time_limit=0.3))
-    assert run(covering(1), backend, Options(time_limit=GUARD)).status == "optimal"
-
-
-def test_node_limit(backend):
-    few, more = (run(LONG, backend, Options(node_limit=n)) for n in (3, 8))
-    assert (few.status, more.status) == ("limit", "limit")
-    assert 0 < few.nodes < more.nodes <= 9
-    assert value(LONG, more) <= value(LONG, few)
-
-
-def test_cutoff(backend):
-    model = covering(1)
-    best = brute_force(model)
-    for cutoff in (best, best - 0.5, best - 3):
-        none = run(model, backend, Options(cutoff=cutoff))
-        assert (none.status, none.x) == ("infeasible", None)
-        assert cutoff - 1e-4 <= none.bound <= best
-    assert backends.integer_bound(run(model, backend, Options(cutoff=best)).bound) == best
-    for cutoff in (best + 1e-3, best + 0.5, best + 100):
-        result = run(model, backend, Options(cutoff=cutoff))
-        assert result.status == "optimal"
-        assert value(model, result) == pytest.approx(best)
-        assert result.bound <= best + 1e-6
+    solve_model(LONG, backend, SolverOptions(time_limit=0.3))
+    assert solve_model(covering(1), backend, SolverOptions(time_limit=GUARD)).status == "optimal"
 
 
 # Being told and being stopped
@@ -204,7 +192,9 @@ def test_cutoff(backend):
 def test_progress_tells_incumbent_bound_and_nodes(backend):
     seen: list[Progress] = []
     # From a process of its own a solver tells less often, how often depends on the machine.
-    result = run_here(LONG, backend, Options(node_limit=8, on_progress=seen.append))
+    result = run_here(
+        LONG, backend, SolverOptions(extra=node_limit(backend, 8), on_progress=seen.append)
+    )
     assert len(seen) > 1
     assert seen[-1].incumbent == pytest.approx(value(LONG, result))
     assert -1e-6 <= seen[-1].bound <= 1e-6
@@ -218,7 +208,9 @@ def test_progress_tells_incumbent_bound_and_nodes(backend):
 def test_better_solutions_come_as_soon_as_they_are_found(backend):
     """So that they are not lost if the solver's process must be ended."""
     seen: list[Progress] = []
-    result = run_here(LONG, backend, Options(node_limit=8, on_progress=seen.append))
+    result = run_here(
+        LONG, backend, SolverOptions(extra=node_limit(backend, 8), on_progress=seen.append)
+    )
     found = [now for now in seen if now.x is not None]
     for now in found:
         assert now.incumbent == pytest.approx(LONG.objective @ now.x)
@@ -226,7 +218,7 @@ def test_better_solutions_come_as_soon_as_they_are_found(backend):
 
 
 def test_stopped_by_the_callback(backend, run_either_way):
-    options = Options(time_limit=GUARD, on_progress=lambda now: now.incumbent < INF)
+    options = SolverOptions(time_limit=GUARD, on_progress=lambda now: now.incumbent < INF)
     result = run_either_way(LONG, backend, options)
     assert (result.status, result.interrupted) == ("stopped", False)
     assert value(LONG, result) > 0
@@ -235,7 +227,9 @@ def test_stopped_by_the_callback(backend, run_either_way):
 def test_error_in_the_callback_comes_out(backend, run_either_way, capfd):
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(ZeroDivisionError):
-        run_either_way(LONG, backend, Options(time_limit=GUARD, on_progress=lambda now: 1 / 0))
+        run_either_way(
+            LONG, backend, SolverOptions(time_limit=GUARD, on_progress=lambda now: 1 / 0)
+        )
     assert signal.getsignal(signal.SIGINT) is before
     assert capfd.readouterr() == ("", "")
 
@@ -256,7 +250,7 @@ def test_interrupt_returns_the_incumbent(backend, run_either_way, capfd):
     before = signal.getsignal(signal.SIGINT)
     threads: list[threading.Thread] = []
     press = press_once_there_is_an_incumbent(threads)
-    result = run_either_way(LONG, backend, Options(time_limit=GUARD, on_progress=press))
+    result = run_either_way(LONG, backend, SolverOptions(time_limit=GUARD, on_progress=press))
     threads[0].join()
     assert (result.status, result.interrupted) == ("interrupted", True)
     assert value(LONG, result) > 0
@@ -275,8 +269,8 @@ def test_solving_in_another_thread_leaves_interrupts_to_the_main_thread(backend)
         press(now)
         return bool(pressed)
 
-    options = Options(time_limit=GUARD, on_progress=on_progress)
-    solving = threading.Thread(target=lambda: results.append(run(LONG, backend, options)))
+    options = SolverOptions(time_limit=GUARD, on_progress=on_progress)
+    solving = threading.Thread(target=lambda: results.append(solve_model(LONG, backend, options)))
     before = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
     try:
         solving.start()
@@ -289,7 +283,7 @@ def test_solving_in_another_thread_leaves_interrupts_to_the_main_thread(backend)
 
 
 def test_interrupt_that_comes_too_late_is_remembered():
-    with base.watching(Options()) as watch:
+    with backends.watching() as watch:
         os.kill(os.getpid(), signal.SIGINT)
         while not watch.interrupted:
             pass
@@ -298,25 +292,28 @@ def test_interrupt_that_comes_too_late_is_remembered():
 
 
 def test_log_is_kept_and_nothing_is_printed(backend, capfd):
-    result = run(covering(1), backend)
+    result = solve_model(covering(1), backend)
     assert len(result.log.splitlines()) > 5
     assert capfd.readouterr() == ("", "")
 
 
 def test_same_seed_same_run(backend):
-    first, second = (run(LONG, backend, Options(node_limit=8, seed=7)) for _ in range(2))
+    first, second = (
+        solve_model(LONG, backend, SolverOptions(extra=node_limit(backend, 8), seed=7))
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(first.x, second.x)
     assert (first.nodes, first.bound) == (second.nodes, second.bound)
 
 
 def test_seeds_of_any_solver_are_taken(backend):
-    assert run(covering(1), backend, Options(seed=2**31 - 1)).status == "optimal"
+    assert solve_model(covering(1), backend, SolverOptions(seed=2**31 - 1)).status == "optimal"
 
 
 def test_threads_may_change_between_runs(backend):
     model = covering(1)
     for threads in (1, 2, 1):
-        result = run(model, backend, Options(threads=threads))
+        result = solve_model(model, backend, SolverOptions(threads=threads))
         assert value(model, result) == pytest.approx(brute_force(model))
 
 
@@ -324,7 +321,7 @@ def test_several_threads_may_solve_at_once(backend):
     models = [covering(seed) for seed in range(4)]
     found: dict[int, RawResult] = {}
     threads = [
-        threading.Thread(target=lambda i=i, m=model: found.update({i: run(m, backend)}))
+        threading.Thread(target=lambda i=i, m=model: found.update({i: solve_model(m, backend)}))
         for i, model in enumerate(models)
     ]
     for thread in threads:
@@ -340,12 +337,9 @@ def test_several_threads_may_solve_at_once(backend):
 
 
 def test_options_of_the_solver(backend):
-    own = {
-        "highs": {"mip_max_nodes": 7},
-        "scip": {"limits/totalnodes": 7},
-        "gurobi": {"NodeLimit": 7},
-    }[backend]
-    result = run(LONG, backend, Options(extra=own, time_limit=GUARD))
+    result = solve_model(
+        LONG, backend, SolverOptions(extra=node_limit(backend, 7), time_limit=GUARD)
+    )
     assert (result.status, result.nodes) == ("limit", 7)
 
 
@@ -354,14 +348,14 @@ def test_options_of_the_solver(backend):
 )
 def test_unknown_option_is_refused(backend, bad):
     with pytest.raises(InputError, match=next(iter(bad))):
-        run(covering(1), backend, Options(extra=bad))
+        solve_model(covering(1), backend, SolverOptions(extra=bad))
 
 
 @pytest.mark.parametrize("bad", ["much", None, {}])
 def test_option_of_the_wrong_type_is_refused(backend, bad):
     name = {"highs": "time_limit", "scip": "limits/time", "gurobi": "TimeLimit"}[backend]
     with pytest.raises(InputError, match=re.escape(f"'{name}' that takes {bad!r}")):
-        run(covering(1), backend, Options(extra={name: bad}))
+        solve_model(covering(1), backend, SolverOptions(extra={name: bad}))
 
 
 @pytest.mark.parametrize(
@@ -373,7 +367,7 @@ def test_unusable_numbers_are_refused(backend, part, bad):
     values = getattr(model, part).copy()
     values[-1] = bad
     with pytest.raises(BackendError, match=f"{part} has {bad}"):
-        run(replace(model, **{part: values}), backend)
+        solve_model(replace(model, **{part: values}), backend)
 
 
 def test_unusable_matrix_is_refused(backend):
@@ -381,7 +375,7 @@ def test_unusable_matrix_is_refused(backend):
     matrix = model.matrix.copy()
     matrix.data[0] = np.nan
     with pytest.raises(BackendError, match="matrix has nan"):
-        run(replace(model, matrix=matrix), backend)
+        solve_model(replace(model, matrix=matrix), backend)
 
 
 @pytest.mark.parametrize("backend", [b for b in backends.installed() if b != "gurobi"])
@@ -389,4 +383,124 @@ def test_too_large_numbers_are_refused_with_advice(backend):
     votes = [[1, 1, -1], [1, -1, 1]]
     model = big_m_model(make_problem(votes, 1, 1, 10, offset=(-1e30, 1e30)))
     with pytest.raises(BackendError, match='method="auto"'):
-        run(model, backend)
+        solve_model(model, backend)
+
+
+# Single solvers
+
+
+def test_highs_refusal_is_an_error():
+    model = replace(covering(1), col_lower=np.full(8, INF))
+    with pytest.raises(BackendError, match="HiGHS refused a model of 8 columns and 4 rows"):
+        solve_model(model, "highs")
+
+
+def test_scip_gets_the_priorities():
+    pytest.importorskip("pyscipopt")
+    from pyscipopt import Model
+
+    from c2rf.forest.backends import scip
+
+    given = []
+
+    class Recorder(Model):
+        def chgVarBranchPriority(self, variable, priority):  # noqa: N802
+            given.append((variable.name, priority))
+            super().chgVarBranchPriority(variable, priority)
+
+    solver = Recorder()
+    model = replace(covering(1), priorities=np.arange(8)[::-1])
+    columns = scip._pass_model(solver, model)
+    assert given == [(column.name, 7 - i) for i, column in enumerate(columns)]
+
+
+def test_scip_error_is_a_backend_error(monkeypatch):
+    pytest.importorskip("pyscipopt")
+    from c2rf.forest.backends import scip
+
+    class Broken(scip.Model):
+        def optimizeNogil(self):  # noqa: N802
+            raise Exception("SCIP: error in LP solver!")
+
+    monkeypatch.setattr(scip, "Model", Broken)
+    with pytest.raises(BackendError, match="error in LP solver"):
+        scip.run(covering(1), SolverOptions())
+
+
+def test_gurobi_gets_priorities_and_both_sides_of_rows():
+    pytest.importorskip("gurobipy")
+    from c2rf.forest.backends import gurobi
+
+    model = replace(covering(1), priorities=np.arange(8)[::-1])
+    with gurobi._environment() as environment, gurobi._load(environment, model) as solver:
+        solver.update()
+        variables = solver.getVars()
+        assert solver.getAttr("BranchPriority", variables) == list(range(8))[::-1]
+        assert solver.NumConstrs == 5  # one of the four rows is a range
+
+
+def test_gurobi_without_a_licence_says_the_limit_and_who_can():
+    pytest.importorskip("gurobipy")
+    n = 2001
+    model = make_model(
+        np.ones(n), sparse.eye_array(n).toarray(), [(1, 2)] * n, [(0, 3)] * n, [True] * n
+    )
+    try:
+        solve_model(model, "gurobi")
+    except BackendError as error:
+        message = str(error)
+    else:
+        pytest.skip("there is a full Gurobi licence")
+    assert "up to 2000 variables and 2000 rows" in message
+    assert "2001 variables and 4002 rows" in message
+    assert "'highs'" in message
+    assert "'gurobi'" not in message
+    assert solve_model(model, "highs").bound == pytest.approx(n)
+
+
+def test_gurobi_without_any_licence_is_a_backend_error(monkeypatch):
+    gurobipy = pytest.importorskip("gurobipy")
+    from c2rf.forest.backends import gurobi
+
+    def no_licence():
+        raise gurobipy.GurobiError(10009, "No Gurobi license found")
+
+    monkeypatch.setattr(gurobi, "_environment", no_licence)
+    with pytest.raises(BackendError, match="No Gurobi license found"):
+        gurobi.run(covering(1), SolverOptions())
+
+
+# The registry
+
+
+def test_the_registry_knows_all_and_who_is_installed():
+    assert list(backends.BACKENDS) == ["highs", "scip", "gurobi"]
+    for name in backends.installed():
+        assert check_backend(name).version()[0].isdigit()
+    assert not backends.BACKENDS["highs"].priorities
+
+
+def test_unknown_backend_lists_the_known():
+    with pytest.raises(InputError, match="highs, scip or gurobi; found 'cplex'"):
+        solve_model(covering(1), "cplex")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("highs", "pip install highspy"),
+        ("scip", 'pip install "c2rf[scip]"'),
+        ("gurobi", 'pip install "c2rf[gurobi]"'),
+    ],
+)
+def test_missing_backend_says_how_to_install_it(monkeypatch, name, command):
+    package = backends.BACKENDS[name].package
+    found = backends.find_spec
+    monkeypatch.setattr(
+        backends, "find_spec", lambda wanted: None if wanted == package else found(wanted)
+    )
+    assert name not in backends.installed()
+    assert backends.BACKENDS[name].install == command
+    with pytest.raises(BackendNotInstalledError) as caught:
+        solve_model(covering(1), name)
+    assert command in str(caught.value)

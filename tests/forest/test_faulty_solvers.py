@@ -11,8 +11,8 @@ import c2rf
 import c2rf.forest.incumbent
 from brute import optimum
 from c2rf.exceptions import BackendError, InfeasibleError, NoSolutionError
-from c2rf.forest.backends import run as honest
-from c2rf.forest.backends.base import RawResult
+from c2rf.forest.backends import RawResult
+from c2rf.forest.backends.process import solve_model as honest
 from c2rf.forest.paper import reduce
 from c2rf.forest.problem import make_problem
 from strategies import cases
@@ -39,7 +39,7 @@ def faulty_first(change):
 
 
 def solution_of(monkeypatch, backend, votes=VOTES, target=TARGET, **how):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", backend)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", backend)
     solution = c2rf.solve(votes, target, method="p-c2rf", **how)
     c2rf.verify(votes, target, solution, how.get("lower", 1.0), how.get("upper", 100.0))
     return solution
@@ -78,7 +78,7 @@ def test_garbage_weights_are_never_returned(monkeypatch, status, fill):
 
 
 def test_a_model_with_a_solution_is_not_called_infeasible(monkeypatch):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", answering("infeasible"))
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", answering("infeasible"))
     with pytest.raises(BackendError, match="infeasible that has a solution"):
         c2rf.solve(VOTES, TARGET, method="p-c2rf")
 
@@ -103,19 +103,19 @@ def test_a_box_with_known_weights_is_not_called_empty(monkeypatch):
 def test_that_there_are_no_weights_needs_a_proof(monkeypatch):
     """The solver says infeasible; our proof finds weights, so that nothing of the kind is said."""
     votes = np.random.default_rng(0).choice([-1, 1], size=(30, 9))
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", answering("infeasible"))
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", answering("infeasible"))
     with pytest.raises(NoSolutionError, match="could not be proven"):
         c2rf.solve(votes, 1, 1.1, 1.9, method="p-c2rf")
 
 
 def test_a_failing_solver_is_an_error_with_its_log(monkeypatch):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", answering("failed"))
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", answering("failed"))
     with pytest.raises(BackendError, match="log of the solver"):
         c2rf.solve(VOTES, TARGET, method="p-c2rf")
 
 
 def test_a_limit_without_anything_in_a_box_without_integers(monkeypatch):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", answering("limit", None, -np.inf))
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", answering("limit", None, -np.inf))
     with pytest.raises(NoSolutionError):
         c2rf.solve(VOTES, TARGET, 1.1, 1.9, method="p-c2rf")
 
@@ -209,7 +209,7 @@ def test_whatever_a_solver_answers_a_solution_verifies(case, script, seed):
         return RawResult(status, None if noise == "none" else x, bound, 0, 0.0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(c2rf.forest.incumbent, "run_backend", backend)
+        patch.setattr(c2rf.forest.incumbent, "solve_model", backend)
         try:
             solution = c2rf.solve(votes, target, lower, upper, method="p-c2rf")
         except REFUSALS:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2rf.forest.backends.base import RawResult
+from c2rf.forest.backends import RawResult
 from c2rf.forest.incumbent import Event, SolveState, with_margins
 from c2rf.forest.paper import big_m_model
 from c2rf.forest.problem import make_problem
@@ -50,10 +50,10 @@ def test_weights_outside_the_box_are_brought_inside(data, problem):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_no_numbers_never_get_in(bad):
     problem = make_problem([[1, -1], [1, 1]], 1)
-    run = SolveState(problem)
-    kept = run.offer(np.array([bad, 2.0]))
-    assert kept == (run.best is not None)
-    assert run.best is None or np.isfinite(run.best).all()
+    state = SolveState(problem)
+    kept = state.offer(np.array([bad, 2.0]))
+    assert kept == (state.best is not None)
+    assert state.best is None or np.isfinite(state.best).all()
 
 
 def test_scaling_meets_margins_without_leaving_the_box():
@@ -75,36 +75,36 @@ def test_scaling_minds_a_shift_of_either_sign():
 
 
 def test_only_better_weights_replace_the_best():
-    run = SolveState(make_problem(VOTES, 4))
-    assert (run.eta, run.done, run.over) == (None, False, False)
-    assert run.offer(SECOND)
-    assert (run.eta, run.best.tolist()) == (2, SECOND.tolist())
-    assert run.offer(FIRST)
-    assert run.eta == 1
-    assert run.offer(SECOND)  # they hold, but are worse
-    assert (run.eta, run.best.tolist()) == (1, FIRST.tolist())
-    assert not run.offer(np.array([2.0, 1.0, 1.0]))  # a tie that no scaling helps
-    assert run.eta == 1
+    state = SolveState(make_problem(VOTES, 4))
+    assert (state.eta, state.done, state.over) == (None, False, False)
+    assert state.offer(SECOND)
+    assert (state.eta, state.best.tolist()) == (2, SECOND.tolist())
+    assert state.offer(FIRST)
+    assert state.eta == 1
+    assert state.offer(SECOND)  # they hold, but are worse
+    assert (state.eta, state.best.tolist()) == (1, FIRST.tolist())
+    assert not state.offer(np.array([2.0, 1.0, 1.0]))  # a tie that no scaling helps
+    assert state.eta == 1
 
 
 def test_bounds_end_the_run_when_they_meet_eta():
-    run = SolveState(make_problem(VOTES, 4))
-    run.raise_bound(1)
-    run.raise_bound(0)  # what was proven stays proven
-    assert (run.bound, run.done) == (1, False)
-    run.offer(FIRST)
-    assert run.done
-    assert run.over
+    state = SolveState(make_problem(VOTES, 4))
+    state.raise_bound(1)
+    state.raise_bound(0)  # what was proven stays proven
+    assert (state.bound, state.done) == (1, False)
+    state.offer(FIRST)
+    assert state.done
+    assert state.over
 
 
 def test_listeners_are_told_eta_and_bound_of_the_whole_problem():
     events: list[Event] = []
-    run = SolveState(make_problem(VOTES, 4), eta_shift=5, listener=events.append)
-    with run.phase("outer"):
-        run.raise_bound(1)
-        with run.phase("inner"):
-            run.offer(FIRST)
-        run.report_progress()
+    state = SolveState(make_problem(VOTES, 4), eta_shift=5, listener=events.append)
+    with state.phase("outer"):
+        state.raise_bound(1)
+        with state.phase("inner"):
+            state.offer(FIRST)
+        state.report_progress()
     told = [(event.phase, event.eta, event.bound) for event in events]
     assert told == [
         ("outer", None, 5),
@@ -113,16 +113,16 @@ def test_listeners_are_told_eta_and_bound_of_the_whole_problem():
         ("inner", 6, 6),
         ("outer", 6, 6),
     ]
-    assert set(run.stats["phases"]) == {"outer", "inner"}
-    assert 0 <= run.stats["phases"]["inner"] <= run.stats["phases"]["outer"] <= run.elapsed()
+    assert set(state.stats["phases"]) == {"outer", "inner"}
+    assert 0 <= state.stats["phases"]["inner"] <= state.stats["phases"]["outer"] <= state.elapsed()
 
 
 def test_phases_are_timed_through_errors_and_added_up():
-    run = SolveState(make_problem(VOTES, 4))
+    state = SolveState(make_problem(VOTES, 4))
     for _ in range(2):
-        with pytest.raises(KeyError), run.phase("search"):
+        with pytest.raises(KeyError), state.phase("search"):
             raise KeyError
-    assert list(run.stats["phases"]) == ["search"]
+    assert list(state.stats["phases"]) == ["search"]
 
 
 def test_time_limits():
@@ -140,28 +140,28 @@ def test_a_solver_gets_what_the_run_has_left(monkeypatch):
         seen.append((name, options))
         return raw(bound=0.5)
 
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", backend)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", backend)
     problem = make_problem(VOTES, 4)
-    run = SolveState(problem, backend="scip", time_limit=100, threads=2, seed=7)
-    run.solve_raw(big_m_model(problem), time_limit=5, node_limit=9)
-    run.solve_raw(big_m_model(problem), time_limit=1000)
-    run.solve_raw(big_m_model(problem))
-    (name, first), (_, second), (_, third) = seen
-    assert (name, first.threads, first.seed, first.node_limit) == ("scip", 2, 7, 9)
-    assert first.time_limit == 5
-    assert third.time_limit <= second.time_limit <= 100
-    assert run.stats["nodes"] == 9
-    assert run.bound == 0  # what a solver says is no proof
-    unlimited = SolveState(problem)
-    unlimited.solve_raw(big_m_model(problem))
+    state = SolveState(problem, backend="highs", time_limit=100, threads=2, seed=7)
+    assert "backend" not in state.stats
+    for _ in range(2):
+        state.solve_raw(big_m_model(problem), print)
+    (name, first), (_, second) = seen
+    assert (name, first.threads, first.seed, first.on_progress) == ("highs", 2, 7, print)
+    assert second.time_limit <= first.time_limit <= 100
+    assert state.stats["nodes"] == 6
+    assert state.stats["backend"] == "highs"
+    assert state.stats["backend_version"][0].isdigit()
+    assert state.bound == 0  # what a solver says is no proof
+    SolveState(problem).solve_raw(big_m_model(problem))
     assert seen[-1][1].time_limit is None
 
 
 def test_ctrl_c_ends_the_run(monkeypatch):
     answer = raw("interrupted", interrupted=True)
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", lambda *_: answer)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", lambda *_: answer)
     problem = make_problem(VOTES, 4)
-    run = SolveState(problem)
-    run.solve_raw(big_m_model(problem))
-    assert run.interrupted
-    assert run.over
+    state = SolveState(problem)
+    state.solve_raw(big_m_model(problem))
+    assert state.interrupted
+    assert state.over

@@ -163,7 +163,7 @@ def test_tiny_problems(votes, method):
 
 
 def test_unanimous_votes_need_no_solver(monkeypatch):
-    monkeypatch.setattr("c2rf.forest.incumbent.run_backend", None)
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", None)
     votes = [[1, 1], [1, 1], [-1, -1]]
     for wished, eta in enumerate([2, 1, 0, 1]):
         solution = c2rf.solve(votes, wished, method="p-c2rf")

@@ -16,9 +16,8 @@ import numpy as np
 
 from c2rf._utils.types import Floats
 from c2rf.exceptions import VerificationError
-from c2rf.forest.backends import BACKENDS
-from c2rf.forest.backends import run as run_backend
-from c2rf.forest.backends.base import MatrixModel, Options, RawResult
+from c2rf.forest.backends import BACKENDS, MatrixModel, OnProgress, RawResult, SolverOptions
+from c2rf.forest.backends.process import solve_model
 from c2rf.forest.problem import Problem, scores
 from c2rf.forest.verify import certain_signs
 
@@ -156,20 +155,19 @@ class SolveState(Incumbent):
 
     # Solvers
 
-    def solve_raw(self, model: MatrixModel, **options: Any) -> RawResult:
+    def solve_raw(self, model: MatrixModel, on_progress: OnProgress | None = None) -> RawResult:
         """Run the backend within the time left, and note in ``stats`` that it ran."""
-        left = self.time_left()
-        limit = options.pop("time_limit", None)
-        if left is not None:
-            limit = left if limit is None else min(limit, left)
-        asked = Options(time_limit=limit, threads=self.threads, seed=self.seed, **options)
-        raw = run_backend(model, self.backend, asked)
+        options = SolverOptions(
+            time_limit=self.time_left(),
+            threads=self.threads,
+            seed=self.seed,
+            on_progress=on_progress,
+        )
+        raw = solve_model(model, self.backend, options)
         self.stats["backend"] = self.backend
         self.stats["backend_version"] = BACKENDS[self.backend].version()
         self.stats["nodes"] += raw.nodes
         self.interrupted |= raw.interrupted
-        if raw.status == "failed":
-            self.warn(f"{self.backend} failed in {self._phase}")
         return raw
 
 

@@ -36,7 +36,7 @@ from scipy import sparse
 
 from c2rf._utils.types import Floats
 from c2rf.exceptions import BackendError, NoSolutionError
-from c2rf.forest.backends.base import MatrixModel, RawResult, integer_bound
+from c2rf.forest.backends import MatrixModel, RawResult, integer_bound
 from c2rf.forest.bounds.certify import Certifier, infeasible_if_proven
 from c2rf.forest.bounds.feasibility import Clause, realise
 from c2rf.forest.incumbent import SolveState

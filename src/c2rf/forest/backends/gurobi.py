@@ -10,15 +10,16 @@ from gurobipy import GRB, GurobiError
 from scipy import sparse
 
 from c2rf.exceptions import BackendError, InputError
-from c2rf.forest.backends.base import (
+from c2rf.forest.backends import (
+    ABSOLUTE_GAP,
     MatrixModel,
-    Options,
     RawResult,
     RawStatus,
-    SizeLimitError,
+    SolverOptions,
     Watch,
     float_bound,
     infeasible_or_unbounded,
+    installed,
     watching,
 )
 
@@ -45,14 +46,14 @@ _STATUS: dict[int, RawStatus] = {
 }
 
 
-def run(model: MatrixModel, options: Options) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions) -> RawResult:
     """Solve a matrix model with Gurobi."""
     log: list[str] = []
     try:
         with _environment() as environment, _load(environment, model) as solver:
             _set_options(solver, options)
-            with watching(options) as watch:
-                _optimize(solver, _Looker(watch, log))
+            with watching(options.on_progress) as watch:
+                _optimize(solver, _Callback(watch, log))
             return _result(solver, model, watch, "".join(log))
     except GurobiError as error:
         raise BackendError(f"Gurobi failed: {error}") from error
@@ -63,7 +64,7 @@ def version() -> str:
     return ".".join(map(str, gurobipy.gurobi.version()))
 
 
-class _Looker:
+class _Callback:
     """The callback: keeps the log, lets the watch see what happens, stops when it says so."""
 
     def __init__(self, watch: Watch, log: list[str]) -> None:
@@ -95,15 +96,17 @@ class _Looker:
             solver.terminate()
 
 
-def _optimize(solver: gurobipy.Model, looker: _Looker) -> None:
+def _optimize(solver: gurobipy.Model, callback: _Callback) -> None:
     try:
-        solver.optimize(looker)
+        solver.optimize(callback)
     except GurobiError as error:
         if error.errno != GRB.Error.SIZE_LIMIT_EXCEEDED:
             raise
-        raise SizeLimitError(
+        others = ", ".join(repr(name) for name in installed() if name != "gurobi")
+        raise BackendError(
             "Gurobi without a licence solves models of up to 2000 variables and 2000 rows; "
-            f"this one has {solver.NumVars} variables and {solver.NumConstrs} rows"
+            f"this one has {solver.NumVars} variables and {solver.NumConstrs} rows; "
+            f"installed backends without a limit: {others}"
         ) from error
 
 
@@ -115,17 +118,15 @@ def _environment() -> gurobipy.Env:
     return environment
 
 
-def _set_options(solver: gurobipy.Model, options: Options) -> None:
+def _set_options(solver: gurobipy.Model, options: SolverOptions) -> None:
     chosen: dict[str, Any] = {
         **_ALWAYS,
-        "MIPGapAbs": options.gap,
+        "MIPGapAbs": ABSOLUTE_GAP,
         "Threads": options.threads,
         "Seed": options.seed % _MAX_SEED,
     }
     if options.time_limit is not None:
         chosen["TimeLimit"] = max(0.0, options.time_limit)
-    if options.node_limit is not None:
-        chosen["NodeLimit"] = options.node_limit
     for name, value in {**chosen, **options.extra}.items():
         try:
             solver.setParam(name, value)

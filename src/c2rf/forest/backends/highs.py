@@ -8,11 +8,12 @@ import highspy
 import numpy as np
 
 from c2rf.exceptions import BackendError, InputError
-from c2rf.forest.backends.base import (
+from c2rf.forest.backends import (
+    ABSOLUTE_GAP,
     MatrixModel,
-    Options,
     RawResult,
     RawStatus,
+    SolverOptions,
     Watch,
     infeasible_or_unbounded,
     watching,
@@ -40,7 +41,7 @@ _STATUS: dict[object, RawStatus] = {
 }
 
 
-def run(model: MatrixModel, options: Options) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions) -> RawResult:
     """Solve a matrix model with HiGHS."""
     _Highs.resetGlobalScheduler(True)  # the thread count may differ from the last run's
     solver = _Highs()  # a fresh one: its time limit counts all runs of the object
@@ -48,7 +49,7 @@ def run(model: MatrixModel, options: Options) -> RawResult:
     _pass_model(solver, model)
     log: list[str] = []
     solver.cbLogging += lambda event: log.append(event.message)
-    with watching(options) as watch:
+    with watching(options.on_progress) as watch:
         solver.cbMipInterrupt += lambda event: _check_stop(event, watch)
         solver.cbMipImprovingSolution += lambda event: _keep(event, watch)
         solver.cbSimplexInterrupt += lambda event: event.interrupt(watch.must_stop)
@@ -74,18 +75,16 @@ def _keep(event: Any, watch: Watch) -> None:
     watch.see(seen.objective_function_value, seen.mip_dual_bound, seen.mip_node_count, x)
 
 
-def _set_options(solver: Any, options: Options) -> None:
+def _set_options(solver: Any, options: SolverOptions) -> None:
     chosen: dict[str, object] = {
         **_ALWAYS,
-        "mip_abs_gap": options.gap,
+        "mip_abs_gap": ABSOLUTE_GAP,
         "threads": options.threads,
         "random_seed": options.seed,
         "parallel": "on" if options.threads > 1 else "off",
     }
     if options.time_limit is not None:
         chosen["time_limit"] = max(0.0, options.time_limit)
-    if options.node_limit is not None:
-        chosen["mip_max_nodes"] = options.node_limit
     for name, value in {**chosen, **options.extra}.items():
         try:
             taken = solver.setOptionValue(name, value) == highspy.HighsStatus.kOk

@@ -1,34 +1,44 @@
 """Solvers in a process of their own, so that limits and Ctrl-C hold whatever a solver does.
 
-A solver looks up from its work only now and then, some not for minutes. Here it is asked to stop,
-and if it does not, its process is ended; the best solution it has told of is not lost. The
-process is kept for the next model. Where no such process can be started (programs that are frozen
-into one file, or that embed Python), solvers run in this one, and stop when they look up.
+Some solvers do not look at a request to stop for minutes. So :func:`solve_model` gives the model to
+another process, and ends that process if the solver does not stop in time; the best solution it
+has reported is not lost. The process is kept for the next model. Where none can be started
+(programs frozen into one file, or that embed Python), the solver runs in this process.
+
+The second half of this file, from :func:`main` on, is what the other process runs. Models come in
+on standard input, messages go out on standard output, both pickled; what a solver prints goes to
+standard error. The process ends when its input does.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
 import queue
 import subprocess
 import sys
 import threading
-from dataclasses import replace
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
+from c2rf._utils.types import Floats
 from c2rf.exceptions import BackendError
-from c2rf.forest.backends.base import (
+from c2rf.forest.backends import (
     MatrixModel,
-    Options,
     Progress,
     RawResult,
     RawStatus,
+    SolverOptions,
     Watch,
+    check_backend,
     watching,
 )
 
@@ -36,27 +46,70 @@ from c2rf.forest.backends.base import (
 _GRACE = 1.0
 # Seconds between two looks at Ctrl-C and the clock.
 _LOOK = 0.05
+# Seconds between two messages about progress.
+_OFTEN = 0.1
 # The same path as here, so that the same modules are found, and none of the working folder.
-_BEGIN = "import sys; sys.path[:] = {}; from c2rf.forest.backends.worker import main; main()"
+_BEGIN = "import sys; sys.path[:] = {}; from c2rf.forest.backends.process import main; main()"
 
 
-class _NoProcessError(BackendError):
-    """The process ended before it said anything: it is none that runs solvers."""
+def solve_model(
+    model: MatrixModel, backend: str = "highs", options: SolverOptions | None = None
+) -> RawResult:
+    """Solve a matrix model with the named solver.
 
-
-def run(model: MatrixModel, backend: str, options: Options) -> RawResult:
-    """Solve a model with a solver in another process, in this one if there can be no other."""
+    Examples
+    --------
+    >>> from c2rf.forest.paper import big_m_model
+    >>> from c2rf.forest.problem import make_problem
+    >>> result = solve_model(big_m_model(make_problem([[1, -1], [1, 1]], 1)))
+    >>> result.status, result.bound
+    ('optimal', 0.0)
+    """
+    engine = check_backend(backend)
+    options = options or SolverOptions()
+    _refuse_unusable(model)
+    _refuse_too_large(model, engine.too_large, backend)
     try:
-        return _run_elsewhere(model, backend, options)
+        return _solve_elsewhere(model, backend, options)
     except _NoProcessError:
         here: RawResult = import_module(f"c2rf.forest.backends.{backend}").run(model, options)
         return here
 
 
-def _run_elsewhere(model: MatrixModel, backend: str, options: Options) -> RawResult:
+def _refuse_unusable(model: MatrixModel) -> None:
+    """Refuse NaN and infinite coefficients, which some solvers would silently change."""
+    for part in fields(model):
+        values = getattr(model, part.name)
+        values = values.data if part.name == "matrix" else values
+        usable = np.isfinite if part.name in ("matrix", "objective") else _is_number
+        if values is not None and not usable(values).all():
+            worst = values[~usable(values)][0]
+            raise BackendError(f"the model's {part.name} has {worst} in it: no solver takes that")
+
+
+def _refuse_too_large(model: MatrixModel, too_large: float, backend: str) -> None:
+    """Refuse coefficients that the solver does not take, and say what to do."""
+    largest = float(np.abs(model.matrix.data).max(initial=0.0))
+    if largest >= too_large:
+        raise BackendError(
+            f"the model has a coefficient of {largest:.3g}, and {backend} takes none from "
+            f"{too_large:g} on; the box, the offset or the counts are too large for it: "
+            'make them smaller, or use method="auto", which needs no such model'
+        )
+
+
+def _is_number(values: Floats) -> NDArray[np.bool_]:
+    return ~np.isnan(values)
+
+
+class _NoProcessError(BackendError):
+    """No process that runs solvers could be started."""
+
+
+def _solve_elsewhere(model: MatrixModel, backend: str, options: SolverOptions) -> RawResult:
     worker = _take()
     try:
-        with watching(options) as watch:
+        with watching(options.on_progress) as watch:
             answer = worker.solve(model, backend, options, watch)
     except BaseException:  # its answer would be taken for that to the next model
         worker.end()
@@ -88,15 +141,15 @@ class _Worker:
             raise _NoProcessError(f"no process can be started: {error}") from error
         self._lost: type[BackendError] = _NoProcessError
         self._messages: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self.alive = True  # before anybody listens: the process may be gone at once
+        self.alive = True  # set before the thread starts, which may set it to False at once
         threading.Thread(target=self._listen, daemon=True).start()
 
     def solve(
-        self, model: MatrixModel, backend: str, options: Options, watch: Watch
+        self, model: MatrixModel, backend: str, options: SolverOptions, watch: Watch
     ) -> RawResult | Exception:
         """Return the solver's answer, or what is known if it must be ended."""
         job = backend, model, replace(options, on_progress=None)
-        # A process that is only just starting reads late: nobody waits for that without a look.
+        # In a thread, because a process that is just starting reads late.
         sending = threading.Thread(target=self._send, args=(job,), daemon=True)
         sending.start()
         limit = np.inf if options.time_limit is None else options.time_limit + _GRACE
@@ -111,7 +164,7 @@ class _Worker:
                 best = replace(content, x=best.x if content.x is None else content.x)
                 watch.see(best.incumbent, best.bound, best.nodes)
             if watch.must_stop and asked_at is None:
-                if sending.is_alive():  # it has not begun: there is nothing to wait for
+                if sending.is_alive():  # the solver has not begun
                     asked_at = -np.inf
                 else:
                     asked_at = watch.seconds
@@ -133,7 +186,7 @@ class _Worker:
 
     def _send(self, job: Any) -> None:
         assert self._process.stdin is not None
-        # That it is gone, or was ended while we wrote, is seen where it should answer.
+        # If the process is gone, _listen reports it.
         with contextlib.suppress(OSError, ValueError):
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
@@ -173,7 +226,7 @@ _idle: list[_Worker] = []
 
 
 def _take() -> _Worker:
-    """Return a worker that nobody uses; a new one if there is none."""
+    """Return an idle worker; a new one if there is none."""
     while _idle:
         with contextlib.suppress(IndexError):  # another thread was quicker
             worker = _idle.pop()
@@ -183,6 +236,109 @@ def _take() -> _Worker:
 
 
 def end_all() -> None:
-    """End all workers that nobody uses."""
+    """End all idle workers."""
     while _idle:
         _idle.pop().end()
+
+
+# What the other process runs
+
+
+def main() -> None:
+    """Solve the jobs of standard input, and end with it."""
+    serve(sys.stdin.buffer, _own_output(), lambda: os._exit(0))
+
+
+def serve(asked: BinaryIO, answers: BinaryIO, at_end: Callable[[], None]) -> None:
+    """Solve one job after the other.
+
+    Parameters
+    ----------
+    asked, answers : binary streams
+        Where jobs come from, and where messages go.
+    at_end : callable
+        Called when the input ends, perhaps in the middle of a job.
+    """
+    messages = _Messages(answers)
+    messages.send("ready", None)
+    jobs: queue.Queue[Any] = queue.Queue()
+    stop = threading.Event()
+    threading.Thread(target=_listen, args=(asked, jobs, stop, at_end), daemon=True).start()
+    while (job := jobs.get()) is not None:
+        backend, model, options = job
+        stop.clear()
+        messages.begin()
+        try:
+            answer = _solve(backend, model, options, messages, stop)
+            messages.report_rest()
+            messages.send("result", answer)
+        except Exception as error:
+            messages.send("error", _portable(error))
+
+
+def _solve(
+    backend: str, model: Any, options: SolverOptions, messages: _Messages, stop: threading.Event
+) -> Any:
+    def on_progress(progress: Progress) -> bool:
+        messages.report(progress)
+        return stop.is_set()
+
+    solver = import_module(f"c2rf.forest.backends.{backend}")
+    return solver.run(model, replace(options, on_progress=on_progress))
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error of c2rf or Python as it is, one of another package as its text."""
+    ours = type(error).__module__.partition(".")[0] in ("c2rf", "builtins")
+    return error if ours else BackendError(f"{type(error).__name__}: {error}")
+
+
+def _own_output() -> BinaryIO:
+    """Keep standard output for messages; what others print goes to standard error."""
+    own = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return own
+
+
+def _listen(
+    asked: BinaryIO, jobs: queue.Queue[Any], stop: threading.Event, at_end: Callable[[], None]
+) -> None:
+    """Read jobs, and requests to stop, until the input ends."""
+    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+        while True:
+            job = pickle.load(asked)
+            if job is None:
+                stop.set()
+            else:
+                jobs.put(job)
+    at_end()
+    jobs.put(None)
+
+
+class _Messages:
+    """Messages to the process that sent the jobs."""
+
+    def __init__(self, out: BinaryIO, often: float = _OFTEN) -> None:
+        self._out, self._often = out, often
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a new job: its first progress is never held back."""
+        self._last = -math.inf
+        self._held_back: Progress | None = None
+
+    def send(self, kind: str, content: Any) -> None:
+        pickle.dump((kind, content), self._out)
+        self._out.flush()
+
+    def report(self, progress: Progress) -> None:
+        """Send progress if it has a solution or the last message is long enough ago."""
+        self._held_back = progress
+        if progress.x is not None or time.monotonic() - self._last > self._often:
+            self.report_rest()
+
+    def report_rest(self) -> None:
+        """Send what was held back."""
+        if self._held_back is not None:
+            self.send("progress", self._held_back)
+            self._held_back, self._last = None, time.monotonic()

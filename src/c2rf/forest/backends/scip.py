@@ -12,12 +12,13 @@ from pyscipopt.scip import PY_SCIP_EVENTTYPE, Expr, ExprCons
 
 from c2rf._utils.types import Floats
 from c2rf.exceptions import BackendError, InputError
-from c2rf.forest.backends.base import (
+from c2rf.forest.backends import (
+    ABSOLUTE_GAP,
     SOLVER_INFINITY,
     MatrixModel,
-    Options,
     RawResult,
     RawStatus,
+    SolverOptions,
     Watch,
     float_bound,
     infeasible_or_unbounded,
@@ -54,7 +55,7 @@ _EVENTS = (
 )
 
 
-def run(model: MatrixModel, options: Options) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions) -> RawResult:
     """Solve a matrix model with SCIP."""
     solver = Model()
     try:
@@ -64,13 +65,15 @@ def run(model: MatrixModel, options: Options) -> RawResult:
         solver.free()  # solver and event handler hold each other
 
 
-def _run(solver: Model, model: MatrixModel, options: Options, log: Path) -> RawResult:
+def _run(solver: Model, model: MatrixModel, options: SolverOptions, log: Path) -> RawResult:
     solver.hideOutput()
     solver.setLogfile(str(log))
     _set_options(solver, options)
     columns = _pass_model(solver, model)
-    with watching(options) as watch:
-        solver.includeEventhdlr(_Looker(watch, columns), "watch", "passes progress on and stops")
+    with watching(options.on_progress) as watch:
+        solver.includeEventhdlr(
+            _EventHandler(watch, columns), "watch", "passes progress on and stops"
+        )
         _optimize(solver)
     solver.setLogfile(None)
     return _result(solver, columns, model, watch, log.read_text())
@@ -83,7 +86,7 @@ def version() -> str:
     return ".".join(map(str, numbers))
 
 
-class _Looker(Eventhdlr):
+class _EventHandler(Eventhdlr):
     """Lets the watch see what happens and stops SCIP when the watch says so."""
 
     def __init__(self, watch: Watch, columns: list[Any]) -> None:
@@ -110,16 +113,14 @@ def _optimize(solver: Model) -> None:
         raise BackendError(f"SCIP failed: {error}") from error
 
 
-def _set_options(solver: Model, options: Options) -> None:
+def _set_options(solver: Model, options: SolverOptions) -> None:
     chosen: dict[str, object] = {
         **_ALWAYS,
-        "limits/absgap": options.gap,
+        "limits/absgap": ABSOLUTE_GAP,
         "randomization/randomseedshift": options.seed,
     }
     if options.time_limit is not None:
         chosen["limits/time"] = min(max(0.0, options.time_limit), SOLVER_INFINITY)
-    if options.node_limit is not None:
-        chosen["limits/totalnodes"] = options.node_limit
     for name, value in {**chosen, **options.extra}.items():
         try:
             solver.setParam(name, value)

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from c2rf._utils.types import Floats, Ints
-from c2rf.forest.backends.base import Options, watching
+from c2rf.forest.backends import watching
 from c2rf.forest.bounds.conflict_graph import slack
 from c2rf.forest.problem import Problem, scores
 
@@ -112,7 +112,7 @@ class LinearProgram:
         """
         if time_limit is not None:  # HiGHS counts the seconds of all runs together
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
-        with watching(Options()) as watch:
+        with watching() as watch:
             self._must_stop = lambda: watch.must_stop or should_stop()
             self._solver.run()
         if watch.interrupted:
