@@ -21,7 +21,8 @@ import pandas as pd
 from c2rf.assignment import PROVEN, assign
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
-from c2rf.totals.known import known_bounds, read_groups
+from c2rf.totals.groups import read_groups
+from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import read_totals
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -60,7 +61,7 @@ def bounds_of(groupings, truth, weights, n_classes):
     margins = []
     for name, cells in (("region", np.arange(256) // 16), ("age", np.arange(256) % 16)):
         margin = MarginBounds((name,), list(range(16)), cells, free[:16], free[:16])
-        total = margin.counted(counts)
+        total = margin.sums(counts)
         margins.append(replace(margin, lower=total, upper=total))
     return groups, Bounds(*overall, free, free + sizes[:, None], sizes, tuple(margins))
 
@@ -97,7 +98,7 @@ def as_user_gives(bounds, groups):
     """Return a column per margin, and the margins as tables of totals."""
     columns, tables = {}, []
     for margin in bounds.margins:
-        (name,), cells = margin.columns, margin.cells[groups]
+        (name,), cells = margin.columns, margin.codes[groups]
         columns[name] = np.array(margin.names)[cells]
         sizes = np.bincount(cells, minlength=len(margin.names))
         ends = np.stack([margin.lower, margin.upper], axis=-1)
@@ -122,7 +123,7 @@ def run_cases(n_cases: int) -> None:
         names = [str(name) for name in known.columns]
         codes = read_groups(table[names] if names else None, len(table))
         try:
-            met = known_bounds(known, codes._replace(columns=tuple(names)), range(scores.shape[1]))
+            met = make_bounds(known, codes._replace(columns=tuple(names)), range(scores.shape[1]))
         except InputError:
             disagreed += best is not None
             continue
@@ -160,10 +161,10 @@ def run_tables(n_cases: int) -> None:
         known = read_totals(tables, list(range(n_classes)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            bounds = known_bounds(known, groups, range(n_classes))
+            bounds = make_bounds(known, groups, range(n_classes))
         wanted = reconciled(people, tables, n_classes)
         own = np.concatenate([m.lower.ravel() for m in bounds.margins])
-        same += bool(np.abs(own - wanted).max() < 1 and bool(bounds.changes))
+        same += bool(np.abs(own - wanted).max() < 1 and bool(bounds.adjustments))
         scores = np.log(np.random.default_rng(seed).dirichlet(np.ones(n_classes), len(people)))
         found = assign(scores, bounds, groups.codes, 0)
         met += not LinearConstraints.of(bounds).missed(found.counts).any()

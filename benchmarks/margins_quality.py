@@ -21,7 +21,8 @@ from c2rf.assignment import assign, log_scores
 from c2rf.bench.data import NAMES, load
 from c2rf.bench.protocol import PROTOCOLS, sample_seed
 from c2rf.datasets import biased_sample
-from c2rf.totals.known import known_bounds, read_groups
+from c2rf.totals.groups import read_groups
+from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import read_totals
 
 KNOWN = ("overall", "one margin", "two margins")
@@ -74,7 +75,7 @@ def measure(name, number, folder, learner):
         totals = read_totals(totals_of(kind, cells, truth), [False, True])
         columns = [str(c) for c in totals.columns]
         groups = read_groups(cells[columns] if columns else None, len(cells))
-        bounds = known_bounds(totals, groups._replace(columns=tuple(columns)), [False, True])
+        bounds = make_bounds(totals, groups._replace(columns=tuple(columns)), [False, True])
         labels = assign(logs, bounds, groups.codes, seed % 2**31).labels == 1
         others = [error(cells[[c]], labels, truth) for c in cells.columns[2:]]
         yield {

@@ -52,7 +52,7 @@ def best_objective(scores, groups, bounds):
         for cell in range(len(margin.names)):
             for k in range(n_classes):
                 row = np.zeros((n, n_classes))
-                row[margin.cells[groups] == cell, k] = 1
+                row[margin.codes[groups] == cell, k] = 1
                 rows.append(row.ravel())
                 low.append(margin.lower[cell, k])
                 high.append(margin.upper[cell, k])
@@ -84,8 +84,8 @@ def large_case(n=6000):
     margins = []
     for cells in (np.arange(12) // 4, np.arange(12) % 4):
         names = list(range(cells.max() + 1))
-        margin = replace(example.margins[0], names=names, cells=cells)
-        total = margin.counted(counts)
+        margin = replace(example.margins[0], names=names, codes=cells)
+        total = margin.sums(counts)
         margins.append(replace(margin, lower=total, upper=total))
     sizes = counts.sum(axis=1)
     free = 0 * counts

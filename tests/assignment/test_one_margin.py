@@ -310,13 +310,13 @@ class TestConflict:
             if conflict is None or find_conflict(alone) is not None:
                 continue
             scores, groups = nothing_to_gain(bounds)
-            scores[:, conflict.classes] = -1.0 if conflict.crowded else 1.0
+            scores[:, conflict.classes] = -1.0 if conflict.exceeds_upper else 1.0
             number = abs(linear_program(scores, groups, alone).fun)
-            told = (conflict.must, conflict.can)[:: 1 if conflict.crowded else -1]
+            told = (conflict.must, conflict.can)[:: 1 if conflict.exceeds_upper else -1]
             assert number == pytest.approx(told[0])
-            side = bounds.upper if conflict.crowded else bounds.lower
+            side = bounds.upper if conflict.exceeds_upper else bounds.lower
             assert side[conflict.classes].sum() == told[1]
-            n_told[conflict.crowded] += 1
+            n_told[conflict.exceeds_upper] += 1
         assert min(n_told.values()) > 10
 
 

@@ -89,7 +89,7 @@ def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
     counts = np.zeros((12, 3))
     np.add.at(counts, (groups, truth), weights)
     margins = tuple(
-        replace(m, lower=m.counted(counts), upper=m.counted(counts)) for m in plain.margins
+        replace(m, lower=m.sums(counts), upper=m.sums(counts)) for m in plain.margins
     )
     sizes = counts.sum(axis=1)
     free = 0 * counts

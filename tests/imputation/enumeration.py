@@ -23,7 +23,7 @@ def label_sets(logs, margins, groups):
     sets = np.array(list(product(range(n_classes), repeat=n_rows)))
     ok = np.ones(len(sets), dtype=bool)
     for margin in margins:
-        cells = margin.cells[groups]
+        cells = margin.codes[groups]
         for c, k in np.ndindex(margin.lower.shape):
             size = (sets[:, cells == c] == k).sum(axis=1)
             ok &= (size >= margin.lower[c, k]) & (size <= margin.upper[c, k])

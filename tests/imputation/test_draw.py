@@ -129,7 +129,7 @@ class TestTotals:
         )
         drawn = draw_labels(logs_of(seed, n_rows, n_classes), bounds, groups, rng)
         for part in binding_margins(bounds):
-            counts = margin_around(part.cells[groups], drawn.labels, n_classes).lower
+            counts = margin_around(part.codes[groups], drawn.labels, n_classes).lower
             assert (counts >= part.lower[: len(counts)]).all()
             assert (counts <= part.upper[: len(counts)]).all()
 

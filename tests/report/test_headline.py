@@ -81,7 +81,7 @@ def margin_facts(upper_of_first):
     np.add.at(counts, (groups, (labels == "yes").astype(int)), 1)
     cells = np.array([0, 0, 1, 1])
     margin = MarginBounds(("sex",), ["f", "m"], cells, np.zeros((2, 2), int), np.zeros((2, 2), int))
-    lower = margin.counted(counts)
+    lower = margin.sums(counts)
     upper = lower.copy()
     lower[0, 0] = upper[0, 0] = upper_of_first
     sizes = counts.sum(axis=1)

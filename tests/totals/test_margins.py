@@ -7,9 +7,10 @@ import pytest
 from c2rf import Estimate
 from c2rf.data.totals import TotalsFile, parse_range
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals.bounds import LinearConstraints, read_weights
-from c2rf.totals.known import known_bounds, read_groups
-from c2rf.totals.reconcile import Figures, contradiction, fit_together
+from c2rf.totals.bounds import LinearConstraints
+from c2rf.totals.groups import read_groups, read_weights
+from c2rf.totals.make_bounds import make_bounds
+from c2rf.totals.reconcile import contradiction, is_consistent
 from c2rf.totals.stated import read_totals
 from margin_cases import contradicting_case, reconciled
 
@@ -29,7 +30,7 @@ def table(column, totals, label="yes"):
 
 def bounds_of(totals, policy="strict", weights=None, columns=("region", "age")):
     groups = read_groups(PEOPLE[list(columns)], len(PEOPLE))._replace(columns=tuple(columns))
-    return known_bounds(read_totals(totals, CLASSES), groups, CLASSES, policy, weights)
+    return make_bounds(read_totals(totals, CLASSES), groups, CLASSES, policy, weights)
 
 
 def test_two_margins_become_bounds_of_sets_of_groups():
@@ -40,7 +41,7 @@ def test_two_margins_become_bounds_of_sets_of_groups():
 
 
 def test_contradicting_margins_are_refused_by_a_set_that_cannot_be_smaller():
-    with pytest.raises(InputError, match="these 4 figures cannot hold together") as found:
+    with pytest.raises(InputError, match="these 4 totals cannot hold together") as found:
         bounds_of([table("region", {"n": 4, "s": 2}), table("age", {"old": 5, "young": 3})])
     assert "region 'n': 'yes' 4" in str(found.value)
     assert "age 'young': 'yes' 3" in str(found.value)
@@ -59,10 +60,10 @@ def test_a_cycle_of_three_margins_that_contradict_each_other():
 
     cycle = [pair("a", "b", True), pair("b", "c", True), pair("a", "c", False)]
     with pytest.raises(InputError, match="cannot hold together"):
-        known_bounds(read_totals(cycle, CLASSES), groups, CLASSES)
+        make_bounds(read_totals(cycle, CLASSES), groups, CLASSES)
     with pytest.warns(UserWarning, match="changed to fit together"):
-        moved = known_bounds(read_totals(cycle, CLASSES), groups, CLASSES, "scale")
-    assert moved.changes
+        moved = make_bounds(read_totals(cycle, CLASSES), groups, CLASSES, "scale")
+    assert moved.adjustments
 
 
 def test_scale_changes_figures_and_says_which():
@@ -72,7 +73,7 @@ def test_scale_changes_figures_and_says_which():
     sums = {int(m.lower[:, 1].sum()) for m in bounds.margins}
     assert len(sums) == 1
     assert sums <= {6, 7, 8}
-    assert all(change.before != change.after for change in bounds.changes)
+    assert all(change.before != change.after for change in bounds.adjustments)
 
 
 def test_whole_numbers_may_be_impossible_where_fractions_are_not():
@@ -81,10 +82,10 @@ def test_whole_numbers_may_be_impossible_where_fractions_are_not():
     groups = read_groups(triangle, 3)._replace(columns=("a", "b", "c"))
     known = read_totals([table(name, {"p": 1}) for name in "abc"], CLASSES)
     with pytest.raises(InputError, match="the smallest deviation is 1 in all"):
-        known_bounds(known, groups, CLASSES)
+        make_bounds(known, groups, CLASSES)
     with pytest.warns(UserWarning, match="changed to fit together"):
-        bounds = known_bounds(known, groups, CLASSES, "scale")
-    assert len(bounds.changes) == 1
+        bounds = make_bounds(known, groups, CLASSES, "scale")
+    assert len(bounds.adjustments) == 1
 
 
 def test_estimates_move_the_more_the_less_certain_they_are():
@@ -92,7 +93,7 @@ def test_estimates_move_the_more_the_less_certain_they_are():
         bounds = bounds_of({"yes": Estimate(10, se=1), "no": Estimate(20, se=2)})
     # 30 is six too many: a fifth of it is taken from the more certain.
     assert bounds.lower.tolist() == [15, 9]
-    assert [change.in_errors for change in bounds.changes] == [-1.0, -2.5]
+    assert [change.standard_errors for change in bounds.adjustments] == [-1.0, -2.5]
 
 
 def test_exact_totals_do_not_move():
@@ -107,7 +108,7 @@ def test_reconciled_figures_are_those_of_generalised_least_squares(seed):
     people, tables, n_classes = contradicting_case(seed)
     groups = read_groups(people, len(people))._replace(columns=tuple(people.columns))
     with pytest.warns(UserWarning, match="standard errors"):
-        bounds = known_bounds(read_totals(tables, range(n_classes)), groups, range(n_classes))
+        bounds = make_bounds(read_totals(tables, range(n_classes)), groups, range(n_classes))
     found = np.concatenate([margin.lower.ravel() for margin in bounds.margins])
     assert np.abs(found - reconciled(people, tables, n_classes)).max() < 1  # but for rounding
     assert all((margin.lower == margin.upper).all() for margin in bounds.margins)
@@ -121,14 +122,14 @@ def test_contradictions_are_irreducible():
         )
         system = LinearConstraints.of(bounds)
         lower = system.lower + rng.integers(0, 3, len(system.lower))
-        figures = Figures(system.matrix, lower, lower, bounds.group_sizes.astype(float))
-        if fit_together(figures):
+        figures = system.between(lower, lower)
+        if is_consistent(figures):
             continue
         found = contradiction(figures)
-        assert not fit_together(figures.some(np.array(found)))
+        assert not is_consistent(figures.some(np.array(found)))
         for left in found:
             rest = np.array([f for f in found if f != left], dtype=np.intp)
-            assert fit_together(figures.some(rest))
+            assert is_consistent(figures.some(rest))
 
 
 @pytest.mark.parametrize(

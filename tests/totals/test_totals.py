@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.totals.bounds import find_conflict
+from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import largest_remainder, make_bounds
+from c2rf.totals.stated import Margin, Totals
 
 CLASSES = np.array(["a", "b", "c"])
 
 
 def overall(totals, n_points=10, policy="strict"):
-    bounds = make_bounds(totals, {}, CLASSES, [None], [n_points], policy)
+    bounds = make_bounds(Totals(totals), read_groups(None, n_points), CLASSES, policy)
     return bounds.lower.tolist(), bounds.upper.tolist()
 
 
 def grouped(totals, group_totals, policy="strict", sizes=(6, 4)):
-    return make_bounds(totals or {}, group_totals, CLASSES, ["north", "south"], sizes, policy)
+    groups = read_groups(np.repeat(["north", "south"], sizes), sum(sizes))
+    known = Totals(totals or {}, (Margin(("region",), group_totals),))
+    return make_bounds(known, groups, CLASSES, policy)
 
 
 class TestReading:
@@ -141,7 +145,7 @@ class TestGroups:
     def test_groups_instead_of_totals(self):
         bounds = grouped(None, {"south": {"c": 4}})
         np.testing.assert_array_equal(bounds.upper, [10, 10, 10])
-        assert not bounds.couple()
+        assert not bounds.overall_binds()
 
     @pytest.mark.parametrize(
         ("table", "error", "words"),
@@ -151,12 +155,12 @@ class TestGroups:
             (
                 {"north": {"a": 7}},
                 InputError,
-                ["the totals of group 'north'", "total of 'a'", "0 to 6"],
+                ["the totals of region 'north'", "total of 'a'", "0 to 6"],
             ),
             (
                 {"north": {"a": 2, "b": 2, "c": 3}},
                 InputError,
-                ["the totals of group 'north'", "add up to 7", "6 rows", "scale"],
+                ["the totals of region 'north'", "add up to 7", "6 rows", "scale"],
             ),
         ],
     )
@@ -191,10 +195,10 @@ class TestGroups:
         assert find_conflict(bounds) is None
 
     def test_totals_give_way_to_partial_tables(self):
-        with pytest.warns(UserWarning, match="moved from .* to"):
+        with pytest.warns(UserWarning, match="changed from .* to"):
             bounds = grouped({"a": 1, "b": 5, "c": 4}, {"north": {"a": 5}}, "scale")
         assert bounds.lower.tolist() == bounds.upper.tolist() == [5, 3, 2]
-        with pytest.warns(UserWarning, match="moved from .* to"):
+        with pytest.warns(UserWarning, match="changed from .* to"):
             bounds = grouped({"a": 9, "b": 1, "c": 0}, {"north": {"a": 1}}, "scale")
         assert bounds.upper.sum() == 10
         assert bounds.upper[0] == 5

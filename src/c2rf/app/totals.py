@@ -114,7 +114,7 @@ def known_tables(task: Any) -> Iterator[tuple[str, pd.DataFrame]]:
     if bounds.margins:
         for margin in bounds.margins:
             if margin.columns:
-                sizes = margin.counted(bounds.group_sizes[:, None])[:, 0]
+                sizes = margin.sums(bounds.group_sizes[:, None])[:, 0]
                 yield _by(margin), _table(task, margin.names, sizes, margin.lower, margin.upper)
     elif task.groups.columns:
         lower, upper = bounds.group_lower, bounds.group_upper

@@ -363,7 +363,7 @@ class Relaxation:
 
     def gap(self, labels: Codes) -> Fraction:
         """Return what no labels gain over these, which must meet all totals."""
-        margins = self.bounds.parts()
+        margins = self.bounds.all_margins()
         duals = [np.zeros(margin.lower.shape) for margin in margins]
         for dual, (number, cell, k) in zip(self.duals, self.constraints.places, strict=True):
             duals[number][cell, k] = dual

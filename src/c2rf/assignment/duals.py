@@ -350,7 +350,7 @@ def optimality_gap(
         total += _slack(margin, own, _sizes(margin, groups, labels))
     for rows in (slice(k, k + _BLOCK) for k in range(0, len(scores), _BLOCK)):
         shifts = [
-            own[margin.cells[groups[rows]]] for margin, own in zip(margins, duals, strict=True)
+            own[margin.codes[groups[rows]]] for margin, own in zip(margins, duals, strict=True)
         ]
         total += _regret([np.asarray(scores[rows]), *shifts], labels[rows])
     return total
@@ -359,7 +359,7 @@ def optimality_gap(
 def _sizes(margin: MarginBounds, groups: Codes, labels: Codes) -> Ints:
     """Count the rows of each cell and class, and make sure that the bounds are met."""
     sizes = np.zeros(margin.lower.shape, dtype=np.int64)
-    np.add.at(sizes, (margin.cells[groups], labels), 1)
+    np.add.at(sizes, (margin.codes[groups], labels), 1)
     if (sizes < margin.lower).any() or (sizes > margin.upper).any():
         raise ValueError("the labels do not meet the bounds")
     return sizes

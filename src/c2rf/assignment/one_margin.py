@@ -533,7 +533,7 @@ def _label_many_classes(
     scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
 ) -> Codes:
     """Label rows of more than two classes: group by group unless overall bounds couple them."""
-    if bounds.couple():
+    if bounds.overall_binds():
         merged, member = _merged(bounds)
         return augment(scores, member[groups], merged, tolerance, rng)
     labels = np.empty(len(scores), dtype=np.intp)
@@ -586,7 +586,7 @@ def residual_networks(
 ) -> list[Residual]:
     """Return the residual networks: one of all groups where bounds couple them, else one each."""
     cases = [(losses, bounds, counts)]
-    if not bounds.couple():
+    if not bounds.overall_binds():
         each = range(bounds.n_groups)
         cases = [(losses[g : g + 1], bounds.of_group(g), counts[g : g + 1]) for g in each]
     networks = []
@@ -635,8 +635,8 @@ def proven_gap(
         One of all groups where overall bounds couple them, else one each.
     """
     split = [split_nodes(network.duals(), network.bounds) for network in networks]
-    overall, own = bounds.parts()
-    if not bounds.couple():
+    overall, own = bounds.all_margins()
+    if not bounds.overall_binds():
         duals = np.vstack([classes for _, classes, _ in split])
         return optimality_gap(scores, labels, groups, [own], [duals])
     ((cells, classes, _),) = split

@@ -25,8 +25,8 @@ from c2rf.data.population.interface import filled, large_array, row_blocks
 from c2rf.estimators.rows import LabeledRows
 from c2rf.inference.accuracy import expected_confusion
 from c2rf.learners.calibration import matching_offsets
-from c2rf.totals.bounds import Bounds, LinearConstraints
-from c2rf.totals.known import Groups, totals_table
+from c2rf.totals.bounds import Bounds, LinearConstraints, totals_table
+from c2rf.totals.groups import Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class AssignmentProblem:
             there, codes = np.unique(drawn, return_inverse=True)
             names = [self.groups.names[g] for g in there]
             groups = self.groups._replace(names=names, codes=codes)
-            bounds = self.bounds.of_some_groups(there)
+            bounds = self.bounds.restricted_to(there)
             return AssignmentProblem(bounds, groups, self.seed, self._sample_weights(rows))
         bounds, codes, there = sample_bounds(self.bounds, drawn)
         names = [self.groups.names[g] for g in there]
@@ -116,9 +116,9 @@ class AssignmentProblem:
         """
         groups = self.groups.codes if rows is None else self.groups.codes[rows]
         weights = self.weights if rows is None else self._sample_weights(rows)
-        met = self.bounds.met_by(counts)
+        met = self.bounds.narrowed_to(counts)
         if rows is not None:
-            met = met.of_some_groups(np.arange(met.n_groups), np.unique(groups))
+            met = met.restricted_to(np.arange(met.n_groups), np.unique(groups))
         system, closed = drop_zero_totals(LinearConstraints.of(met), met)
         scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
         start = np.zeros(len(system.lower))
@@ -158,7 +158,7 @@ class PopulationAssignment:
     def stats(self) -> dict[str, Any]:
         """Return what is proven about the labels, and what it took to meet the totals."""
         found = self.found
-        stats: dict[str, Any] = {"gap": found.gap, "changes": list(self.meeting.bounds.changes)}
+        stats: dict[str, Any] = {"gap": found.gap, "changes": list(self.meeting.bounds.adjustments)}
         if self.meeting.weights is not None:
             stats |= {"missed": found.missed, "cost": found.cost, "closest": found.closest}
         return stats

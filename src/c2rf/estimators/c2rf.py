@@ -38,8 +38,9 @@ from c2rf.forest.problem import Solution, check_box, check_offset, check_total, 
 from c2rf.forest.solve import solve
 from c2rf.forest.votes import PatternTable, unpack
 from c2rf.progress import showing_progress, solver_progress
-from c2rf.totals.known import are_given, known_bounds, read_groups
-from c2rf.totals.stated import read_totals
+from c2rf.totals.groups import read_groups
+from c2rf.totals.make_bounds import make_bounds
+from c2rf.totals.stated import are_given, read_totals
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class OneTotal:
         """Return the number of positive rows, checked."""
         if self.overall is None:
             return check_total(self.n_positive, n_rows)
-        bounds = known_bounds(self.overall, read_groups(None, n_rows), classes)
+        bounds = make_bounds(self.overall, read_groups(None, n_rows), classes)
         implied = bounds.with_implied_bounds()
         place = classes.tolist().index(positive)
         if implied.lower[place] != implied.upper[place]:

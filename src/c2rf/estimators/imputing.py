@@ -38,7 +38,7 @@ from c2rf.learners.blend import uses_population
 from c2rf.learners.bootstrap import Relearned, Relearner, make_relearner
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.known import known_bounds
+from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Totals
 
 SPREAD = 2.0
@@ -152,7 +152,7 @@ class Imputer:
             return meeting.bounds
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what was moved has been said of the totals given
-            return known_bounds(
+            return make_bounds(
                 drawn_totals(totals, rng), meeting.groups, self.learning.owner.classes_.tolist(),
                 "scale", meeting.weights,
             )  # fmt: skip

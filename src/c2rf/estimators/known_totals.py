@@ -37,8 +37,9 @@ from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
 from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.known import are_given, known_bounds, read_groups
-from c2rf.totals.stated import read_totals
+from c2rf.totals.groups import read_groups
+from c2rf.totals.make_bounds import make_bounds
+from c2rf.totals.stated import are_given, read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 
@@ -313,7 +314,7 @@ class KnownTotalsClassifier(
         weights = find_weights(X_unlabeled, unlabeled_weight, len(groups.codes))
         bounds = known
         if not isinstance(known, Bounds):
-            bounds = known_bounds(known, groups, self.classes_, self.totals_policy, weights)
+            bounds = make_bounds(known, groups, self.classes_, self.totals_policy, weights)
         learning = Learning(self, labeled, rows, sample, self._limits)
         self._meet(learning, AssignmentProblem(bounds, groups, seed, weights))
         self._imputer.totals = None if isinstance(known, Bounds) else known

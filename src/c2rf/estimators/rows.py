@@ -31,8 +31,8 @@ from c2rf.data.population import as_population
 from c2rf.data.population.interface import Chunk, Merge, Population, Transformed, Work, row_blocks
 from c2rf.data.population.memory import Memory
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.totals.bounds import Bounds, read_weights
-from c2rf.totals.known import Groups, check_columns, grouping_columns, read_groups
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.groups import Groups, check_columns, grouping_columns, read_groups, read_weights
 from c2rf.totals.stated import Totals
 
 Kinds = dict[str, tuple[str, str]]

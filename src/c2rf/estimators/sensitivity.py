@@ -17,8 +17,8 @@ from c2rf.estimators.assigning import AssignmentProblem, logarithms
 from c2rf.estimators.rows import PopulationLabels
 from c2rf.exceptions import InputError
 from c2rf.progress import report_progress
-from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
-from c2rf.totals.reconcile import Figures, rounded
+from c2rf.totals.bounds import Bounds, LinearConstraints
+from c2rf.totals.reconcile import round_table
 
 
 class PopulationSensitivity(PopulationLabels):
@@ -60,7 +60,7 @@ class PopulationSensitivity(PopulationLabels):
     def _sensitivity(self, share: float | None) -> Sensitivity:
         """Return the same as an object that takes little room."""
         rows = self._known_rows("sensitivity")
-        shares = shares_off(share, rows.meeting.bounds.errors, len(self.classes_))
+        shares = shares_off(share, rows.meeting.bounds.relative_errors, len(self.classes_))
         logs = logarithms(rows.scores, rows.floor)
         return find_sensitivity(rows.meeting, logs, rows.codes_here, self.classes_, shares)
 
@@ -157,27 +157,24 @@ def shifted_bounds(meeting: AssignmentProblem, counts: Floats, k: int, factor: f
     moved = np.where(rest > 0, counts / np.where(rest > 0, rest, 1), alike) * (sizes - own)
     moved[:, [k]] = own
     if meeting.weights is None:
-        system = LinearConstraints.of(bounds)
-        aim = system.matrix @ moved.ravel()
-        figures = Figures(system.matrix, aim, aim, np.asarray(bounds.group_sizes, dtype=float))
-        moved = rounded(figures, aim, np.zeros(len(aim), dtype=bool)).counts
+        constraints = LinearConstraints.of(bounds)
+        target = constraints.matrix @ moved.ravel()
+        moved, *_ = round_table(
+            constraints.between(target, target), target, np.zeros(len(target), dtype=bool)
+        )
     return _points(bounds, moved.astype(np.asarray(bounds.lower).dtype))
 
 
 def _points(bounds: Bounds, counts: NDArray[Any]) -> Bounds:
     """Return the same totals with what a table of counts adds up to; what is free stays so."""
-    made = []
-    for part in bounds.parts():
-        most = part.counted(bounds.group_sizes[:, None])
-        known = (part.lower > 0) | (part.upper < most)
-        found = part.counted(counts)
-        lower, upper = np.where(known, found, part.lower), np.where(known, found, part.upper)
-        made.append(MarginBounds(part.columns, part.names, part.cells, lower, upper))
-    overall, groups, *margins = made
-    return replace(
-        bounds, lower=overall.lower[0], upper=overall.upper[0], group_lower=groups.lower,
-        group_upper=groups.upper, margins=tuple(margins),
-    )  # fmt: skip
+    fixed = []
+    for margin in bounds.all_margins():
+        most = margin.sums(bounds.group_sizes[:, None])
+        known = (margin.lower > 0) | (margin.upper < most)
+        found = margin.sums(counts)
+        lower, upper = np.where(known, found, margin.lower), np.where(known, found, margin.upper)
+        fixed.append(replace(margin, lower=lower, upper=upper))
+    return bounds.with_all_margins(fixed)
 
 
 def _counts(meeting: AssignmentProblem, labels: Codes, n_classes: int) -> Floats:

@@ -153,8 +153,8 @@ def gibbs_sweep(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Gener
 def binding_margins(bounds: Bounds) -> list[MarginBounds]:
     """Return the margins that exclude anything: overall, of groups, and of cells of groups."""
     found = []
-    for margin in bounds.parts():
-        most = margin.counted(bounds.group_sizes)[:, None]
+    for margin in bounds.all_margins():
+        most = margin.sums(bounds.group_sizes)[:, None]
         if ((margin.lower > 0) | (margin.upper < most)).any():
             found.append(replace(margin, upper=np.minimum(margin.upper, most)))
     return found
@@ -167,9 +167,9 @@ def _strata(margins: list[MarginBounds]) -> tuple[Codes, Ints] | None:
     """
     for margin in margins:
         if (margin.lower == margin.upper).all() and all(
-            _is_coarser(other.cells, margin.cells) for other in margins
+            _is_coarser(other.codes, margin.codes) for other in margins
         ):
-            return margin.cells, margin.lower
+            return margin.codes, margin.lower
     return None
 
 
@@ -224,7 +224,7 @@ class MarginIndex(NamedTuple):
         n_cells = np.array([len(margin.lower) for margin in margins])
         starts = np.cumsum(n_cells) - n_cells
         of_row = np.stack(
-            [margin.cells[groups] + start for margin, start in zip(margins, starts, strict=True)]
+            [margin.codes[groups] + start for margin, start in zip(margins, starts, strict=True)]
         ).astype(np.int64)
         size = np.bincount(of_row.ravel(), minlength=n_cells.sum()).astype(np.int64)
         strides = np.concatenate([[1], np.cumprod(n_cells[:-1])]).astype(np.int64)

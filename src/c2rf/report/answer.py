@@ -91,7 +91,7 @@ def _has_ranges_in_groups(facts: Facts) -> bool:
     """Say whether any total of a group or of a cell of a margin is a range that says something."""
     sizes, margins = facts.bounds.group_sizes, facts.bounds.margins
     tables = [(facts.bounds.group_lower, facts.bounds.group_upper, sizes)] if not margins else []
-    tables += [(m.lower, m.upper, m.counted(sizes)) for m in margins]
+    tables += [(m.lower, m.upper, m.sums(sizes)) for m in margins]
     if facts.group is None:
         return False
     return any(
@@ -150,7 +150,7 @@ def rows_off(facts: Facts) -> int:
     overall = outside(facts.counts.sum(axis=0), bounds.lower, bounds.upper)
     # With two classes, one too many is one too few of the other.
     overall = -(-overall // 2) if len(facts.classes) == 2 else overall
-    margins = [outside(m.counted(facts.counts), m.lower, m.upper) for m in bounds.margins]
+    margins = [outside(m.sums(facts.counts), m.lower, m.upper) for m in bounds.margins]
     in_groups = outside(facts.counts, bounds.group_lower, bounds.group_upper)
     return max(overall, in_groups, *margins)
 
@@ -189,7 +189,7 @@ def _difference(given: int, low: int, high: int) -> str:
 
 def _by_margin(facts: Facts, margin: MarginBounds) -> Grid:
     """Compare labels with the totals of one of several margins."""
-    given, sizes = margin.counted(facts.counts), margin.counted(facts.bounds.group_sizes)
+    given, sizes = margin.sums(facts.counts), margin.sums(facts.bounds.group_sizes)
     cells = [
         (c, k)
         for c in range(len(margin.names))

@@ -1,25 +1,32 @@
-"""What is known of the unlabeled rows, as users say it, and as whole-number bounds."""
+"""What is known of the unlabeled rows: as stated, as checked bounds, as linear constraints."""
 
 from __future__ import annotations
 
-from c2rf.totals.bounds import Bounds, Conflict, MarginBounds, find_conflict, read_weights
-from c2rf.totals.known import Groups, are_given, known_bounds, read_groups
-from c2rf.totals.reconcile import Adjustment
+from c2rf.totals.bounds import (
+    Adjustment,
+    Bounds,
+    Conflict,
+    LinearConstraints,
+    MarginBounds,
+    find_conflict,
+)
+from c2rf.totals.groups import Groups, read_groups, read_weights
+from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Estimate, Margin, Policy, Totals, read_totals
 
 __all__ = [
+    "Adjustment",
     "Bounds",
-    "Change",
     "Conflict",
     "Estimate",
     "Groups",
+    "LinearConstraints",
     "Margin",
     "MarginBounds",
     "Policy",
     "Totals",
-    "are_given",
     "find_conflict",
-    "known_bounds",
+    "make_bounds",
     "read_groups",
     "read_totals",
     "read_weights",

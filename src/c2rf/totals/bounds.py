@@ -1,30 +1,23 @@
-"""Checked integer bounds on class sizes: overall, by group, and in margins.
+"""Checked bounds on the sizes of classes: overall, in groups, and in the categories of margins.
 
-Bounds on the sizes of classes: overall, per group, and in the cells of margins.
+Every row is in one group, and every group in one category of each margin. So all that is known is
+about one table of counts, groups by classes: about its entries (bounds of groups), its sums over
+the groups of a category (bounds of a margin), and its sums over all groups (overall bounds).
 
-A row is of one group, and a group is of one cell of each margin: with margins by region and by age,
-groups are the combinations of a region and an age that rows are in. So all that is known is about
-the table of counts of groups by classes: its entries (the groups), its sums over some of its
-rows (the cells of margins), and over all (overall). ``Bounds.parts`` has all of them in one form.
-
-With one grouping and nothing else there are no margins, and :func:`find_conflict` says whether
-the bounds can be met together. Rows flow from their group to a class of that group and on to the
-class. Bounds can be met if and only if, for every set of groups and classes, what must enter it
-fits through what may leave it (Hoffman's theorem); a maximum flow finds a set where it does not.
-
-Weights of rows: how many people a row stands for.
-
-All bounds as the rows of one matrix over the table of counts of groups by classes.
+:class:`Bounds` holds these as arrays. :class:`LinearConstraints` is the same as the rows of one
+matrix, for linear and integer programs:
 
     lower <= matrix @ counts.ravel() <= upper
 
-This is what linear and integer programs are made of, here and in the assignment of labels.
+:func:`find_conflict` says whether overall bounds and those of groups can be met together; bounds of
+margins that cross are checked by :mod:`c2rf.totals.reconcile`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,78 +25,117 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from c2rf._utils.text import for_user
 from c2rf._utils.types import Bools, Codes, Floats, Ints
-from c2rf.exceptions import InputError, InputTypeError
+from c2rf.totals.groups import Groups
 
-if TYPE_CHECKING:
-    from c2rf.totals.reconcile import Adjustment
+_KNOWN_WITHIN = 0.1  # of all rows: wider ranges of a class say too little to be used as its rate
 
 
-_KNOWN_WITHIN = 0.1
+@dataclass(frozen=True)
+class Adjustment:
+    """A total that was changed, because it contradicted others.
+
+    Parameters
+    ----------
+    columns, group : tuple
+        The grouping columns and their values; none for a total over all rows.
+    label : object
+        The class.
+    stated : str
+        The total as it was given.
+    before, after : float
+        In rows: what was given, and what is met.
+    se : float
+        The standard error of the total, 0 for an exact one.
+    """
+
+    columns: tuple[str | None, ...]
+    group: tuple[Any, ...]
+    label: Any
+    stated: str
+    before: float
+    after: float
+    se: float
+
+    @property
+    def where(self) -> str:
+        """The group in words."""
+        named = zip(self.columns, self.group, strict=True)
+        return ", ".join(f"{name or 'group'} {value}" for name, value in named) or "all rows"
+
+    @property
+    def standard_errors(self) -> float | None:
+        """By how many standard errors it was changed; None for an exact total."""
+        return (self.after - self.before) / self.se if self.se else None
+
+    def __str__(self) -> str:
+        errors = self.standard_errors
+        by = "" if errors is None else f", {errors:+.1f} standard errors"
+        return f"{self.label!r} in {self.where}: {self.before:g} became {self.after:g}{by}"
 
 
 @dataclass(frozen=True, eq=False)
 class MarginBounds:
-    """Bounds in the cells of one margin; a cell is a set of groups.
+    """Bounds in the categories of one margin; a category is a set of groups.
 
     Parameters
     ----------
     columns : tuple of str
-        The columns that make the cells; none for all rows as one cell.
+        The columns that make the categories; none where all rows are one category.
     names : list
-        The cells: values of the column, or tuples of values of several.
-    cells : ndarray of int, shape (n_groups,)
-        The cell of each group.
-    lower, upper : ndarray of shape (n_cells, n_classes)
-        Between which the size of every class in every cell must lie.
+        The categories: values of the column, or tuples of values of several.
+    codes : ndarray of int, shape (n_groups,)
+        The number of the category of each group.
+    lower, upper : ndarray of shape (n_categories, n_classes)
+        Between which the size of every class in every category must lie.
     """
 
     columns: tuple[str | None, ...]
     names: list[Any]
-    cells: Codes
+    codes: Codes
     lower: NDArray[Any]
     upper: NDArray[Any]
 
-    def counted(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return the sizes in the cells, given those in the groups.
+    def sums(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Return the sums over the groups of each category.
 
         Examples
         --------
         >>> free = np.zeros((2, 2), dtype=int)
         >>> margin = MarginBounds(("sex",), ["f", "m"], np.array([0, 1, 0]), free, free)
-        >>> margin.counted(np.array([[1, 2], [3, 4], [5, 6]])).tolist()
+        >>> margin.sums(np.array([[1, 2], [3, 4], [5, 6]])).tolist()
         [[6, 8], [3, 4]]
         """
-        return counted(self.cells, len(self.names), counts)
+        total = np.zeros((len(self.names), *counts.shape[1:]), dtype=counts.dtype)
+        np.add.at(total, self.codes, counts)
+        return total
 
-
-def counted(cells: Codes, n_cells: int, counts: NDArray[Any]) -> NDArray[Any]:
-    """Add up the rows of a table that are of the same cell."""
-    total = np.zeros((n_cells, *counts.shape[1:]), dtype=counts.dtype)
-    np.add.at(total, cells, counts)
-    return total
+    def values(self, category: int) -> tuple[Any, ...]:
+        """Return the value of each grouping column in a category."""
+        name = self.names[category]
+        return () if not self.columns else name if len(self.columns) > 1 else (name,)
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Whole numbers between which the size of every class must lie, overall and per group.
+    """Whole numbers between which the size of every class must lie, overall and in each group.
 
-    Of rows with weights, sizes are sums of weights: then nothing here need be whole.
+    The size of a class in rows with weights is the sum of the weights, and bounds need not be
+    whole numbers then.
 
     Parameters
     ----------
     lower, upper : ndarray of int64, shape (n_classes,)
         Over all rows.
     group_lower, group_upper : ndarray of int64, shape (n_groups, n_classes)
-        Within each group.
+        In each group.
     group_sizes : ndarray of int64, shape (n_groups,)
-        Number of rows of each group.
+        Number of rows in each group.
     margins : tuple of MarginBounds
-        Bounds in sets of groups, all of which hold at once.
-    changes : tuple of Change
-        Totals that were moved because they contradicted each other.
-    errors : ndarray of shape (n_classes,), optional
+        Bounds in sets of groups. All of them hold at once.
+    adjustments : tuple of Adjustment
+        Totals that were changed because they contradicted each other.
+    relative_errors : ndarray of shape (n_classes,), optional
         The mean standard error of the estimates of each class, as a share of them; 0 if exact.
 
     Examples
@@ -119,8 +151,8 @@ class Bounds:
     group_upper: Ints
     group_sizes: Ints
     margins: tuple[MarginBounds, ...] = ()
-    changes: tuple[Adjustment, ...] = ()
-    errors: Floats | None = None
+    adjustments: tuple[Adjustment, ...] = ()
+    relative_errors: Floats | None = None
 
     @classmethod
     def overall(cls, lower: ArrayLike, upper: ArrayLike, n_rows: int) -> Bounds:
@@ -145,7 +177,7 @@ class Bounds:
         """Number of groups."""
         return len(self.group_sizes)
 
-    def parts(self) -> list[MarginBounds]:
+    def all_margins(self) -> list[MarginBounds]:
         """Return all bounds as margins: overall, of the groups themselves, and the margins."""
         each = np.arange(self.n_groups)
         return [
@@ -154,14 +186,22 @@ class Bounds:
             *self.margins,
         ]
 
-    def couple(self) -> bool:
-        """Say whether the overall bounds ask for more than the bounds of the groups do."""
+    def with_all_margins(self, margins: Sequence[MarginBounds]) -> Bounds:
+        """Return the bounds with others for all margins, in the order of :meth:`all_margins`."""
+        overall, groups, *others = margins
+        return replace(
+            self, lower=overall.lower[0], upper=overall.upper[0], group_lower=groups.lower,
+            group_upper=groups.upper, margins=tuple(others),
+        )  # fmt: skip
+
+    def overall_binds(self) -> bool:
+        """Say whether the overall bounds are tighter than the sums of the bounds of groups."""
         highest = np.minimum(self.group_upper, self.group_sizes[:, None]).sum(axis=0)
         lowest = self.group_lower.sum(axis=0)
         return bool((self.lower > lowest).any() or (self.upper < highest).any())
 
     def rates(self) -> Floats | None:
-        """Return the rates of the classes, None unless every one is known to a tenth of all.
+        """Return the rates of the classes, None unless each is known to within a tenth of all rows.
 
         Examples
         --------
@@ -192,9 +232,9 @@ class Bounds:
         highest = np.minimum(self.upper, inner[1].sum(axis=0))
         margins = []
         for margin in self.margins:
-            low = np.maximum(margin.lower, margin.counted(inner[0]))
-            high = np.minimum(margin.upper, margin.counted(inner[1]))
-            low, high = _implied(low, high, margin.counted(sizes))
+            low = np.maximum(margin.lower, margin.sums(inner[0]))
+            high = np.minimum(margin.upper, margin.sums(inner[1]))
+            low, high = _implied(low, high, margin.sums(sizes))
             lowest, highest = np.maximum(lowest, low.sum(axis=0)), np.minimum(highest, high.sum(0))
             margins.append(replace(margin, lower=low, upper=high))
         lower, upper = _implied(lowest, highest, self.group_sizes.sum())
@@ -203,44 +243,37 @@ class Bounds:
             margins=tuple(margins),
         )  # fmt: skip
 
-    def met_by(self, counts: NDArray[Any]) -> Bounds:
-        """Return the bounds with ranges narrowed to what counts of groups by classes add up to.
+    def narrowed_to(self, counts: NDArray[Any]) -> Bounds:
+        """Return the bounds with every range narrowed to the number that counts add up to.
 
-        What is free stays free.
+        Totals that are not known stay open. ``counts`` are of groups by classes.
         """
-        sizes = self.group_sizes[:, None]
+        narrowed = []
+        for margin in self.all_margins():
+            most, found = margin.sums(self.group_sizes[:, None]), margin.sums(counts)
+            is_known = (margin.lower > 0) | (margin.upper < most)
+            is_range = is_known & (margin.lower < margin.upper)
+            lower, upper = (np.where(is_range, found, end) for end in (margin.lower, margin.upper))
+            narrowed.append(replace(margin, lower=lower, upper=upper))
+        return self.with_all_margins(narrowed)
 
-        def narrow(low: Any, high: Any, most: Any, found: Any) -> tuple[Any, Any]:
-            is_range = ((low > 0) | (high < most)) & (low < high)
-            return np.where(is_range, found, low), np.where(is_range, found, high)
-
-        margins = []
-        for margin in self.margins:
-            most = margin.counted(sizes)
-            low, high = narrow(margin.lower, margin.upper, most, margin.counted(counts))
-            margins.append(replace(margin, lower=low, upper=high))
-        lower, upper = narrow(self.lower, self.upper, sizes.sum(), counts.sum(axis=0))
-        inner = narrow(self.group_lower, self.group_upper, sizes, counts)
-        return Bounds(lower, upper, *inner, self.group_sizes, tuple(margins))
-
-    def of_some_groups(self, kept: Codes, there: Codes | None = None) -> Bounds:
-        """Return the bounds with room for groups that are not looked at.
+    def restricted_to(self, kept: Codes, present: Codes | None = None) -> Bounds:
+        """Return the bounds of some groups, loosened by the rows of all others.
 
         Parameters
         ----------
         kept : ndarray of int
             The groups that are kept.
-        there : ndarray of int, optional
+        present : ndarray of int, optional
             Those of them that have any rows; by default all.
         """
-        seen = kept if there is None else there
         absent = self.group_sizes.copy()
-        absent[seen] = 0
+        absent[kept if present is None else present] = 0
         margins = tuple(
             replace(
                 margin,
-                cells=margin.cells[kept],
-                lower=np.maximum(margin.lower - margin.counted(absent[:, None]), 0),
+                codes=margin.codes[kept],
+                lower=np.maximum(margin.lower - margin.sums(absent[:, None]), 0),
             )
             for margin in self.margins
         )
@@ -256,7 +289,7 @@ class Bounds:
 
 
 def _implied(lower: Ints, upper: Ints, sizes: Any) -> tuple[Ints, Ints]:
-    """Return what bounds of classes imply for each other, given how many rows there are."""
+    """Tighten bounds of classes by those of the other classes and the number of rows."""
     others_lower = lower.sum(axis=-1, keepdims=True) - lower
     others_upper = upper.sum(axis=-1, keepdims=True) - upper
     return np.maximum(lower, sizes - others_upper), np.minimum(upper, sizes - others_lower)
@@ -272,16 +305,16 @@ class Conflict:
         The groups whose bounds are involved.
     classes : ndarray of bool, shape (n_classes,)
         The classes whose overall bounds are involved.
-    crowded : bool
-        True: this number of rows must be in these classes, but their upper bounds have less room.
-        False: these classes' lower bounds ask for this number of rows, but fewer can be in them.
+    exceeds_upper : bool
+        True if the groups put more rows into these classes than their overall upper bounds allow.
+        False if the groups allow fewer rows in them than their overall lower bounds require.
     must, can : int
-        How many at least, and how many at most; ``must > can``.
+        How many rows must be in these classes, and how many can; ``must > can``.
     """
 
     groups: Bools
     classes: Bools
-    crowded: bool
+    exceeds_upper: bool
     must: int
     can: int
 
@@ -289,12 +322,16 @@ class Conflict:
 def find_conflict(bounds: Bounds) -> Conflict | None:
     """Return a set of groups and classes with impossible bounds, None if all can be met.
 
+    Rows flow from their group to a class of that group and on to the class. The bounds can be met
+    if and only if, for every set of groups and classes, what must enter it fits through what may
+    leave it (Hoffman's circulation theorem). A maximum flow finds a set for which it does not.
+
     Examples
     --------
     >>> find_conflict(Bounds.overall([2, 0], [2, 3], 5)) is None
     True
     >>> conflict = find_conflict(Bounds.overall([2, 0], [2, 2], 5))
-    >>> conflict.crowded, conflict.must, conflict.can
+    >>> conflict.exceeds_upper, conflict.must, conflict.can
     (True, 5, 4)
     """
     network, wanted, n_groups = _network(bounds)
@@ -344,128 +381,97 @@ def _violated(bounds: Bounds, groups: Bools, classes: Bools) -> Conflict:
     high_outside = high * (groups[:, None] & ~classes)
     involved = groups | low_inside.any(axis=1)
     surplus = int(low_inside.sum() - high_outside.sum())
-    crowded = Conflict(
-        involved,
-        classes,
-        True,
+    too_many = Conflict(
+        involved, classes, True,
         must=int(bounds.group_sizes[groups].sum()) + surplus,
         can=int(bounds.upper[classes].sum()),
-    )
-    empty = Conflict(
-        involved,
-        ~classes,
-        False,
+    )  # fmt: skip
+    too_few = Conflict(
+        involved, ~classes, False,
         must=int(bounds.lower[~classes].sum()),
         can=int(bounds.group_sizes[~groups].sum()) - surplus,
-    )
-    told = [conflict for conflict in (crowded, empty) if conflict.must > conflict.can]
-    return min(told, key=lambda conflict: conflict.classes.sum())
-
-
-def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Floats | None:
-    """Return weights as numbers; None where all are one, because then nothing is weighted.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_rows,)
-        Numbers, none negative; rows of weight zero are labeled, and count nothing.
-    n_rows : int
-        How many there must be.
-    name : str
-        What the user calls them.
-
-    Examples
-    --------
-    >>> read_weights([2, 0.5], 2), read_weights([1, 1.0], 2)
-    (array([2. , 0.5]), None)
-    >>> read_weights([2, -1], 2)
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: unlabeled_weight must not be negative; found -1 in row 1
-    """
-    if hasattr(values, "compute"):
-        values = values.compute()
-    series = pd.Series(np.asarray(values).ravel() if np.ndim(values) < 2 else [])
-    if len(series) != n_rows:
-        raise InputError(
-            f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
-        )
-    empty = series.isna() | (series.astype(str).str.strip() == "")
-    if empty.any():
-        raise InputError(
-            f"{name} has no number in {_row(empty)} ({int(empty.sum())} are missing); "
-            "give rows that count nothing the weight 0"
-        )
-    if series.dtype == bool:
-        raise InputTypeError(f"{name} must be numbers; found truth values")
-    numbers = pd.to_numeric(series, errors="coerce")
-    if numbers.isna().any():
-        wrong = numbers.isna()
-        found = series[wrong].iloc[0]
-        raise InputTypeError(f"{name} must be numbers; found {found!r} in {_row(wrong)}")
-    weights = numbers.to_numpy(dtype=float)
-    for wrong, what in (
-        (numbers < 0, "must not be negative"),
-        (np.isinf(numbers), "must be finite"),
-    ):
-        if wrong.any():
-            raise InputError(f"{name} {what}; found {series[wrong].iloc[0]} in {_row(wrong)}")
-    if not weights.any():
-        raise InputError(f"{name} has only zeros: no row counts anything")
-    return None if bool((weights == 1).all()) else weights
-
-
-def _row(wrong: pd.Series[Any]) -> str:
-    """Name the first row that is wrong: in Python from 0, in files from 1."""
-    place = int(np.asarray(wrong).argmax())
-    return for_user(f"row {place}", f"data row {place + 1}")
+    )  # fmt: skip
+    violated = [each for each in (too_many, too_few) if each.must > each.can]
+    return min(violated, key=lambda conflict: conflict.classes.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraints:
-    """Bounds that say something, one per row.
+    """Bounds on sums of the table of counts, groups by classes; one row for each bound.
+
+    The counts also add up to the sizes of the groups, and none is negative.
 
     Parameters
     ----------
     matrix : csr_array of shape (n_bounds, n_groups * n_classes)
-        Ones where a group and class count for a bound.
+        Ones for the groups and the class that a bound is about.
     lower, upper : ndarray of shape (n_bounds,)
         The bounds.
     places : ndarray of int, shape (n_bounds, 3)
-        Of each bound the number of its part (see :meth:`Bounds.parts`), its cell and its class.
+        The numbers of the margin, the category and the class of each bound.
+    group_sizes : ndarray of shape (n_groups,)
+        Rows of each group, or the sums of their weights.
     """
 
     matrix: csr_array
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
     places: Ints
+    group_sizes: Floats
+
+    @classmethod
+    def at(
+        cls, places: Ints, margins: Sequence[MarginBounds], group_sizes: NDArray[Any],
+        lower: NDArray[Any], upper: NDArray[Any],
+    ) -> LinearConstraints:  # fmt: skip
+        """Return constraints at given places of margins; places are in the order of margins."""
+        n_classes = margins[0].lower.shape[1]
+        rows = [
+            _indicators(margin.codes, n_classes, places[places[:, 0] == m, 1:])
+            for m, margin in enumerate(margins)
+        ]
+        matrix = csr_array(vstack(rows, format="csr"))
+        sizes = np.asarray(group_sizes, dtype=float)
+        return cls(matrix, lower.astype(float), upper.astype(float), places, sizes)
 
     @classmethod
     def of(cls, bounds: Bounds) -> LinearConstraints:
         """Return the bounds that say more than how many rows there are.
 
+        Margins are numbered as in :meth:`Bounds.all_margins`.
+
         Examples
         --------
-        >>> system = LinearConstraints.of(Bounds.overall([2, 0], [2, 5], 5))
-        >>> system.matrix.toarray(), system.lower, system.upper
+        >>> constraints = LinearConstraints.of(Bounds.overall([2, 0], [2, 5], 5))
+        >>> constraints.matrix.toarray(), constraints.lower, constraints.upper
         (array([[1., 0.]]), array([2.]), array([2.]))
         """
-        parts = [
-            _rows(k, part, bounds.group_sizes, bounds.n_classes)
-            for k, part in enumerate(bounds.parts())
-        ]
-        return cls(
-            csr_array(vstack([part.matrix for part in parts], format="csr")),
-            np.concatenate([part.lower for part in parts]),
-            np.concatenate([part.upper for part in parts]),
-            np.vstack([part.places for part in parts]),
-        )
+        margins, places, lower, upper = bounds.all_margins(), [], [], []
+        for m, margin in enumerate(margins):
+            most = margin.sums(bounds.group_sizes[:, None])
+            is_known = (margin.lower > 0) | (margin.upper < most)
+            found = np.argwhere(is_known)
+            places.append(np.column_stack([np.full(len(found), m), found]).astype(np.int64))
+            lower.append(margin.lower[is_known])
+            upper.append(np.minimum(margin.upper, most)[is_known])
+        ends = np.concatenate(lower), np.concatenate(upper)
+        return cls.at(np.vstack(places), margins, bounds.group_sizes, *ends)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.matrix.shape[1] // len(self.group_sizes)
+
+    def between(self, lower: Floats, upper: Floats) -> LinearConstraints:
+        """Return the same sums with other bounds."""
+        return replace(self, lower=lower, upper=upper)
 
     def some(self, rows: Codes | Bools) -> LinearConstraints:
         """Return only some of the bounds."""
         return LinearConstraints(
-            csr_array(self.matrix[rows]), self.lower[rows], self.upper[rows], self.places[rows]
-        )
+            csr_array(self.matrix[rows]), self.lower[rows], self.upper[rows], self.places[rows],
+            self.group_sizes,
+        )  # fmt: skip
 
     def missed(self, counts: NDArray[np.generic]) -> Floats:
         """Return by how much counts miss each bound: negative below, positive above."""
@@ -473,35 +479,87 @@ class LinearConstraints:
         return np.minimum(found - self.lower, 0.0) + np.maximum(found - self.upper, 0.0)
 
 
-def sizes_matrix(n_groups: int, n_classes: int) -> csr_array:
-    """Return the matrix that adds up the classes of each group."""
-    ones = np.ones(n_groups * n_classes)
-    starts = np.arange(n_groups + 1) * n_classes
-    return csr_array((ones, np.arange(n_groups * n_classes), starts))
-
-
-def cell_matrix(cells: Codes, n_classes: int, places: Ints) -> csr_array:
-    """Return rows with a one for each group of a cell, in the column of the class."""
-    order = np.argsort(cells, kind="stable")
-    ends = np.searchsorted(cells[order], [places[:, 0], places[:, 0] + 1])
-    members = [order[first:last] for first, last in ends.T]
+def _indicators(codes: Codes, n_classes: int, places: Ints) -> csr_array:
+    """Return rows with a one for each group of a category, in the column of the class."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], [places[:, 0], places[:, 0] + 1])
     columns = [
-        groups * n_classes + k for groups, k in zip(members, places[:, 1].tolist(), strict=True)
+        order[first:last] * n_classes + k
+        for first, last, k in zip(*ends.tolist(), places[:, 1].tolist(), strict=True)
     ]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in columns], dtype=np.int64)])
     indices = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
-    shape = (len(places), len(cells) * n_classes)
+    shape = (len(places), len(codes) * n_classes)
     return csr_array((np.ones(len(indices)), indices, starts), shape=shape)
 
 
-def _rows(number: int, part: MarginBounds, sizes: Ints, n_classes: int) -> LinearConstraints:
-    """Return the rows of one part; a cell's bounds are left out where they say nothing."""
-    most = counted(part.cells, len(part.names), sizes)[:, None]
-    says = (part.lower > 0) | (part.upper < most)
-    places = np.argwhere(says)
-    return LinearConstraints(
-        cell_matrix(part.cells, n_classes, places),
-        part.lower[says].astype(float),
-        np.minimum(part.upper, most)[says].astype(float),
-        np.column_stack([np.full(len(places), number), places]).astype(np.int64),
-    )
+def adjustments_table(adjustments: Sequence[Adjustment]) -> pd.DataFrame:
+    """Return a row for each total that was changed, because totals contradicted each other.
+
+    Returns
+    -------
+    DataFrame
+        ``where`` and ``class``, ``given`` as it was stated, ``before`` and ``after`` in rows,
+        ``moved`` by how many, and in how many ``standard_errors`` (NaN for an exact total).
+
+    Examples
+    --------
+    >>> moved = Adjustment(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
+    >>> print(adjustments_table([moved]).to_string(index=False))
+           where class  given  before  after  moved  standard_errors
+    region north   yes 120+-5   120.0  114.0   -6.0             -1.2
+    """
+    names = ["where", "class", "given", "before", "after", "moved", "standard_errors"]
+    rows = [
+        (a.where, a.label, a.stated, a.before, a.after, a.after - a.before, a.standard_errors)
+        for a in adjustments
+    ]
+    return pd.DataFrame(rows, columns=names).astype({"standard_errors": float})
+
+
+def totals_table(
+    bounds: Bounds, groups: Groups, classes: Any, counts: NDArray[Any]
+) -> pd.DataFrame:
+    """Return a row for each total that is known.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        What is known.
+    groups : Groups
+        Their names and columns.
+    classes : sequence
+        The classes.
+    counts : ndarray of shape (n_groups, n_classes)
+        What the labels add up to.
+
+    Returns
+    -------
+    DataFrame
+        The grouping columns (empty where a total is not about them), ``class``, ``lower``,
+        ``upper``, ``labels``, ``off``.
+
+    Examples
+    --------
+    >>> table = totals_table(
+    ...     Bounds.overall([2, 0], [2, 5], 5), Groups.none(5), ["no", "yes"], np.array([[2, 3]])
+    ... )
+    >>> table.to_dict("records")
+    [{'class': 'no', 'lower': 2, 'upper': 2, 'labels': 2, 'off': 0}]
+    """
+    known, margins = LinearConstraints.of(bounds), bounds.all_margins()
+    margins[1] = replace(margins[1], columns=groups.columns, names=groups.names)
+    names = [str(name) for name in groups.columns]
+    number = float if np.asarray(counts).dtype.kind == "f" else int
+    numbers = {
+        "lower": known.lower,
+        "upper": known.upper,
+        "labels": known.matrix @ counts.ravel(),
+        "off": known.missed(counts),
+    }
+    rows = []
+    for f, (m, category, k) in enumerate(known.places.tolist()):
+        values = zip(map(str, margins[m].columns), margins[m].values(category), strict=True)
+        at = dict.fromkeys(names, "") | dict(values) | {"class": classes[k]}
+        rows.append(at | {name: number(values[f]) for name, values in numbers.items()})
+    return pd.DataFrame(rows, columns=[*names, "class", *numbers])

@@ -22,7 +22,7 @@ import numpy as np
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.scalars import check_number, is_number
-from c2rf._utils.text import all_of, for_user, listed, nearest
+from c2rf._utils.text import all_of, for_user
 from c2rf.exceptions import InputError, InputTypeError
 
 
@@ -182,27 +182,6 @@ def written(total: Any) -> str:
         total = total.item()
     text = repr(total)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def check_groups(by_group: Mapping[Any, Any], groups: list[Any], by: str) -> None:
-    """Refuse totals of groups that no row is in; ``by`` says which totals."""
-    known = set(groups)
-    unknown = [name for name in by_group if name not in known]
-    if unknown:
-        raise InputError(
-            f"{by}: there are the groups {listed(unknown)}, which no unlabeled row is in; the "
-            f"groups are {listed(groups)}{nearest(unknown[0], groups)}"
-        )
-
-
-def check_classes(row: Mapping[Any, Any], classes: list[Any], by: str) -> None:
-    """Refuse totals of classes that no labeled row has."""
-    unknown = [label for label in row if label not in classes]
-    if unknown:
-        raise InputError(
-            f"{by}: there is no labeled row of the classes {listed(unknown)}; the classes are "
-            f"{listed(classes)}{nearest(unknown[0], classes)}"
-        )
 
 
 CLASS, TOTAL, ERROR = "class", "total", "se"
@@ -469,3 +448,18 @@ def _is_range(total: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def are_given(X_unlabeled: Any, totals: Any, *about: Any) -> bool:
+    """Return whether totals were given; raise if only some of the arguments were."""
+    if X_unlabeled is None and any(each is not None for each in (totals, *about)):
+        raise InputError(
+            "totals, unlabeled_groups or unlabeled_weight were given without X_unlabeled, the rows "
+            "they are about; give X_unlabeled, too, or none of them"
+        )
+    if X_unlabeled is not None and totals is None:
+        raise InputError(
+            "X_unlabeled was given without totals, how many of its rows are of each class; give "
+            "both or neither"
+        )
+    return totals is not None

@@ -60,7 +60,7 @@ def check_task(task: PreparedData, asked: HowAsked) -> None:
     """Refuse columns that the output would have twice, and errors that no total has."""
     if asked.sensitivity is not None:
         refuse_taken(task.shown, COLUMNS)
-        shares_off(_share(asked), task.bounds.errors, len(task.classes))
+        shares_off(_share(asked), task.bounds.relative_errors, len(task.classes))
 
 
 def find_sensitivity(classifier: Any, asked: HowAsked) -> Sensitivity:

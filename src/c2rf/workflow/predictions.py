@@ -42,7 +42,7 @@ from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.exceptions import InputError
-from c2rf.totals.known import Groups
+from c2rf.totals.groups import Groups
 
 MOST_SCORE = 100.0
 """Log-odds beyond this say no more than this."""
@@ -312,7 +312,10 @@ def label_columns(
     ]
     if sensitivity is not None:
         codes, kinds = sensitivity.codes, sensitivity.kinds
-        added += [AddedColumn("robust", codes, kinds == ""), AddedColumn("sensitive_to", codes, kinds)]
+        added += [
+            AddedColumn("robust", codes, kinds == ""),
+            AddedColumn("sensitive_to", codes, kinds),
+        ]
     return added
 
 

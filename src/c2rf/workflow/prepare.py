@@ -55,8 +55,9 @@ from c2rf.data.read import PARQUET, find_format, plain_path, read_file
 from c2rf.data.totals import TotalsFile
 from c2rf.estimators.rows import find_weights
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, read_weights
-from c2rf.totals.known import Groups, known_bounds
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.groups import Groups, read_weights
+from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
 from c2rf.workflow.options import Wishes
 from c2rf.workflow.predictions import shown_columns
@@ -489,7 +490,7 @@ def checked_bounds(
     """Return whole-number bounds, which know themselves which totals were changed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report tell of each change
-        bounds = known_bounds(totals, groups, classes, policy, weights)  # type: ignore[arg-type]
+        bounds = make_bounds(totals, groups, classes, policy, weights)  # type: ignore[arg-type]
     return bounds.with_implied_bounds()
 
 

@@ -104,10 +104,10 @@ def _compared(task: PreparedData, classifier: Any, scored: Scored, seed: int) ->
 def _changes(task: PreparedData) -> list[AdjustmentFact]:
     """Return the totals that had to be moved."""
     found = []
-    for change in task.bounds.changes:
+    for change in task.bounds.adjustments:
         by = f"{change.after - change.before:+,.6g}"
-        if change.in_errors is not None:
-            by += f" ({change.in_errors:+.1f} standard errors)"
+        if change.standard_errors is not None:
+            by += f" ({change.standard_errors:+.1f} standard errors)"
         before, after = f"{change.before:,.6g}", f"{change.after:,.6g}"
         found.append(AdjustmentFact(change.where, str(change.label), before, after, by))
     return found

@@ -12,7 +12,7 @@ import pandas as pd
 
 from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.inference.accuracy import ExpectedAccuracy
-from c2rf.totals.known import changes_table
+from c2rf.totals.bounds import adjustments_table
 from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sensitivity_line
 from c2rf.workflow.model_file import StoredModel
 from c2rf.workflow.options import HowAsked
@@ -99,7 +99,7 @@ class Classification:
         None are moved unless they contradict each other, and estimates or
         ``totals_policy="scale"`` give way.
         """
-        return changes_table(self.task.bounds.changes)
+        return adjustments_table(self.task.bounds.adjustments)
 
     @property
     def accuracy(self) -> Accuracy | None:

@@ -96,7 +96,7 @@ def _imputations(classifier: Any) -> list[Line]:
 
 def _how_met(task: PreparedData, classifier: Any) -> list[Line]:
     """Say how crossing margins and weighted totals were met, and which totals were moved."""
-    changes = task.bounds.changes
+    changes = task.bounds.adjustments
     lines = [("total moved", str(change)) for change in changes[:MOST_COLUMNS]]
     if len(changes) > MOST_COLUMNS:
         lines.append(("totals moved", f"and {len(changes) - MOST_COLUMNS:,} more"))

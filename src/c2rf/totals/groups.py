@@ -1,8 +1,8 @@
-"""What is known of the unlabeled rows, and how labels compare with it.
+"""The groups that rows are in, and the weights of rows.
 
-What is known of the unlabeled rows: totals, and the group of each row.
-
-Known totals beside what labels add up to, as a table.
+A group is a combination of values of the grouping columns. With totals by region and totals by age,
+the groups are the combinations of a region and an age that occur: each of them lies in one category
+of each margin.
 """
 
 from __future__ import annotations
@@ -14,13 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from c2rf._utils.text import all_of, nearest
+from c2rf._utils.text import all_of, for_user, nearest
 from c2rf._utils.types import Floats
-from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, LinearConstraints
-from c2rf.totals.make_bounds import check_left_out, crossing_bounds, make_bounds, margin_parts
-from c2rf.totals.reconcile import Adjustment
-from c2rf.totals.stated import Policy, Totals
+from c2rf.exceptions import InputError, InputTypeError
 
 
 class Groups(NamedTuple):
@@ -168,132 +164,60 @@ def check_columns(
             )
 
 
-def known_bounds(
-    totals: Totals,
-    groups: Groups,
-    classes: Any,
-    policy: Policy = "strict",
-    weights: Floats | None = None,
-) -> Bounds:
-    """Return the bounds that all totals are: over all rows, in groups, in cells of margins.
+def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Floats | None:
+    """Return weights as numbers; None where all are one, because then nothing is weighted.
 
     Parameters
     ----------
-    totals : Totals
-        What is known.
-    groups : Groups
-        The group of each row by all columns of the totals.
-    classes : sequence
-        The classes.
-    policy : {"strict", "scale"}
-        Refuse totals that contradict each other, or change them.
-    weights : ndarray of shape (n_rows,), optional
-        How many people a row stands for; totals are about people then.
+    values : array-like of shape (n_rows,)
+        Numbers, none negative; rows of weight zero are labeled, and count nothing.
+    n_rows : int
+        How many there must be.
+    name : str
+        What the user calls them.
 
     Examples
     --------
-    >>> known_bounds(Totals({"yes": 0.5}), read_groups(None, 4), ["no", "yes"]).lower
-    array([0, 2])
+    >>> read_weights([2, 0.5], 2), read_weights([1, 1.0], 2)
+    (array([2. , 0.5]), None)
+    >>> read_weights([2, -1], 2)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: unlabeled_weight must not be negative; found -1 in row 1
     """
-    one_grouping = len(totals.margins) <= 1 and weights is None and not totals.has_estimates
-    if one_grouping:
-        by_group = totals.margins[0].by_group if totals.margins else {}
-        return make_bounds(totals.overall, by_group, classes, groups.names, groups.sizes, policy)
-    labels = np.asarray(classes).tolist()
-    if totals.overall:
-        check_left_out(totals.overall, labels)
-    own = [(margin.columns, margin.by_group) for margin in totals.margins]
-    parts = margin_parts(own, groups.columns, groups.names)
-    said = [{None: totals.overall}, *(by_group for _, by_group in own)]
-    sizes = groups.sizes if weights is None else groups.weight(weights)
-    return crossing_bounds(said, parts, labels, sizes, policy, weighted=weights is not None)
-
-
-def are_given(X_unlabeled: Any, totals: Any, *about: Any) -> bool:
-    """Return whether totals were given; raise if only some of the arguments were."""
-    if X_unlabeled is None and any(each is not None for each in (totals, *about)):
+    if hasattr(values, "compute"):
+        values = values.compute()
+    series = pd.Series(np.asarray(values).ravel() if np.ndim(values) < 2 else [])
+    if len(series) != n_rows:
         raise InputError(
-            "totals, unlabeled_groups or unlabeled_weight were given without X_unlabeled, the rows "
-            "they are about; give X_unlabeled, too, or none of them"
+            f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
         )
-    if X_unlabeled is not None and totals is None:
+    empty = series.isna() | (series.astype(str).str.strip() == "")
+    if empty.any():
         raise InputError(
-            "X_unlabeled was given without totals, how many of its rows are of each class; give "
-            "both or neither"
+            f"{name} has no number in {_row(empty)} ({int(empty.sum())} are missing); "
+            "give rows that count nothing the weight 0"
         )
-    return totals is not None
+    if series.dtype == bool:
+        raise InputTypeError(f"{name} must be numbers; found truth values")
+    numbers = pd.to_numeric(series, errors="coerce")
+    if numbers.isna().any():
+        wrong = numbers.isna()
+        found = series[wrong].iloc[0]
+        raise InputTypeError(f"{name} must be numbers; found {found!r} in {_row(wrong)}")
+    weights = numbers.to_numpy(dtype=float)
+    for wrong, what in (
+        (numbers < 0, "must not be negative"),
+        (np.isinf(numbers), "must be finite"),
+    ):
+        if wrong.any():
+            raise InputError(f"{name} {what}; found {series[wrong].iloc[0]} in {_row(wrong)}")
+    if not weights.any():
+        raise InputError(f"{name} has only zeros: no row counts anything")
+    return None if bool((weights == 1).all()) else weights
 
 
-def changes_table(changes: Sequence[Adjustment]) -> pd.DataFrame:
-    """Return a row per total that was moved, because totals contradicted each other.
-
-    Returns
-    -------
-    DataFrame
-        ``where`` and ``class``, ``given`` as it was said, ``before`` and ``after`` in rows,
-        ``moved`` by how many, and in how many ``standard_errors`` (NaN for an exact total).
-
-    Examples
-    --------
-    >>> moved = Adjustment(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
-    >>> print(changes_table([moved]).to_string(index=False))
-           where class  given  before  after  moved  standard_errors
-    region north   yes 120+-5   120.0  114.0   -6.0             -1.2
-    """
-    names = ["where", "class", "given", "before", "after", "moved", "standard_errors"]
-    rows = [
-        (c.where, c.label, c.said, c.before, c.after, c.after - c.before, c.in_errors)
-        for c in changes
-    ]
-    return pd.DataFrame(rows, columns=names).astype({"standard_errors": float})
-
-
-def totals_table(
-    bounds: Bounds, groups: Groups, classes: Any, counts: NDArray[Any]
-) -> pd.DataFrame:
-    """Return a row per total that is known.
-
-    Parameters
-    ----------
-    bounds : Bounds
-        What is known.
-    groups : Groups
-        Their names and columns.
-    classes : sequence
-        The classes.
-    counts : ndarray of shape (n_groups, n_classes)
-        What the labels add up to.
-
-    Returns
-    -------
-    DataFrame
-        The grouping columns (empty where a total is not about them), ``class``, ``lower``,
-        ``upper``, ``labels``, ``off``.
-
-    Examples
-    --------
-    >>> table = totals_table(
-    ...     Bounds.overall([2, 0], [2, 5], 5), Groups.none(5), ["no", "yes"], np.array([[2, 3]])
-    ... )
-    >>> table.to_dict("records")
-    [{'class': 'no', 'lower': 2, 'upper': 2, 'labels': 2, 'off': 0}]
-    """
-    system, parts = LinearConstraints.of(bounds), bounds.parts()
-    names = [str(name) for name in groups.columns]
-    number = float if np.asarray(counts).dtype.kind == "f" else int
-    found, off = system.matrix @ counts.ravel().astype(float), system.missed(counts)
-    rows = []
-    for f, (p, cell, k) in enumerate(system.places.tolist()):
-        columns = groups.columns if p == 1 else parts[p].columns
-        name = groups.names[cell] if p == 1 else parts[p].names[cell]
-        place = name if len(columns) > 1 else (name,)
-        at = dict.fromkeys(names, "") | dict(zip(map(str, columns), place, strict=False))
-        known = {
-            "lower": system.lower[f],
-            "upper": system.upper[f],
-            "labels": found[f],
-            "off": off[f],
-        }
-        rows.append(at | {"class": classes[k]} | {key: number(v) for key, v in known.items()})
-    header = [*names, "class", "lower", "upper", "labels", "off"]
-    return pd.DataFrame(rows, columns=header)
+def _row(wrong: pd.Series[Any]) -> str:
+    """Name the first row that is wrong: in Python from 0, in files from 1."""
+    place = int(np.asarray(wrong).argmax())
+    return for_user(f"row {place}", f"data row {place + 1}")
