@@ -19,7 +19,7 @@ def compile_trees() -> None:
     """Grow and ask forests; one column is another layout in memory than several."""
     for n_columns in (1, 2):
         X = np.arange(4 * n_columns, dtype=np.float32).reshape(4, n_columns)
-        grow_forest(X, np.eye(2)[[0, 0, 1, 1]], Growth(1, 1), seed=0).means(X)
+        grow_forest(X, np.eye(2)[[0, 0, 1, 1]], Growth(1, 1), seed=0).predict(X)
 
 
 def compile_chain() -> None:

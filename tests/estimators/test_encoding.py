@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.exceptions import InputError
 
-SMALL = BlendClassifier(families=("trees", "kernel"), n_estimators=20)
+SMALL = BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=20)
 
 
 def people(n_rows, seed=0):

@@ -88,7 +88,7 @@ def test_numbers_of_any_size(size):
 
 def test_without_numba(monkeypatch):
     with_it = right(X)
-    monkeypatch.setattr(trees, "kernel", lambda: None)
+    monkeypatch.setattr(trees, "are_compiled", lambda: False)
     model = KnownTotalsClassifier(random_state=0)
     model.set_params(estimator=_smaller())
     model.fit(X[LABELED], Y[LABELED], X_unlabeled=X[REST], totals={1: TOTAL})

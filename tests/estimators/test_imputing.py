@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf import Estimate, InputError, InputTypeError, KnownTotalsClassifier
-from c2rf.learners.bootstrap import best_sharpness, stratified_counts
+from c2rf.estimators import imputing
 
 
 def people(n=400, n_classes=2, seed=0):
@@ -89,7 +89,7 @@ class TestImpute:
     def test_a_class_with_one_labeled_row_and_the_blend(self):
         X, y, Xu, truth = people(n=200)
         rows = np.append(np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:1])
-        blend = c2rf.BlendClassifier(families=["trees", "kernel"], n_estimators=5)
+        blend = c2rf.BlendClassifier(base_learners=["trees", "kernel-ridge"], n_estimators=5)
         classifier = KnownTotalsClassifier(blend, random_state=0)
         classifier.fit(X[rows], y[rows], X_unlabeled=Xu, totals={1: int(truth.sum())})
         assert (classifier.impute(2).sum(axis=1) == truth.sum()).all()
@@ -192,18 +192,42 @@ class TestExpectedAccuracy:
             fitted()[0].expected_accuracy(1)
 
 
-class TestBootstrap:
-    def test_every_class_keeps_its_size(self):
-        codes = np.array([0] * 10 + [1] + [2] * 5)
-        counts = stratified_counts(codes, np.random.default_rng(0))
-        assert np.bincount(codes, counts).tolist() == [10, 1, 5]
+class TestConstants:
+    """Each is seen in what is drawn: without it, or at its neutral value, a test fails."""
 
-    def test_overconfident_ones_are_made_less_sharp(self):
-        rng = np.random.default_rng(0)
-        z = rng.normal(0, 2, 2000)
-        codes = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
-        logs = np.column_stack([-np.logaddexp(0, 3 * z), -np.logaddexp(0, -3 * z)])
-        assert best_sharpness(logs, codes, None) == pytest.approx(1 / 3, abs=0.08)
+    def test_differences_of_replicates_are_inflated(self, monkeypatch):
+        def deviation():
+            classifier, _ = fitted()
+            group = people()[2][:, 0] > 1.5
+            return classifier.impute(20)[:, group].mean(axis=1).std()
+
+        inflated = deviation()
+        monkeypatch.setattr(imputing, "REPLICATE_INFLATION", 1.0)
+        assert inflated > 1.2 * deviation()
+
+    def test_drawn_labels_are_surer_than_held_out_rows_say(self, monkeypatch):
+        def agreement():
+            classifier, _ = fitted()
+            return (classifier.impute(20) == classifier.transduction_).mean()
+
+        surer = agreement()
+        monkeypatch.setattr(imputing, "TEMPERATURE_FACTOR", 1.0)
+        assert surer > agreement() + 0.01
+
+    def test_the_expected_accuracy_doubts_the_temperature(self, monkeypatch):
+        X, y, _, _ = people()
+        many, codes = np.repeat(X, 8, axis=0), np.repeat(y, 8)  # which bootstraps do not doubt
+
+        def width():
+            Xu, truth = people()[2:]
+            classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+            classifier.fit(many, codes, X_unlabeled=Xu, totals={1: int(truth.sum())})
+            overall = classifier.expected_accuracy(20).overall
+            return overall.high - overall.low
+
+        wide = width()
+        monkeypatch.setattr(imputing, "TEMPERATURE_DEVIATION", 0.0)
+        assert wide > 1.3 * width()
 
 
 def test_imputations_in_a_table():

@@ -31,7 +31,7 @@ from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import log_scores
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.learners.base_learners import FAMILIES
+from c2rf.learners.base_learners import BASE_LEARNERS
 from c2rf.learners.calibration import matching_offsets
 from margins import margin, totals_of
 
@@ -86,7 +86,7 @@ class TestTotals:
             X, Y, X_unlabeled=X_UNLABELED, totals=TOTALS
         )
         assert counted(found.transduction_) == TOTALS
-        assert {entry["member"] for entry in found.history_} == set(FAMILIES)
+        assert {entry["base_learner"] for entry in found.history_} == set(BASE_LEARNERS)
         assert sum(entry["weight"] for entry in found.history_) == pytest.approx(1)
 
     @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ class TestRepeatable:
 class TestLearners:
     def test_history_tells_who_ranked(self):
         assert fitted(FOREST).history_ == [
-            {"member": "ExtraTreesClassifier", "accuracy": None, "weight": 1.0}
+            {"base_learner": "ExtraTreesClassifier", "accuracy": None, "weight": 1.0}
         ]
 
     def test_large_populations_are_sampled(self, monkeypatch):

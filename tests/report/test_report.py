@@ -138,8 +138,8 @@ class TestWords:
 
     def test_members_are_listed(self):
         members = [
-            {"member": "trees", "accuracy": 0.912, "weight": 0.75},
-            {"member": "svc", "accuracy": None, "weight": 0.25},
+            {"base_learner": "trees", "accuracy": 0.912, "weight": 0.75},
+            {"base_learner": "svc", "accuracy": None, "weight": 0.25},
         ]
         ranking = RankingFact("A blend", {"no": 0.5, "yes": -np.inf}, members)
         said = text(facts(method="known-totals", ranking=ranking))

@@ -1,4 +1,4 @@
-"""Plain words in the report: members, one or several columns, years and dates."""
+"""Plain words in the report: base learners, one or several columns, years and dates."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.learners.base_learners import FAMILIES
-from c2rf.report.method import _MEMBERS
+from c2rf.learners.base_learners import BASE_LEARNERS
+from c2rf.report.method import _BASE_LEARNERS
 from c2rf.workflow.extras import _unit
 
 
-def test_every_member_of_the_blend_has_words():
-    assert set(_MEMBERS) == set(FAMILIES)
-    assert len(set(_MEMBERS.values())) == len(FAMILIES)
+def test_every_base_learner_has_words():
+    assert set(_BASE_LEARNERS) == set(BASE_LEARNERS)
+    assert len(set(_BASE_LEARNERS.values())) == len(BASE_LEARNERS)
 
 
 @pytest.mark.parametrize(

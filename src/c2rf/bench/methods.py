@@ -30,8 +30,8 @@ from c2rf.bench.protocol import TrialSample
 from c2rf.bench.scores import LEVEL, Interval, IntervalEstimates, pooled_shares, quarters
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.imputation.poisson import choose
-from c2rf.learners.bootstrap import best_sharpness, stratified_counts
-from c2rf.learners.calibration import matching_offsets
+from c2rf.learners.bootstrap import stratified_counts
+from c2rf.learners.calibration import inverse_temperature, matching_offsets
 
 N_IMPUTATIONS = 20
 OURS, RECIPE = "imputations", "plain recipe"
@@ -65,7 +65,7 @@ def by_recipe(sample: TrialSample) -> Iterator[NDArray[np.bool_]]:
     """Yield imputations by the recipe: which rows are positive."""
     codes = (sample.y_labeled > 0).astype(np.intp)
     rate = sample.n_positive / len(sample.X_unlabeled)
-    sharpness = _sharpness(sample.X_labeled, codes, np.array([1 - rate, rate]), sample.seed)
+    factor = _factor(sample.X_labeled, codes, np.array([1 - rate, rate]), sample.seed)
     for k in range(N_IMPUTATIONS):
         rng = np.random.default_rng([sample.seed, k])
         rows = np.repeat(np.arange(len(codes)), stratified_counts(codes, rng))
@@ -74,17 +74,17 @@ def by_recipe(sample: TrialSample) -> Iterator[NDArray[np.bool_]]:
             trees.fit(sample.X_labeled[rows], codes[rows]).predict_proba(sample.X_unlabeled),
             LEAST_PROBABILITY,
         )
-        yield choose(sharpness * (logs[:, 1] - logs[:, 0]), sample.n_positive, rng)
+        yield choose(factor * (logs[:, 1] - logs[:, 0]), sample.n_positive, rng)
 
 
-def _sharpness(X: Floats, codes: NDArray[np.intp], rates: Floats, seed: int) -> float:
+def _factor(X: Floats, codes: NDArray[np.intp], rates: Floats, seed: int) -> float:
     """Return the factor of log-odds that held-out rows find likeliest."""
     n_folds = min(_N_FOLDS, int(np.bincount(codes).min()))
     if n_folds < 2:
         return 1.0
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     held_out = cross_val_predict(_trees(seed), X, codes, cv=folds, method="predict_proba")
-    return best_sharpness(log_scores(held_out, LEAST_PROBABILITY), codes, rates)
+    return inverse_temperature(log_scores(held_out, LEAST_PROBABILITY), codes, rates)
 
 
 def _trees(seed: int) -> ExtraTreesClassifier:

@@ -89,8 +89,8 @@ class KnownTotalsClassifier(
     group_offsets_ : dict of group to ndarray of shape (n_classes,)
         The same within each group. Only with totals of groups.
     history_ : list of dict
-        Who ranked the rows, a dict per ``member``: its ``accuracy`` as estimated from held-out
-        labeled rows, None where that is not known, and its ``weight``.
+        Who ranked the rows, a dict per ``base_learner``: its ``accuracy`` as estimated from
+        held-out labeled rows, None where that is not known, and its ``weight``.
     totals_met_ : DataFrame
         A row per known total: its grouping columns, class, bounds, what the labels add up to, and
         by how much that is off. With weights all of it in sums of weights.
@@ -110,8 +110,8 @@ class KnownTotalsClassifier(
     A probability of zero counts as half of the least probability above zero, at most 0.001.
 
     Of a population with more than 10,000 rows the default learns from a random part of that size,
-    and a quick model of what it has learned ranks the others. The probabilities of many rows are
-    kept in a temporary file.
+    and a distilled model ranks the others. The probabilities of many rows are kept in a temporary
+    file.
 
     In cross-validation scikit-learn passes ``X_unlabeled`` on as it is, unless it has as many rows
     as X: then it is taken for one value per row and cut along with X. Rates are right in both

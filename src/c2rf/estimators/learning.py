@@ -182,8 +182,8 @@ class Ranking:
     scores : ndarray of shape (n_rows, n_classes)
         Probabilities of all unlabeled rows.
     history : list of dict
-        Who ranks: per member its name, its estimated accuracy (None where it is not known) and
-        its weight.
+        Per base learner its name, its estimated accuracy (None where it is not known) and its
+        weight.
     """
 
     model: Any
@@ -285,9 +285,9 @@ def weight_option(template: Any, sample_weight: Floats | None) -> dict[str, Any]
 
 
 def history(model: Any) -> list[dict[str, Any]]:
-    """Return who ranks: a dict per member."""
+    """Return a dict per base learner: its name, estimated accuracy and weight."""
     if not hasattr(model, "weights_"):
-        return [{"member": type(model).__name__, "accuracy": None, "weight": 1.0}]
+        return [{"base_learner": type(model).__name__, "accuracy": None, "weight": 1.0}]
     return model.history()
 
 

@@ -1,3 +1,3 @@
-"""Classifiers that rank rows, and their calibration."""
+"""The default classifier: features, base learners, stacking, calibration, distillation."""
 
 from __future__ import annotations

@@ -1,43 +1,40 @@
-"""A blend of different classifiers, each trusted as far as held-out labeled rows support it.
+"""The default classifier: a blend of base learners, each weighted by held-out labeled rows.
 
-What a classifier must have to learn from the population as well as from labeled rows.
+How it learns, given labeled rows, rows of the population and the known rates of the classes
+(:class:`Teacher` does these steps, :class:`BlendClassifier` is scikit-learn's face of it):
 
-Any classifier with ``predict_proba`` can rank rows. One that also looks at the unlabeled rows, or
-at the known rates of the classes, declares it: its ``fit`` takes them as keywords,
+1. :mod:`~c2rf.learners.features`: all rows are preprocessed, once.
+2. :mod:`~c2rf.learners.stacking`: cross-validation of the base learners gives their weights.
+3. The base learners are fitted to all labeled rows. Their scores become scaled margins to the
+   thresholds that the known rates set, and the weighted mean of the margins, times an inverse
+   temperature (:mod:`~c2rf.learners.calibration`), becomes log-probabilities.
+4. :mod:`~c2rf.learners.distillation`: a student learns these, and both are averaged. For rows
+   beyond those learned from there is a distilled model.
+
+Refits are cheap: :meth:`Teacher.refit` does the last two steps again for other weights of the
+labeled rows (a bootstrap, say), with the same features and the same stacking weights.
+
+Any classifier with ``predict_proba`` can take the place of the blend. One that also uses the
+unlabeled rows, or the known rates of the classes, takes them as keywords of its ``fit``:
 
 ``fit(X, y, *, X_unlabeled=None, rates=None)``
 
-and gets what is known of each, of a large population a part. It may leave what it has learned of
-these rows, which can be more than it says of any other: ``learned_proba_`` of the rows
-``learned_rows_``. A meta-estimator such as a pipeline does not hand them on, so what
-it hides is refused: such a learner would work, but without all that it is there for.
-
-A blend of different classifiers, each trusted as far as held-out labeled rows support it.
-
-How it learns, given labeled rows, rows of the population and the known rates of the classes:
-
-1. :class:`~c2rf.learners.features.Scenery` encodes all rows, once.
-2. :func:`~c2rf.learners.stacking.judge` holds out labeled rows and weighs the members.
-3. The members are fitted to all labeled rows. Their scores become leads over the cuts that the
-   known rates make (:mod:`~c2rf.learners.stacking`), the weighted mean of the leads becomes
-   log-probabilities (:class:`Teacher`), as sharp as :mod:`~c2rf.learners.calibration` finds right.
-4. A student (:mod:`~c2rf.learners.distillation`) learns these of many rows, and both are added up. For
-   rows beyond those learned from there is a quick model (:mod:`~c2rf.learners.distillation`).
-
-Refits are cheap: :meth:`Teacher.refit` does the last two steps again for other weights of the
-labeled rows (a bootstrap, say), with the same scenery and the same trust in members.
+It gets a random part of a large population. It may set ``learned_proba_``, better probabilities of
+the rows ``learned_rows_`` than ``predict_proba`` would give. A meta-estimator such as a pipeline
+does not pass the keywords on, so such a learner inside of one is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -51,99 +48,217 @@ from sklearn.utils.validation import (
 from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import check_labels, check_not_huge
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.learners.base_learners import checked_families
-from c2rf.learners.teacher import Teacher
-from c2rf.learners.threads import owned_threads
+from c2rf.learners.base_learners import (
+    BaseLearner,
+    Scores,
+    TrainingSet,
+    checked_names,
+    make_base_learners,
+)
+from c2rf.learners.calibration import blend_inverse_temperature, disagreement
+from c2rf.learners.distillation import distil, from_targets, student_predictions, to_targets
+from c2rf.learners.features import FeatureMatrices, Preprocessor
+from c2rf.learners.stacking import Thresholds, cross_validate
+from c2rf.learners.threads import in_threads, owned_threads
 from c2rf.progress import report_progress
 
-POPULATION = ("X_unlabeled", "rates")
-"""Keywords of ``fit`` of a learner that uses the population."""
+STUDENT_SHARE = 0.3
+"""The weight of the student beside the teacher, for rows that both have seen. Lowered from 0.5 when
+base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4 test it."""
+
+_LEAST_WEIGHT = 1e-3  # base learners with less are left out
 
 
-def uses_population(model: Any) -> bool:
-    """Return whether a learner takes the unlabeled rows and the rates of the classes.
+@dataclass(frozen=True, eq=False)
+class FittedBlend:
+    """Fitted base learners, and what turns their scores into log-probabilities."""
 
-    Examples
-    --------
-    >>> from c2rf import BlendClassifier
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> uses_population(BlendClassifier()), uses_population(DecisionTreeClassifier())
-    (True, False)
+    preprocessor: Preprocessor
+    learners: Sequence[Scores]
+    thresholds: Sequence[Thresholds]
+    weights: Floats
+    inverse_temperature: float
+
+    def logits(self, X: Floats, n_jobs: int | None = None) -> Floats:
+        """Return log-probabilities of any rows, up to a constant per row."""
+        features = self.preprocessor.matrices(np.asarray(X, dtype=float), n_jobs)
+        calls = list(zip(self.learners, self.thresholds, strict=True))
+        margins = in_threads(lambda scores, t: t.scaled_margins(scores(features)), calls, n_jobs)
+        return blended_logits(margins, self.weights, self.inverse_temperature)
+
+
+class Teacher:
+    """Cross-validated base learners, ready to be fitted again and again.
+
+    Parameters
+    ----------
+    X, codes, weight : ndarray
+        Labeled rows, the numbers of their classes (each has some), and how much each counts.
+    population : ndarray of shape (n_learned, n_columns), or None
+        Rows of the population; without, the labeled rows are all that is known of it.
+    rates : ndarray of shape (n_classes,)
+        The known rates of the classes.
+    names : sequence of str
+        Names of base learners.
+    n_estimators : int
+        Number of trees of a forest.
+    seed : int
+        Source of all seeds.
+    n_jobs : int or None
+        Number of threads.
     """
-    return all(takes(model, name) for name in POPULATION)
 
+    def __init__(
+        self,
+        X: Floats,
+        codes: Codes,
+        weight: Floats,
+        population: Floats | None,
+        rates: Floats,
+        names: Sequence[str],
+        n_estimators: int,
+        seed: int,
+        n_jobs: int | None,
+    ) -> None:
+        rng = np.random.RandomState(seed)
+        self.has_population = population is not None
+        # Rows are shuffled, as those of a population are, so that a prefix is a random sample.
+        rows = X[rng.permutation(len(X))] if population is None else population
+        self.preprocessor = Preprocessor(X, rows, n_jobs)
+        self.learners = make_base_learners(names, self.preprocessor, n_estimators)
+        features, kept = self.preprocessor.labeled, np.arange(len(codes))
+        self.training = TrainingSet(features, kept, codes, weight, rates, seed)
+        others = self.preprocessor.population
+        self.stacking = cross_validate(self.learners, self.training, others, rng, n_jobs)
+        self._used = np.flatnonzero(self.stacking.weights >= _LEAST_WEIGHT)
+        self.weights = self.stacking.weights[self._used] / self.stacking.weights[self._used].sum()
+        self._fitted = self._fit_learners(self.training, n_jobs)
+        margins = [own for _, _, own in self._fitted]
+        self._disagreement = disagreement(margins, self.weights, rates)
+        self.inverse_temperature = self.inverse_temperature_of(np.ones(len(codes)))
 
-def takes(model: Any, name: str) -> bool:
-    """Return whether the ``fit`` of a learner takes a keyword."""
-    return hasattr(model, "fit") and has_fit_parameter(model, name)
+    def fit(self, n_jobs: int | None = None) -> tuple[Floats, Any]:
+        """Fit a student and a distilled model to the base learners, fitted to all labeled rows.
 
+        Returns
+        -------
+        logits : ndarray of shape (n_learned, n_classes)
+            Log-probabilities, up to a constant per row, of the rows of the population.
+        model : fitted model with ``logits(X, n_jobs)``
+            For all other rows.
+        """
+        return self._distil(self.training, self._fitted, n_jobs)
 
-def check_learner(model: Any) -> None:
-    """Refuse a model that would not get what it learns from.
+    def refit(self, weight: Floats, seed: int, n_jobs: int | None = None) -> tuple[Floats, Any]:
+        """Fit the base learners, and a student, to other weights of the labeled rows.
 
-    Examples
-    --------
-    >>> from c2rf import BlendClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> check_learner(make_pipeline(BlendClassifier()))
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputTypeError: BlendClassifier uses the unlabeled rows and the known totals, \
-which a Pipeline does not hand on to it; give it as the estimator itself, and prepare the columns \
-before
-    """
-    name = type(model).__name__
-    if has_fit_parameter(model, "totals"):
-        raise InputTypeError(
-            f"{name} meets totals itself; give the classifier that it ranks rows with as the "
-            "estimator instead"
-        )
-    for inner in _inner_models(model):
-        if uses_population(inner):
-            raise InputTypeError(
-                f"{type(inner).__name__} uses the unlabeled rows and the known totals, which a "
-                f"{name} does not hand on to it; give it as the estimator itself, and prepare the "
-                "columns before"
+        Parameters
+        ----------
+        weight : ndarray of shape (n_labeled,)
+            How often each labeled row is drawn, say; some rows of every class must be.
+        seed : int
+            For trees.
+        n_jobs : int or None
+            Number of threads.
+
+        Returns
+        -------
+        logits, model
+            As of :meth:`fit`.
+        """
+        kept = np.flatnonzero(weight > 0)
+        drawn = self.training.take(kept)
+        drawn = replace(drawn, weight=drawn.weight * weight[kept], seed=seed)
+        return self._distil(drawn, self._fit_learners(drawn, n_jobs), n_jobs)
+
+    def inverse_temperature_of(self, weight: Floats) -> float:
+        """Return the inverse temperature for other weights of the labeled rows."""
+        held_out = self.stacking.held_out
+        codes, own = self.training.codes[held_out], self.training.weight[held_out]
+        own = own * weight[held_out]
+        kept = own > 0
+        return blend_inverse_temperature(
+            self.stacking.margins[kept], codes[kept], self.training.rates, own[kept],
+            self._disagreement,
+        )  # fmt: skip
+
+    def _fit_learners(self, training: TrainingSet, n_jobs: int | None) -> list[Any]:
+        """Return base learners, fitted, with their thresholds and margins of the population."""
+        calls = [(self.learners[i], training, self.preprocessor.population) for i in self._used]
+        return in_threads(_fit_and_predict, calls, n_jobs, "fitting base learners")
+
+    def _distil(
+        self, training: TrainingSet, fitted: list[Any], n_jobs: int | None
+    ) -> tuple[Floats, Any]:
+        """Fit a student and a distilled model to what the base learners say."""
+        learners, thresholds, margins = zip(*fitted, strict=True)
+        logits = blended_logits(margins, self.weights, self.inverse_temperature)
+        if not self.has_population:
+            return logits, FittedBlend(
+                self.preprocessor, learners, thresholds, self.weights, self.inverse_temperature
             )
+        targets, n_classes, seed = to_targets(logits), len(training.rates), training.seed
+        # Each leaves threads idle now and then, which the other can use.
+        predicted, distilled = in_threads(
+            lambda learn, *given: learn(*given, seed, n_jobs),
+            [
+                (student_predictions, self.preprocessor.population.pca_columns, targets),
+                (distil, self.preprocessor, targets, n_classes),
+            ],
+            n_jobs,
+        )
+        both = (1 - STUDENT_SHARE) * targets + STUDENT_SHARE * predicted
+        return from_targets(both, n_classes), distilled
 
 
-def _inner_models(model: Any) -> list[Any]:
-    """Return the models that are parameters of a model, however deep."""
-    values = model.get_params(deep=True).values() if hasattr(model, "get_params") else []
-    return [value for value in values if isinstance(value, BaseEstimator)]
+def blended_logits(
+    margins: Sequence[Floats], weights: Floats, inverse_temperature: float
+) -> Floats:
+    """Return the log-probabilities that follow from the scaled margins of base learners."""
+    blended = sum(w * own for w, own in zip(weights, margins, strict=True))
+    return log_softmax(inverse_temperature * blended, axis=1)
+
+
+def _fit_and_predict(
+    learner: BaseLearner, training: TrainingSet, population: FeatureMatrices
+) -> tuple[Scores, Thresholds, Floats]:
+    """Return a fitted base learner, its thresholds, and the margins of the population's rows."""
+    predict = learner.fit(training)
+    scores = predict(population)
+    thresholds = Thresholds.of(scores, training.rates)
+    return predict, thresholds, thresholds.scaled_margins(scores)
 
 
 MOST_LEARNED = 10_000
-"""Rows of the population that are learned from, at most; a student labels the others."""
+"""Rows of the population that are learned from, at most; a distilled model labels the others."""
 
 MOST_LABELED = 5_000
-"""Labeled rows that are learned from, at most: what is more takes long and teaches little."""
+"""Labeled rows that are learned from, at most: more take long and add little."""
 
 _MOST_CELLS = 1 << 22  # columns beyond 400 leave fewer rows to learn from
 _MOST_SEEDS = np.iinfo(np.int32).max
 
 
 class BlendClassifier(ClassifierMixin, BaseEstimator):
-    """Blend trees, linear and kernel methods, each trusted as held-out labeled rows support it.
+    """Blend trees, linear and kernel methods, each weighted by held-out labeled rows.
 
     Which kind of classifier is best differs from data to data, and a few dozen labeled rows
     hardly tell. They tell more when one knows the population they come from: this classifier
     looks at unlabeled rows and at the known rates of the classes, if it is given any, to encode
-    columns, to learn, and above all to judge its members by the accuracy they would have when
-    they label the population at its known rates. What the members say of the population together
-    is then learned by a forest, the student, and both are added up; a quick model of it labels any
-    number of other rows.
+    columns, to learn, and above all to weigh its base learners by the accuracy they would have when
+    they label the population at its known rates. What the base learners say of the population
+    together is then learned by a forest, the student, and both are averaged; a distilled model
+    labels any number of other rows.
 
     Parameters
     ----------
-    families : sequence of str, or None, default=None
-        The kinds of members: "trees", "rank-trees", "turned-trees" (extra trees whose leaves know
-        how much of the population they hold, and that try some columns at a split, some columns of
-        ranks, or all columns and principal components), "plain-trees" (the last kind with leaves
-        that know only labeled rows), "svc", "narrow-svc" (support vectors by Gaussian kernels of
-        two widths), "rank-svc" (by a Laplacian kernel of ranks), "linear", "kernel" and
-        "rank-kernel" (least squares that know the population, on principal components and in such
-        kernels' spaces). None means all.
+    base_learners : sequence of str, or None, default=None
+        "trees", "rank-trees", "pca-trees" (extra trees with prior-corrected leaf estimates, that
+        try some columns at a split, some columns of ranks, or all columns and principal
+        components), "plain-trees" (the last kind with plain leaf estimates), "svc", "narrow-svc"
+        (support vectors by Gaussian kernels of two widths), "rank-svc" (by a Laplacian kernel of
+        ranks), "ridge", "kernel-ridge" and "rank-kernel-ridge" (ridge regression with the
+        population's moments, on principal components and in such kernels' spaces). None means all.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -158,12 +273,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     rates_ : ndarray of shape (n_classes,)
         Their rates in the population, as given or as in y.
     accuracies_ : list of (str, float)
-        Every member's family and its estimated accuracy. Empty where no row can be held out.
+        Every base learner's name and estimated accuracy. Empty where no row can be held out.
     weights_ : list of (str, float)
-        Every member's family and its weight.
-    sharpness_ : float
-        How fast probabilities change with the blended leads, learned from held-out rows and from
-        how far the members differ on the population.
+        Every base learner's name and weight.
+    inverse_temperature_ : float
+        The factor of the blended scaled margins, learned from held-out rows and from how often the
+        base learners disagree on the population.
     learned_rows_ : ndarray of int
         The rows of the population that were learned from. Only with a population.
     learned_proba_ : ndarray of shape (n_learned, n_classes)
@@ -180,11 +295,11 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Members are made comparable by the known rates: a score is replaced by its distance to the one
-    that the known rate of the population is above. Missing values are allowed. Columns of at most
-    12 distinct values are taken for categories by all members but some trees. Of a population of
-    more than 10,000 rows a random part is learned from; and of more than 5,000 labeled rows, as
-    many of each class as can be.
+    Base learners are made comparable by the known rates: a score is replaced by its distance to the
+    threshold that the known rate of the population is above. Missing values are allowed. Columns of
+    at most 12 distinct values are taken for categories by all base learners but some trees. Of a
+    population of more than 10,000 rows a random part is learned from; and of more than 5,000
+    labeled rows, as many of each class as can be.
 
     Examples
     --------
@@ -200,7 +315,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "families": ["array-like", None],
+        "base_learners": ["array-like", None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -209,12 +324,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        families: Sequence[str] | None = None,
+        base_learners: Sequence[str] | None = None,
         n_estimators: int = 200,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.families = families
+        self.base_learners = base_learners
         self.n_estimators = n_estimators
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -227,7 +342,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         rates: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the members to labeled rows, weigh them, and teach a student.
+        """Fit the base learners to labeled rows, weigh them, and fit a student.
 
         Parameters
         ----------
@@ -241,7 +356,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             The known rates of the classes in the population, in sorted order of the classes; they
             add up to one. Without, those in y.
         sample_weight : array-like of shape (n_labeled,), optional
-            How much each labeled row counts, for all members, their judgement and the sharpness.
+            How much each labeled row counts: in all fits, in cross-validation and in calibration.
 
         Returns
         -------
@@ -250,11 +365,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         """
         with owned_threads():
             teacher = self.prepare(X, y, X_unlabeled, rates, sample_weight)
-            report_progress("teaching a student what the members say")
-            taught = teacher.fit(self._n_threads())
-            self._model = taught.model
+            report_progress("fitting a student to the base learners")
+            logits, self._model = teacher.fit(self._n_threads())
             if X_unlabeled is not None and teacher.has_population:
-                self.learned_proba_ = softmax(taught.logits, axis=1)
+                self.learned_proba_ = softmax(logits, axis=1)
         return self
 
     def prepare(
@@ -265,7 +379,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         rates: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Teacher:
-        """Judge the members, and return what can be fitted, again and again.
+        """Cross-validate the base learners, and return what can be fitted, again and again.
 
         Parameters
         ----------
@@ -275,12 +389,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Teacher
-            Its ``refit(weight, seed)`` fits all members and a student to a reweighted (say,
+            Its ``refit(weight, seed)`` fits base learners and a student to a reweighted (say,
             bootstrapped) labeled sample, and returns the log-probabilities of the rows learned
             from and a model for the others.
         """
         self._validate_params()
-        families = checked_families(self.families)
+        names = checked_names(self.base_learners)
         y = check_labels(self, y, only_two=False)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
         check_not_huge(self, X, "X")
@@ -299,13 +413,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             part = _some_of_each(codes, MOST_LABELED, rng)
             X, codes, weight = X[part], codes[part], weight[part] / weight[part].mean()
         teacher = Teacher(
-            X, codes, weight, population, self.rates_, families, self.n_estimators,
+            X, codes, weight, population, self.rates_, names, self.n_estimators,
             int(rng.randint(_MOST_SEEDS)), self._n_threads(),
         )  # fmt: skip
-        self.sharpness_ = teacher.sharpness
-        names, verdict = [member.family for member in teacher.members], teacher.verdict
-        self.accuracies_ = _named(names, verdict.accuracies)
-        self.weights_ = _named(names, verdict.share)
+        self.inverse_temperature_ = teacher.inverse_temperature
+        self.accuracies_ = _named(teacher.learners, teacher.stacking.accuracies)
+        self.weights_ = _named(teacher.learners, teacher.stacking.weights)
         return teacher
 
     def predict_proba(self, X: Any) -> Floats:
@@ -345,12 +458,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[chances.argmax(axis=1)]
 
     def history(self) -> list[dict[str, Any]]:
-        """Return the members: a dict of ``member``, estimated ``accuracy`` and ``weight`` each."""
+        """Return a dict of ``base_learner``, estimated ``accuracy`` and ``weight`` for each."""
         check_is_fitted(self)
         accuracies = dict(enumerate(accuracy for _, accuracy in self.accuracies_))
         return [
-            {"member": family, "accuracy": accuracies.get(i), "weight": weight}
-            for i, (family, weight) in enumerate(self.weights_)
+            {"base_learner": name, "accuracy": accuracies.get(i), "weight": weight}
+            for i, (name, weight) in enumerate(self.weights_)
         ]
 
     def __sklearn_tags__(self) -> Any:
@@ -371,21 +484,21 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         )
         check_not_huge(self, rows, "X_unlabeled")
         most = max(1, min(MOST_LEARNED, _MOST_CELLS // rows.shape[1]))
-        # In random order: the first of them stand for all.
+        # Rows are shuffled, so that a prefix is a random sample.
         self.learned_rows_: Codes = rng.permutation(len(rows))[:most]
         return rows[self.learned_rows_]
 
 
-def _named(names: Sequence[str], values: Floats | None) -> list[tuple[str, float]]:
+def _named(learners: Sequence[BaseLearner], values: Floats | None) -> list[tuple[str, float]]:
     if values is None:
         return []
-    return [(name, float(value)) for name, value in zip(names, values, strict=True)]
+    return [(own.name, float(value)) for own, value in zip(learners, values, strict=True)]
 
 
 def _with_weight(
     X: Floats, codes: Codes, weight: Floats, n_classes: int
 ) -> tuple[Floats, Codes, Floats]:
-    """Return the rows that count, with weights of mean one; some of every class must."""
+    """Return the rows of positive weight, scaled to a mean of one; every class must have some."""
     kept = weight > 0
     lacking = np.setdiff1d(np.arange(n_classes), codes[kept])
     if len(lacking):
@@ -397,7 +510,7 @@ def _with_weight(
 
 
 def _some_of_each(codes: Codes, most: int, rng: np.random.RandomState) -> Codes:
-    """Draw rows: of every class one, of every class another one, until there are enough.
+    """Draw as many rows of each class as can be: one of each class, another one of each, and so on.
 
     Examples
     --------
@@ -422,3 +535,60 @@ def _checked_rates(rates: ArrayLike | None, codes: Codes, weight: Floats, n_clas
             f"found {rates!r}"
         )
     return given / given.sum()
+
+
+POPULATION = ("X_unlabeled", "rates")
+"""Keywords of ``fit`` of a learner that uses the population."""
+
+
+def uses_population(model: Any) -> bool:
+    """Return whether a learner takes the unlabeled rows and the rates of the classes.
+
+    Examples
+    --------
+    >>> from c2rf import BlendClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> uses_population(BlendClassifier()), uses_population(DecisionTreeClassifier())
+    (True, False)
+    """
+    return all(takes(model, name) for name in POPULATION)
+
+
+def takes(model: Any, name: str) -> bool:
+    """Return whether the ``fit`` of a learner takes a keyword."""
+    return hasattr(model, "fit") and has_fit_parameter(model, name)
+
+
+def check_learner(model: Any) -> None:
+    """Refuse a learner that would not get the unlabeled rows and the totals.
+
+    Examples
+    --------
+    >>> from c2rf import BlendClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> check_learner(make_pipeline(BlendClassifier()))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputTypeError: BlendClassifier uses the unlabeled rows and the known totals, \
+which a Pipeline does not hand on to it; give it as the estimator itself, and prepare the columns \
+before
+    """
+    name = type(model).__name__
+    if has_fit_parameter(model, "totals"):
+        raise InputTypeError(
+            f"{name} meets totals itself; give the classifier that it ranks rows with as the "
+            "estimator instead"
+        )
+    for inner in _inner_models(model):
+        if uses_population(inner):
+            raise InputTypeError(
+                f"{type(inner).__name__} uses the unlabeled rows and the known totals, which a "
+                f"{name} does not hand on to it; give it as the estimator itself, and prepare the "
+                "columns before"
+            )
+
+
+def _inner_models(model: Any) -> list[Any]:
+    """Return the models that are parameters of a model, however deep."""
+    values = model.get_params(deep=True).values() if hasattr(model, "get_params") else []
+    return [value for value in values if isinstance(value, BaseEstimator)]

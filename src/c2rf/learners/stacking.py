@@ -1,103 +1,91 @@
-"""Base learners made comparable, and weighted by held-out labeled rows.
+"""Stacking: scores of base learners made comparable, and weighted by cross-validation.
 
-Scores of different classifiers made comparable: how far a row is beyond the cut.
+The known rate of a class sets a threshold: that part of the population has scores above it. A row's
+scaled margin is its distance to this threshold, in units of the mean distance of the population's
+rows. Whatever the scores of a base learner look like, a margin of zero is where it is in doubt, and
+margins of classes can be compared: a row's likeliest class is the one of its greatest margin.
 
-Cut the population at the known rate of a class: the rows with the highest scores are of that class.
-A row's lead is its distance to this cut, above it or (negative) below it, in units of the mean
-distance of the population's rows. Whatever a classifier's scores look like, a lead of zero is where
-it is in doubt, and leads of classes can be compared: a row's likeliest class is the one it has the
-greatest lead in.
-
-How good a classifier is at labeling a population of known rates, by held-out labeled rows.
-
-Cut the population at the known rate of a class: the rows with the highest scores are of that
-class. Then the labeled rows of the class below the cut, and those of other classes above it, are
-two estimates of one and the same rate of errors, because as many rows are wrongly taken in as
-are left out. Each is weighted by how many rows it rests on. No estimate of a threshold from few
-labeled rows is needed, and the bias of a labeled sample that holds too many of one class is
-gone.
+The accuracy at known rates is estimated from held-out labeled rows: those of a class below its
+threshold, and those of other classes above it, are two estimates of one and the same rate of
+errors, because as many rows are wrongly taken in as are left out. Each is weighted by how many rows
+it rests on. No threshold is estimated from few labeled rows, and the bias of a labeled sample that
+holds too many of one class is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from c2rf._utils.types import Codes, Floats
-from c2rf.learners.base_learners import Lesson, Member
-from c2rf.learners.features import View
+from c2rf.learners.base_learners import BaseLearner, TrainingSet
+from c2rf.learners.calibration import poststratified
+from c2rf.learners.features import FeatureMatrices
 from c2rf.learners.threads import in_threads
 
-LARGEST_LEAD = 5.0
-"""Rows further from a cut than this are as good as each other."""
+LARGEST_MARGIN = 5.0
+"""Scaled margins are clipped at plus and minus this."""
 
 _ROUNDING = 1e-12
 
 
-class Cut(NamedTuple):
-    """Where a rate of some values is above.
+def threshold(values: Floats, rate: float) -> tuple[float, float, float]:
+    """Return the threshold that a rate of some ascending values is above.
 
-    Parameters
-    ----------
+    Returns
+    -------
     at : float
-        The value that they are above; infinite for a rate of zero.
-    equal, part : float
-        Where equal values would have to be cut through: this value (else NaN), and the part of them
-        that is above.
+        The threshold; infinite for a rate of zero.
+    tied, part : float
+        Where the threshold would separate equal values: this value (else NaN), and the part of them
+        that counts as above.
+
+    Examples
+    --------
+    >>> threshold(np.array([0.0, 1.0, 2.0, 3.0]), 0.25)
+    (2.25, nan, 0.0)
+    >>> threshold(np.array([0.0, 1.0, 1.0, 2.0]), 0.5)
+    (1.0, 1.0, 0.5)
     """
-
-    at: float
-    equal: float = np.nan
-    part: float = 0.0
-
-    @classmethod
-    def of(cls, values: Floats, rate: float) -> Self:
-        """Cut values that are in ascending order.
-
-        Examples
-        --------
-        >>> Cut.of(np.array([0.0, 1.0, 2.0, 3.0]), 0.25).at
-        2.25
-        >>> Cut.of(np.array([0.0, 1.0, 1.0, 2.0]), 0.5)
-        Cut(at=1.0, equal=1.0, part=0.5)
-        """
-        if rate <= 0:
-            return cls(np.inf)
-        n_rows = len(values)
-        position = (n_rows - 1) * (1 - rate)
-        below = int(position)
-        low, high = values[below], values[min(below + 1, n_rows - 1)]
-        if low < high:
-            return cls(float(low + (position - below) * (high - low)))
-        first, end = np.searchsorted(values, low, "left"), np.searchsorted(values, low, "right")
-        part = float(np.clip((end - n_rows * (1 - rate)) / (end - first), 0.0, 1.0))
-        # The more of them are above, the closer the cut is to those that are certainly below.
-        under = (low + values[max(first - 1, 0)]) / 2
-        over = (low + values[min(end, n_rows - 1)]) / 2
-        return cls(float(part * under + (1 - part) * over), float(low), part)
+    if rate <= 0:
+        return np.inf, np.nan, 0.0
+    n_rows = len(values)
+    position = (n_rows - 1) * (1 - rate)
+    below = int(position)
+    low, high = values[below], values[min(below + 1, n_rows - 1)]
+    if low < high:
+        return float(low + (position - below) * (high - low)), np.nan, 0.0
+    first, end = np.searchsorted(values, low, "left"), np.searchsorted(values, low, "right")
+    part = float(np.clip((end - n_rows * (1 - rate)) / (end - first), 0.0, 1.0))
+    # The more of them are above, the closer the threshold is to those that are certainly below.
+    under = (low + values[max(first - 1, 0)]) / 2
+    over = (low + values[min(end, n_rows - 1)]) / 2
+    return float(part * under + (1 - part) * over), float(low), part
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
-    """Where a classifier's scores cut a population of known rates.
+class Thresholds:
+    """The thresholds of a base learner's scores, one per class, and the scale of its margins.
 
     Parameters
     ----------
-    cuts : list of Cut
-        Of each class, the score that its known rate of the population is above.
+    at, tied, part : ndarray of shape (n_classes,)
+        As :func:`threshold` returns them.
     unit : float
-        The mean distance of the population's scores to the cuts.
+        The mean distance of the population's scores to the thresholds.
     """
 
-    cuts: list[Cut]
+    at: Floats
+    tied: Floats
+    part: Floats
     unit: float
 
     @classmethod
     def of(cls, scores: Floats, rates: Floats) -> Self:
-        """Return the cuts of a population.
+        """Return the thresholds of a population.
 
         Parameters
         ----------
@@ -109,91 +97,32 @@ class Cuts:
         Examples
         --------
         >>> scores = np.array([[0.0, 9.0], [1.0, 8.0], [4.0, 5.0], [7.0, 2.0]])
-        >>> cuts = Cuts.of(scores, np.array([0.5, 0.5]))
-        >>> [cut.at for cut in cuts.cuts], cuts.unit
+        >>> thresholds = Thresholds.of(scores, np.array([0.5, 0.5]))
+        >>> thresholds.at.tolist(), thresholds.unit
         ([2.5, 6.5], 2.5)
-        >>> cuts.leads(np.array([[5.0, 4.0]])).tolist()
+        >>> thresholds.scaled_margins(np.array([[5.0, 4.0]])).tolist()
         [[1.0, -1.0]]
         """
         pairs = zip(np.sort(scores, axis=0).T, rates, strict=True)
-        cuts = [Cut.of(values, rate) for values, rate in pairs]
-        at = np.array([cut.at for cut in cuts])
-        return cls(cuts, float(np.abs(scores - at)[:, np.isfinite(at)].mean()))
+        at, tied, part = np.array([threshold(values, rate) for values, rate in pairs]).T
+        return cls(at, tied, part, float(np.abs(scores - at)[:, np.isfinite(at)].mean()))
 
-    def leads(self, scores: Floats) -> Floats:
-        """Return the leads of any rows, from their scores."""
-        at = np.array([cut.at for cut in self.cuts])
-        least = _ROUNDING * max(1.0, float(np.abs(at[np.isfinite(at)]).max()))
-        return np.clip((scores - at) / max(self.unit, least), -LARGEST_LEAD, LARGEST_LEAD)
+    def scaled_margins(self, scores: Floats) -> Floats:
+        """Return the scaled margins of any rows, from their scores."""
+        least = _ROUNDING * max(1.0, float(np.abs(self.at[np.isfinite(self.at)]).max()))
+        margins = (scores - self.at) / max(self.unit, least)
+        return np.clip(margins, -LARGEST_MARGIN, LARGEST_MARGIN)
 
     def above(self, scores: Floats) -> Floats:
-        """Return how far rows are above the cuts: 1 or 0, or a part where equals are on both sides.
+        """Return whether scores are above: 1 or 0, or a part where equal ones are on both sides.
 
         Examples
         --------
-        >>> cuts = Cuts.of(np.array([[1.0], [2.0], [2.0], [2.0]]), np.array([0.25]))
-        >>> cuts.above(np.array([[1.0], [2.0], [3.0]])).round(2).tolist()
+        >>> thresholds = Thresholds.of(np.array([[1.0], [2.0], [2.0], [2.0]]), np.array([0.25]))
+        >>> thresholds.above(np.array([[1.0], [2.0], [3.0]])).round(2).tolist()
         [[0.0], [0.33], [1.0]]
         """
-        columns = [
-            np.where(own == cut.equal, cut.part, own > cut.at)
-            for own, cut in zip(scores.T, self.cuts, strict=True)
-        ]
-        return np.column_stack(columns)
-
-
-N_FOLDS = 5
-N_REPEATS = 2
-N_CROWD = 1000
-"""Rows of the population, at most, that show where a member's cuts are; and as many others that
-leaves of trees are to know."""
-
-TEMPERATURE = 0.5
-"""A member that is less accurate than another by this many standard errors has 1/e of its
-weight."""
-
-ENOUGH_LABELS = 10
-"""With fewer labeled rows in a class, held-out rows say little, and trees are preferred."""
-
-
-def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tuple[Codes, Codes]]:
-    """Yield rows to keep and rows to hold out; some of every class are always kept.
-
-    The only row of a class is never held out.
-
-    Examples
-    --------
-    >>> codes = np.array([0, 0, 0, 1, 1, 2])
-    >>> parts = list(folds(codes, 2, np.random.RandomState(0)))
-    >>> [np.unique(codes[kept]).tolist() for kept, _ in parts]
-    [[0, 1, 2], [0, 1, 2]]
-    >>> sorted(np.concatenate([held for _, held in parts]).tolist())
-    [0, 1, 2, 3, 4]
-    """
-    fold = np.full(len(codes), -1)
-    turn = 0
-    for k in range(codes.max() + 1):
-        members = rng.permutation(np.flatnonzero(codes == k))
-        if len(members) > 1:
-            # The next class begins where this one ends, so that folds are of equal size.
-            fold[members] = (turn + np.arange(len(members))) % n_folds
-            turn += len(members)
-    for f in range(n_folds):
-        if (fold == f).any():
-            yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-
-
-def row_weights(codes: Codes, rates: Floats, weight: Floats | None = None) -> Floats:
-    """Return weights with which labeled rows have the known rates.
-
-    Examples
-    --------
-    >>> row_weights(np.array([0, 0, 0, 1]), np.array([0.6, 0.4])).round(3).tolist()
-    [0.2, 0.2, 0.2, 0.4]
-    """
-    weight = np.ones(len(codes)) if weight is None else weight
-    counts = np.bincount(codes, weights=weight, minlength=len(rates))
-    return weight * np.divide(rates, counts, out=np.zeros(len(rates)), where=counts > 0)[codes]
+        return np.where(scores == self.tied, self.part, scores > self.at)
 
 
 def accuracy_at_rates(
@@ -204,7 +133,7 @@ def accuracy_at_rates(
     Parameters
     ----------
     above : ndarray of shape (n_held_out, n_classes)
-        Whether held-out rows are above the cuts; a part where that is a matter of chance.
+        Whether held-out rows are above the thresholds; a part where that is a matter of chance.
     codes : ndarray of shape (n_held_out,)
         Numbers of their classes.
     rates : ndarray of shape (n_classes,)
@@ -218,7 +147,7 @@ def accuracy_at_rates(
     >>> accuracy_at_rates(above, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))
     0.75
     """
-    weights = row_weights(codes, rates, weight)
+    weights = poststratified(codes, rates, weight)
     errors = 0.0
     for k in range(len(rates)):
         inside, taken = codes == k, weights * above[:, k]
@@ -239,119 +168,180 @@ def standard_error(accuracy: float, row_weight: Floats) -> float:
     return float(np.sqrt(within * (1 - within) * (row_weight**2).sum()))
 
 
+N_FOLDS = 5
+N_REPEATS = 2
+
+N_CALIBRATION_ROWS = 1000
+"""Rows of the population, at most, that set the thresholds in cross-validation; and as many others
+that leaf estimates are corrected by."""
+
+TEMPERATURE = 0.5
+"""A base learner that is less accurate than the best by this many standard errors has 1/e of its
+weight. Chosen by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4 test it."""
+
+ENOUGH_LABELS = 10
+"""With fewer labeled rows in a class, held-out rows say little, and trees are preferred."""
+
+
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """How far each member is trusted.
+class StackingWeights:
+    """The weights of base learners, and what they rest on.
 
     Parameters
     ----------
-    share : ndarray of shape (n_members,)
-        The weights, which add up to one.
-    accuracies : ndarray of shape (n_members,), or None
+    weights : ndarray of shape (n_learners,)
+        They add up to one.
+    accuracies : ndarray of shape (n_learners,), or None
         The estimated accuracies; None where no labeled row can be held out.
-    leads : ndarray of shape (n_judged, n_classes)
-        Blended leads of the labeled rows that were held out.
-    judged : ndarray of int
+    margins : ndarray of shape (n_held_out, n_classes)
+        Blended scaled margins of the labeled rows that were held out.
+    held_out : ndarray of int
         Numbers of these rows.
     """
 
-    share: Floats
+    weights: Floats
     accuracies: Floats | None
-    leads: Floats
-    judged: Codes
+    margins: Floats
+    held_out: Codes
 
 
-def judge(
-    members: Sequence[Member],
-    lesson: Lesson,
-    population: View,
+def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tuple[Codes, Codes]]:
+    """Yield rows to keep and rows to hold out; some of every class are always kept.
+
+    The only row of a class is never held out, which scikit-learn's StratifiedKFold would do.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 0, 1, 1, 2])
+    >>> parts = list(folds(codes, 2, np.random.RandomState(0)))
+    >>> [np.unique(codes[kept]).tolist() for kept, _ in parts]
+    [[0, 1, 2], [0, 1, 2]]
+    >>> sorted(np.concatenate([held for _, held in parts]).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    fold = np.full(len(codes), -1)
+    turn = 0
+    for k in range(codes.max() + 1):
+        rows = rng.permutation(np.flatnonzero(codes == k))
+        if len(rows) > 1:
+            # The next class begins where this one ends, so that folds are of equal size.
+            fold[rows] = (turn + np.arange(len(rows))) % n_folds
+            turn += len(rows)
+    for f in range(n_folds):
+        if (fold == f).any():
+            yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+
+
+def cross_validate(
+    learners: Sequence[BaseLearner],
+    training: TrainingSet,
+    population: FeatureMatrices,
     rng: np.random.RandomState,
     n_jobs: int | None,
-) -> Verdict:
-    """Hold out labeled rows, and see which members would have labeled them well.
+) -> StackingWeights:
+    """Weigh base learners by the accuracy of their labels of held-out rows at the known rates.
 
     Parameters
     ----------
-    members : sequence of Member
+    learners : sequence of BaseLearner
         Unfitted.
-    lesson : Lesson
+    training : TrainingSet
         All labeled rows.
-    population : View
-        Rows of the population, which show where the cuts are.
+    population : FeatureMatrices
+        Rows of the population, of which the first set the thresholds.
     rng : RandomState
         Draws the folds.
     n_jobs : int or None
         Number of threads.
     """
-    share = prior_shares(members, lesson.codes)
-    repeats = [list(folds(lesson.codes, N_FOLDS, rng)) for _ in range(N_REPEATS)]
-    n_classes = len(lesson.rates)
+    prior = prior_weights(learners, training.codes)
+    repeats = [list(folds(training.codes, N_FOLDS, rng)) for _ in range(N_REPEATS)]
+    n_classes = len(training.rates)
+    unweighted = StackingWeights(prior, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
     if not repeats[0]:
-        return _unjudged(share, n_classes)
-    n_there = len(population.raw)
-    n_crowd = min(N_CROWD, (n_there + 1) // 2)
-    crowd = population.take(slice(n_crowd))
-    if n_there > 1:
-        lesson = replace(lesson, others=slice(n_crowd, n_crowd + N_CROWD))
-    calls = [(members, lesson, kept, held, crowd) for parts in repeats for kept, held in parts]
-    found = in_threads(_held_out_leads, calls, n_jobs, "judging members by held-out rows")
-    # two x members x repeats x rows x classes; rows that were never held out are left out
-    table = np.full((2, len(members), N_REPEATS, len(lesson.codes), n_classes), np.nan)
+        return unweighted
+    n_rows = len(population.columns)
+    n_calibration = min(N_CALIBRATION_ROWS, (n_rows + 1) // 2)
+    calibration_rows = population.take(slice(n_calibration))
+    if n_rows > 1:
+        leaf_rows = slice(n_calibration, n_calibration + N_CALIBRATION_ROWS)
+        training = replace(training, leaf_rows=leaf_rows)
+    calls = [
+        (learners, training, kept, held, calibration_rows)
+        for parts in repeats
+        for kept, held in parts
+    ]
+    found = in_threads(_held_out_margins, calls, n_jobs, "cross-validating base learners")
+    # two x learners x repeats x rows x classes; rows that were never held out are left out
+    table = np.full((2, len(learners), N_REPEATS, len(training.codes), n_classes), np.nan)
     numbers = [(r, held) for r, parts in enumerate(repeats) for _, held in parts]
     for (repeat, held), both in zip(numbers, found, strict=True):
         table[:, :, repeat, held] = both
-    judged = np.flatnonzero(~np.isnan(table[0, 0, 0, :, 0]))
-    leads, above = table[..., judged, :]
-    codes, weight = lesson.codes[judged], lesson.weight[judged]
-    weights = row_weights(codes, lesson.rates, weight)
-    if not weights.any():  # all are of classes that the population does not have
-        return _unjudged(share, n_classes)
-    accuracies = np.array(
-        [np.mean([accuracy_at_rates(a, codes, lesson.rates, weight) for a in row]) for row in above]
-    )
-    error = standard_error(accuracies.max(), weights)
-    share = share * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
-    share /= share.sum()
-    return Verdict(share, accuracies, np.tensordot(share, leads.mean(axis=1), axes=1), judged)
+    held_out = np.flatnonzero(~np.isnan(table[0, 0, 0, :, 0]))
+    margins, above = table[..., held_out, :]
+    codes, weight = training.codes[held_out], training.weight[held_out]
+    row_weights = poststratified(codes, training.rates, weight)
+    if not row_weights.any():  # all are of classes that the population does not have
+        return unweighted
+    accuracies = np.array([
+        np.mean([accuracy_at_rates(a, codes, training.rates, weight) for a in own])
+        for own in above
+    ])  # fmt: skip
+    weights = stacking_weights(prior, accuracies, standard_error(accuracies.max(), row_weights))
+    blended = np.tensordot(weights, margins.mean(axis=1), axes=1)
+    return StackingWeights(weights, accuracies, blended, held_out)
 
 
-def prior_shares(members: Sequence[Member], codes: Codes) -> Floats:
-    """Return the weights of members before any row is held out, the same for each family.
+def _held_out_margins(
+    learners: Sequence[BaseLearner],
+    training: TrainingSet,
+    kept: Codes,
+    held: Codes,
+    calibration_rows: FeatureMatrices,
+) -> Floats:
+    """Return margins of held-out rows by each base learner, and whether they are above zero."""
+    part, held_out = training.take(kept), training.features.take(held)
+    found = np.empty((2, len(learners), len(held), len(training.rates)))
+    for k, learner in enumerate(learners):
+        predict = learner.fit(part)
+        thresholds = Thresholds.of(predict(calibration_rows), training.rates)
+        scores = predict(held_out)
+        found[:, k] = thresholds.scaled_margins(scores), thresholds.above(scores)
+    return found
+
+
+def stacking_weights(prior: Floats, accuracies: Floats, error: float) -> Floats:
+    """Return the weights of base learners from their accuracies and the standard error of these.
+
+    Examples
+    --------
+    >>> stacking_weights(np.array([0.5, 0.5]), np.array([0.9, 0.8]), 0.1).round(3).tolist()
+    [0.881, 0.119]
+    """
+    weights = prior * np.exp((accuracies - accuracies.max()) / (TEMPERATURE * error))
+    weights /= weights.sum()
+    return weights
+
+
+def prior_weights(learners: Sequence[BaseLearner], codes: Codes) -> Floats:
+    """Return the weights of base learners before cross-validation, the same for each name.
 
     With few labels of a class trees are the safest: they get what the others lack.
 
     Examples
     --------
-    >>> both = [Member("trees", print), Member("svc", print), Member("svc", print)]
-    >>> prior_shares(both, np.repeat([0, 1], [30, 20])).tolist()
+    >>> both = [BaseLearner("trees", print), BaseLearner("svc", print), BaseLearner("svc", print)]
+    >>> prior_weights(both, np.repeat([0, 1], [30, 20])).tolist()
     [0.5, 0.25, 0.25]
-    >>> prior_shares(both, np.repeat([0, 1], [30, 2])).round(2).tolist()
+    >>> prior_weights(both, np.repeat([0, 1], [30, 2])).round(2).tolist()
     [0.9, 0.05, 0.05]
     """
-    families = [member.family for member in members]
-    shares = np.array([1.0 / families.count(family) for family in families])
-    shares /= shares.sum()
-    are_trees = np.array(["trees" in family for family in families])
+    names = [learner.name for learner in learners]
+    weights = np.array([1.0 / names.count(name) for name in names])
+    weights /= weights.sum()
+    are_trees = np.array(["trees" in name for name in names])
     if not are_trees.any():
-        return shares
+        return weights
     known = min(1.0, float(np.bincount(codes).min()) / ENOUGH_LABELS)
-    trees = np.where(are_trees, shares, 0.0)
-    return known * shares + (1 - known) * trees / trees.sum()
-
-
-def _unjudged(share: Floats, n_classes: int) -> Verdict:
-    """Return the verdict where held-out rows say nothing."""
-    return Verdict(share, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
-
-
-def _held_out_leads(
-    members: Sequence[Member], lesson: Lesson, kept: Codes, held: Codes, crowd: View
-) -> Floats:
-    """Return the leads of held-out rows by each member, and whether they are above its cuts."""
-    learned, asked = lesson.take(kept), lesson.view.take(held)
-    found = np.empty((2, len(members), len(held), len(lesson.rates)))
-    for k, member in enumerate(members):
-        scores = member.fit(learned)
-        cuts, said = Cuts.of(scores(crowd), lesson.rates), scores(asked)
-        found[:, k] = cuts.leads(said), cuts.above(said)
-    return found
+    trees = np.where(are_trees, weights, 0.0)
+    return known * weights + (1 - known) * trees / trees.sum()

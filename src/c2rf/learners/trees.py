@@ -1,20 +1,24 @@
-"""Leaves of trees that know how much of the population they hold.
+"""Forests of extremely randomized trees, and prior-corrected estimates in their leaves.
 
-Forests of extremely randomized trees: compiled where Numba is there, scikit-learn's where not.
+Trees are compiled where Numba is there, and scikit-learn's where not. The two grow the same kind of
+trees, with other random numbers, and label equally well. Every tree has a seed of its own: the
+number of threads changes nothing. The compiled ones are much faster on few rows, because a forest
+is grown, and predicts, in one call.
 
-The two grow the same kind of trees, with other random numbers, and label equally well. Every tree
-has a seed of its own: who grows it, and in how many threads, changes nothing.
-
-Leaves of trees that know how much of the population they hold.
-
-The leaves of a tree grown on few labeled rows are pure: they say 0 or 1, whether they hold a tenth
-of the population or a thousandth. But which part m of the population falls in a leaf is known, and
-which part f_k of class k is estimated by its labeled rows. In a population of rates r_k these make
+Prior-corrected leaf estimates: the leaves of a tree grown on few labeled rows are pure; they say 0
+or 1, whether they hold a tenth of the population or a thousandth. But the part m of the population
+that falls in a leaf is known, and the part f_k of class k is estimated by its labeled rows. In a
+population of rates r_k these make
 
     score_k = r_k f_k / (m + ridge),   with f calibrated such that sum of r_k f_k = m:
 
-the least squares of :mod:`c2rf.learners.features`, whose second moments are diagonal here,
-because a row is in one leaf only.
+the least squares of :class:`~c2rf.learners.base_learners.LeastSquares`, whose second moments are
+diagonal here, because a row is in one leaf only.
+
+There is one criterion for classes and for numbers. A tree reduces the sum of the variances of its
+targets; with the indicators of classes as targets that is the Gini impurity. At every node some
+columns that are not constant there are drawn, and for each a threshold between its least and its
+greatest value; the best of these splits is taken.
 """
 
 from __future__ import annotations
@@ -23,24 +27,31 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import ExtraTreeRegressor
 
-from c2rf._utils.types import Codes, Floats, Singles
-from c2rf.learners.features import calibrated
-from c2rf.learners.threads import in_threads
+from c2rf._utils.compiled import can_compile, compiled, summing
+from c2rf._utils.types import Codes, Floats, Ints, Singles
+from c2rf.learners.calibration import calibrated_means
+from c2rf.learners.threads import in_row_parts, in_threads
 
 WITHOUT_NUMBA = (
-    "Numba cannot be used ({reason}): trees are grown by scikit-learn, which labels as well and "
-    "takes longer"
+    "Numba cannot be used: trees are grown by scikit-learn, which labels as well and takes longer"
 )
 _ROWS_PER_CALL = 1 << 11  # enough to be worth a thread, and few enough to keep all threads busy
 _WORTH_A_THREAD = 1 << 15  # rows of all bags
 _MOST_SEED = np.iinfo(np.int32).max
+
+
+@cache
+def are_compiled() -> bool:
+    """Return whether trees are compiled; warn, once, where they are not."""
+    if not can_compile():
+        warnings.warn(WITHOUT_NUMBA, RuntimeWarning, stacklevel=2)
+    return can_compile()
 
 
 @dataclass(frozen=True)
@@ -51,29 +62,18 @@ class Growth:
     ----------
     n_trees : int
         Number of trees.
-    n_tried : int
+    max_features : int
         Columns that are tried at a node.
-    least : int
+    min_samples_leaf : int
         Least number of rows in a leaf.
-    deepest : int
+    max_depth : int
         Greatest depth of a leaf.
     """
 
     n_trees: int
-    n_tried: int
-    least: int = 1
-    deepest: int = 1000
-
-
-@cache
-def kernel() -> ModuleType | None:
-    """Return the compiled functions, None (and say so once) where they cannot be had."""
-    try:
-        from c2rf.learners import tree_kernel
-    except ImportError as error:
-        warnings.warn(WITHOUT_NUMBA.format(reason=error), RuntimeWarning, stacklevel=2)
-        return None
-    return tree_kernel
+    max_features: int
+    min_samples_leaf: int = 1
+    max_depth: int = 1000
 
 
 class CompiledForest:
@@ -82,7 +82,7 @@ class CompiledForest:
     Parameters
     ----------
     nodes, values, shape : ndarray
-        As in :func:`c2rf.learners.tree_kernel.grow`.
+        As :func:`grow` returns them.
     """
 
     def __init__(self, nodes: Any, values: Any, shape: Any) -> None:
@@ -100,24 +100,19 @@ class CompiledForest:
         part = slice(ends[first], ends[last])
         return CompiledForest(self.nodes[part], self.values[part], self.shape[trees])
 
-    def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return the mean of the trees' probabilities of rows."""
-        found = kernel()
-        assert found is not None  # a forest that was grown elsewhere needs what it was grown by
+    def predict(self, X: Singles, n_jobs: int | None = None) -> Floats:
+        """Return the mean of the trees' predictions for rows."""
         X = np.ascontiguousarray(X, dtype=np.float32)
-        starts = range(0, max(len(X), 1), _ROWS_PER_CALL)
-        calls = [
-            (X[start : start + _ROWS_PER_CALL], self.nodes, self.values, self.shape)
-            for start in starts
-        ]
-        return np.concatenate(in_threads(found.ask, calls, n_jobs)) / self.n_trees
+        sums = in_row_parts(
+            lambda rows: predict_sums(X[rows], self.nodes, self.values, self.shape),
+            len(X), _ROWS_PER_CALL, n_jobs,
+        )  # fmt: skip
+        return np.concatenate(sums) / self.n_trees
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
-        """Return, of every node, the sum of the amounts of the rows that end there."""
-        found = kernel()
-        assert found is not None
+        """Return, for every node, the sum of the amounts of the rows that end there."""
         X = np.ascontiguousarray(X, dtype=np.float32)
-        return np.asarray(found.leaf_sums(X, amounts, self.nodes, self.shape))
+        return np.asarray(leaf_sums(X, amounts, self.nodes, self.shape))
 
     def with_values(self, values: Floats) -> CompiledForest:
         """Return the same trees with other values of their nodes."""
@@ -132,7 +127,7 @@ class PlainForest:
     trees : list of fitted ExtraTreeRegressor
         The trees.
     values : list of ndarray of shape (n_nodes, n_targets)
-        What the nodes of each tree say.
+        What the nodes of each tree predict.
     """
 
     def __init__(self, trees: Sequence[Any], values: Sequence[Floats]) -> None:
@@ -147,16 +142,17 @@ class PlainForest:
         """Return the forest of some neighbouring trees."""
         return PlainForest(self.trees[trees], self.values[trees])
 
-    def means(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return the mean of the trees' probabilities of rows."""
-        calls = [(tree, values, X) for tree, values in zip(self.trees, self.values, strict=True)]
-        return np.mean(in_threads(_ask_plain, calls, n_jobs), axis=0)
+    def predict(self, X: Singles, n_jobs: int | None = None) -> Floats:
+        """Return the mean of the trees' predictions for rows."""
+        calls = list(zip(self.trees, self.values, strict=True))
+        found = in_threads(lambda tree, values: values[tree.apply(X)], calls, n_jobs)
+        return np.mean(found, axis=0)
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
-        """Return, of every node, the sum of the amounts of the rows that end there."""
+        """Return, for every node, the sum of the amounts of the rows that end there."""
         sums = [np.zeros((len(values), amounts.shape[1])) for values in self.values]
-        for tree, here in zip(self.trees, sums, strict=True):
-            np.add.at(here, tree.apply(X), amounts)
+        for tree, own in zip(self.trees, sums, strict=True):
+            np.add.at(own, tree.apply(X), amounts)
         return np.concatenate(sums)
 
     def with_values(self, values: Floats) -> PlainForest:
@@ -200,7 +196,7 @@ def grow_forest(
     --------
     >>> X = np.arange(8, dtype=np.float32)[:, None]
     >>> forest = grow_forest(X, np.eye(2)[[0, 0, 0, 0, 1, 1, 1, 1]], Growth(20, 1), seed=0)
-    >>> forest.means(np.array([[0.0], [7.0]], dtype=np.float32)).tolist()
+    >>> forest.predict(np.array([[0.0], [7.0]], dtype=np.float32)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     n_trees = growth.n_trees
@@ -210,48 +206,42 @@ def grow_forest(
         bags = np.tile(np.arange(len(X), dtype=np.int32), (n_trees, 1))
     X = np.asfortranarray(X, dtype=np.float32)
     targets = np.ascontiguousarray(targets, dtype=float)
-    found = kernel()
-    if found is None:
+    if not are_compiled():
         plain: list[Any] = [
             (X[bag], targets[bag], weight[bag], growth, int(seeds[t] % _MOST_SEED))
             for t, bag in enumerate(bags)
         ]
         trees = in_threads(_grow_plain, plain, n_jobs)
         return PlainForest(trees, [tree.tree_.value[:, :, 0] for tree in trees])
-    # A tree is the same whoever grows it: small forests are grown in one call.
+    # A tree is the same whichever thread grows it: small forests are grown in one call.
     parts = np.array_split(
         np.arange(n_trees), min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
     )
-    calls = [
-        (X, targets, weight, bags[part], growth.n_tried, growth.least, growth.deepest, seeds[part])
-        for part in parts
-    ]
-    grown = in_threads(found.grow, calls, n_jobs)
+    limits = growth.max_features, growth.min_samples_leaf, growth.max_depth
+    calls = [(X, targets, weight, bags[part], *limits, seeds[part]) for part in parts]
+    grown = in_threads(grow, calls, n_jobs)
     return CompiledForest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
 
 
 def _grow_plain(X: Any, targets: Floats, weight: Floats, growth: Growth, seed: int) -> Any:
     tree = ExtraTreeRegressor(
-        max_features=growth.n_tried,
-        min_samples_leaf=growth.least,
-        max_depth=growth.deepest,
+        max_features=growth.max_features,
+        min_samples_leaf=growth.min_samples_leaf,
+        max_depth=growth.max_depth,
         random_state=seed,
     )
     return tree.fit(X, targets, sample_weight=weight)
 
 
-def _ask_plain(tree: Any, values: Floats, X: Any) -> Floats:
-    return values[tree.apply(X)]
+LEAF_RIDGE = 0.003
+"""Ridge term that damps leaves with little population mass. Chosen by samples 0 and 1 of the
+paper's 13 data sets; samples 2 to 4 test it."""
 
 
-RIDGE = 0.003
-"""What is added to the part of the population in a leaf, so that tiny leaves do not shout."""
-
-
-def knowing_leaves(
+def prior_corrected(
     forest: Forest, X: Singles, codes: Codes, weight: Floats, rates: Floats, population: Singles
 ) -> Forest:
-    """Return the same trees with leaves that know what they hold.
+    """Return the same trees with prior-corrected leaf estimates.
 
     Parameters
     ----------
@@ -271,20 +261,341 @@ def knowing_leaves(
     The two leaves hold 90 and 10 percent of the population; half of it is of each class. So the
     large leaf cannot be of the first class alone, though its only labeled row is.
 
-    >>> from c2rf.learners.trees import Growth, grow_forest
     >>> X = np.array([[0.0], [1.0]], dtype=np.float32)
     >>> forest = grow_forest(X, np.eye(2), Growth(50, 1), seed=0)
     >>> population = np.repeat(X, [90, 10], axis=0)
     >>> codes, half = np.array([0, 1]), np.array([0.5, 0.5])
-    >>> forest = knowing_leaves(forest, X, codes, np.ones(2), half, population)
-    >>> forest.means(X).round(2).tolist()
+    >>> forest = prior_corrected(forest, X, codes, np.ones(2), half, population)
+    >>> forest.predict(X).round(2).tolist()
     [[0.28, -0.28], [-2.43, 2.43]]
     """
     counts = np.bincount(codes, weights=weight, minlength=len(rates)).astype(float)
     indicators = np.eye(len(rates))[codes] * (weight / counts[codes])[:, None]
-    parts = forest.leaf_sums(X, indicators).T
+    shares = forest.leaf_sums(X, indicators).T
     each = np.full((len(population), 1), 1.0 / len(population))
-    held = forest.leaf_sums(population, each)[:, 0]
-    parts = calibrated(parts, counts, rates, held)
-    scores = rates[:, None] * parts / (held + RIDGE)
+    mass = forest.leaf_sums(population, each)[:, 0]
+    shares = calibrated_means(shares, counts, rates, mass)
+    scores = rates[:, None] * shares / (mass + LEAF_RIDGE)
     return forest.with_values((scores - scores.mean(axis=0)).T)
+
+
+# What follows is compiled. A forest is three flat arrays. A node is twelve bytes: the column and
+# the threshold it compares, and the place of its left child, which the right one follows. A leaf
+# compares nothing and points to itself, so that many rows can go down in step without a single
+# branch to be predicted wrong.
+
+NODE = np.dtype([("column", np.int32), ("threshold", np.float32), ("left", np.int32)])
+"""A leaf has column 0, an infinite threshold, and itself as left child."""
+
+_BLOCK = 256  # rows that go down in step: their nodes stay in the nearest cache
+_NO_GAIN = -1.0
+
+
+@compiled
+def _draw(state: Any) -> Any:
+    """Return the next random number of a tree below 2^53 (splitmix64, on all platforms)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) >> np.uint64(11)
+
+
+@compiled
+def _uniform(state: Any) -> float:
+    return float(_draw(state)) / 9007199254740992.0  # 2^53
+
+
+@compiled
+def _gather(X: Any, rows: Any, column: int, seen: Any) -> Any:
+    """Copy the values of a column into neighbouring places; return the least and greatest."""
+    low = high = X[rows[0], column]
+    for i in range(len(rows)):
+        value = X[rows[i], column]
+        seen[i] = value
+        low, high = min(low, value), max(high, value)
+    return low, high
+
+
+@summing
+def _sum_left(seen: Any, amounts: Any, threshold: Any) -> float:
+    """Return the sum of the amounts of the rows that go left."""
+    total = 0.0
+    for i in range(len(seen)):
+        total += amounts[i] if seen[i] <= threshold else 0.0
+    return total
+
+
+@compiled
+def _count_left(seen: Any, threshold: Any) -> int:
+    n_left = 0
+    for i in range(len(seen)):
+        n_left += seen[i] <= threshold
+    return n_left
+
+
+@compiled
+def _gain(
+    seen: Any, amounts: Any, weight: Any, even: bool, threshold: Any, min_leaf: int, total: Any,
+    mass: float
+) -> float:  # fmt: skip
+    """Return the gain of a split: the squared sums of both sides, over their weights."""
+    n_left = _count_left(seen, threshold)
+    if n_left < min_leaf or len(seen) - n_left < min_leaf:
+        return _NO_GAIN
+    left_mass = float(n_left) if even else _sum_left(seen, weight, threshold)
+    if left_mass <= 0 or left_mass >= mass:
+        return _NO_GAIN
+    gain = 0.0
+    for k in range(len(total)):
+        side = _sum_left(seen, amounts[k, : len(seen)], threshold)
+        rest = total[k] - side
+        gain += side * side / left_mass + rest * rest / (mass - left_mass)
+    return gain
+
+
+@compiled
+def _best_split(
+    X: Any, rows: Any, seen: Any, amounts: Any, weight: Any, even: bool, columns: Any,
+    max_features: int, min_leaf: int, total: Any, mass: float, state: Any
+) -> Any:  # fmt: skip
+    """Return the best of some random splits; the column is -1 where there is none."""
+    best, best_column, best_threshold = _NO_GAIN, -1, np.float32(0.0)
+    tried, n_left = 0, len(columns)
+    while tried < max_features and n_left > 0:
+        place = int(_draw(state) % np.uint64(n_left))
+        n_left -= 1
+        column = columns[place]
+        columns[place], columns[n_left] = columns[n_left], column
+        low, high = _gather(X, rows, column, seen)
+        if not low < high:
+            continue
+        tried += 1
+        threshold = np.float32(low + _uniform(state) * (high - low))
+        if threshold >= high:  # rounded up
+            threshold = low
+        gain = _gain(seen, amounts, weight, even, threshold, min_leaf, total, mass)
+        if gain > best:
+            best, best_column, best_threshold = gain, column, threshold
+    return best_column, best_threshold
+
+
+@compiled
+def _partition(X: Any, rows: Any, column: int, threshold: Any) -> int:
+    """Move the rows of the left side to the front, and return how many they are."""
+    front, back = 0, len(rows) - 1
+    while front <= back:
+        if X[rows[front], column] <= threshold:
+            front += 1
+        else:
+            rows[front], rows[back] = rows[back], rows[front]
+            back -= 1
+    return front
+
+
+@compiled
+def _collect(Y: Any, weight: Any, rows: Any, amounts: Any, masses: Any, total: Any) -> Any:
+    """Copy weighted targets and weights of a node's rows; return its weight, and if all agree."""
+    mass, pure = 0.0, True
+    for i in range(len(rows)):
+        masses[i] = weight[rows[i]]
+        mass += masses[i]
+    for k in range(len(total)):
+        total[k], first = 0.0, Y[rows[0], k]
+        for i in range(len(rows)):
+            value = Y[rows[i], k]
+            amounts[k, i] = masses[i] * value
+            total[k] += amounts[k, i]
+            pure = pure and value == first
+    return mass, pure
+
+
+@compiled
+def _push(stack: Any, place: int, start: int, end: int, node: int, level: int) -> None:
+    """Note a node to be split: its first row, its end, its number and its depth."""
+    stack[place, 0], stack[place, 1] = start, end
+    stack[place, 2], stack[place, 3] = node, level
+
+
+@compiled
+def _grow_tree(
+    X: Any, Y: Any, weight: Any, even: bool, rows: Any, max_features: int, min_leaf: int,
+    max_depth: int, state: Any, nodes: Any, values: Any, stack: Any, seen: Any, amounts: Any,
+    masses: Any
+) -> tuple[int, int]:  # fmt: skip
+    """Grow one tree into scratch arrays; return the number of its nodes and its depth."""
+    n_targets = Y.shape[1]
+    total = np.empty(n_targets)
+    columns = np.arange(X.shape[1])
+    _push(stack, 0, 0, len(rows), 0, 0)
+    n_stacked, n_nodes, depth = 1, 1, 0
+    while n_stacked:
+        n_stacked -= 1
+        start, end = stack[n_stacked, 0], stack[n_stacked, 1]
+        node, level = stack[n_stacked, 2], stack[n_stacked, 3]
+        own, size = rows[start:end], end - start
+        depth = max(depth, level)
+        mass, pure = _collect(Y, weight, own, amounts, masses, total)
+        column = -1
+        if not pure and size >= 2 * min_leaf and level < max_depth:
+            column, threshold = _best_split(
+                X, own, seen[:size], amounts, masses[:size], even, columns, max_features, min_leaf,
+                total, mass, state
+            )  # fmt: skip
+        for k in range(n_targets):
+            values[node, k] = total[k] / mass if mass > 0 else 0.0
+        if column < 0:
+            nodes[node]["column"] = 0
+            nodes[node]["threshold"] = np.inf
+            nodes[node]["left"] = node
+            continue
+        middle = start + _partition(X, own, column, threshold)
+        nodes[node]["column"] = column
+        nodes[node]["threshold"] = threshold
+        nodes[node]["left"] = n_nodes
+        _push(stack, n_stacked, middle, end, n_nodes + 1, level + 1)
+        _push(stack, n_stacked + 1, start, middle, n_nodes, level + 1)
+        n_stacked += 2
+        n_nodes += 2
+    return n_nodes, depth
+
+
+@compiled
+def _copy(
+    nodes: Any, values: Any, number: int, to_nodes: Any, to_values: Any, place: int
+) -> None:  # fmt: skip
+    """Copy nodes and their values; one by one, which compiles much faster than slices."""
+    for node in range(number):
+        to_nodes[place + node] = nodes[node]
+        for k in range(values.shape[1]):
+            to_values[place + node, k] = values[node, k]
+
+
+@compiled
+def grow(
+    X: Any, Y: Any, weight: Any, bags: Any, max_features: int, min_leaf: int, max_depth: int,
+    seeds: Any
+) -> tuple[Any, Any, Ints]:  # fmt: skip
+    """Grow a forest, one tree for each bag of rows.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_rows, n_columns)
+        Finite; column by column in memory is quickest.
+    Y : ndarray of float64, shape (n_rows, n_targets)
+        Indicators of classes, or numbers.
+    weight : ndarray of float64, shape (n_rows,)
+        How much each row counts.
+    bags : ndarray of int32, shape (n_trees, n_drawn)
+        The rows of each tree.
+    max_features, min_leaf, max_depth : int
+        Columns that are tried at a node, the fewest rows of a leaf, and its greatest depth.
+    seeds : ndarray of uint64, shape (n_trees,)
+        One per tree, so that it does not matter which thread grows it.
+
+    Returns
+    -------
+    nodes : ndarray of NODE
+        Of all trees; places of children are counted from the first node of the tree.
+    values : ndarray of float32, shape (n_nodes, n_targets)
+        Weighted means.
+    shape : ndarray of int64, shape (n_trees, 2)
+        Number of nodes and depth of each tree.
+    """
+    n_trees, n_drawn = bags.shape
+    n_targets = Y.shape[1]
+    most = 2 * n_drawn - 1
+    shape = np.empty((n_trees, 2), dtype=np.int64)
+    stack = np.empty((n_drawn + 1, 4), dtype=np.int64)
+    nodes, values = np.empty(most, dtype=NODE), np.empty((most, n_targets), dtype=np.float32)
+    all_nodes = np.empty(4 * most, dtype=NODE)
+    all_values = np.empty((4 * most, n_targets), dtype=np.float32)
+    used, state = 0, np.empty(1, dtype=np.uint64)
+    seen, masses = np.empty(n_drawn, dtype=np.float32), np.empty(n_drawn)
+    amounts = np.empty((n_targets, n_drawn))
+    even = bool((weight == 1.0).all())
+    for tree in range(n_trees):
+        state[0] = seeds[tree]
+        rows = bags[tree].copy()
+        n_nodes, depth = _grow_tree(
+            X, Y, weight, even, rows, max_features, min_leaf, max_depth, state, nodes, values,
+            stack, seen, amounts, masses
+        )  # fmt: skip
+        shape[tree, 0], shape[tree, 1] = n_nodes, depth
+        if used + n_nodes > len(all_nodes):
+            more = 2 * len(all_nodes) + n_nodes
+            old_nodes, old_values = all_nodes, all_values
+            all_nodes = np.empty(more, dtype=NODE)
+            all_values = np.empty((more, n_targets), dtype=np.float32)
+            _copy(old_nodes, old_values, used, all_nodes, all_values, 0)
+        _copy(nodes, values, n_nodes, all_nodes, all_values, used)
+        used += n_nodes
+    return all_nodes[:used].copy(), all_values[:used].copy(), shape
+
+
+@compiled
+def predict_sums(X: Any, nodes: Any, values: Any, shape: Any) -> Floats:
+    """Return the sum over the trees of the values of the leaves that rows fall in.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_rows, n_columns)
+        Finite; row by row in memory.
+    nodes, values, shape : ndarray
+        What :func:`grow` returned.
+    """
+    n_rows, n_targets = len(X), values.shape[1]
+    sums = np.zeros((n_rows, n_targets))
+    places = np.empty(_BLOCK, dtype=np.uint32)
+    for start in range(0, n_rows, _BLOCK):
+        block = X[start : start + _BLOCK].ravel()
+        size, first = min(_BLOCK, n_rows - start), 0
+        for tree in range(len(shape)):
+            _descend(block, X.shape[1], nodes, first, shape[tree, 1], places[:size])
+            for row in range(size):
+                for k in range(n_targets):
+                    sums[start + row, k] += values[places[row], k]
+            first += shape[tree, 0]
+    return sums
+
+
+@compiled
+def leaf_sums(X: Any, amounts: Any, nodes: Any, shape: Any) -> Floats:
+    """Return, of every node, the sum of the amounts of the rows that end there.
+
+    Parameters
+    ----------
+    X : ndarray of float32, shape (n_rows, n_columns)
+        Finite; row by row in memory.
+    amounts : ndarray of shape (n_rows, n_amounts)
+        What is added up.
+    nodes, shape : ndarray
+        What :func:`grow` returned.
+    """
+    n_rows, n_amounts = amounts.shape
+    sums = np.zeros((len(nodes), n_amounts))
+    places = np.empty(_BLOCK, dtype=np.uint32)
+    for start in range(0, n_rows, _BLOCK):
+        block = X[start : start + _BLOCK].ravel()
+        size, first = min(_BLOCK, n_rows - start), 0
+        for tree in range(len(shape)):
+            _descend(block, X.shape[1], nodes, first, shape[tree, 1], places[:size])
+            for row in range(size):
+                for k in range(n_amounts):
+                    sums[places[row], k] += amounts[start + row, k]
+            first += shape[tree, 0]
+    return sums
+
+
+@compiled
+def _descend(block: Any, n_columns: int, nodes: Any, first: int, depth: int, places: Any) -> None:
+    """Send some rows down a tree, in step; ``places`` are then the numbers of their leaves."""
+    root, width = np.uint64(first), np.uint64(n_columns)  # unsigned: no index is negative
+    places[:] = np.uint32(first)
+    for _ in range(depth):
+        for row in range(len(places)):
+            node = np.uint64(places[row])
+            value = block[np.uint64(row) * width + np.uint64(nodes[node]["column"])]
+            # Of a leaf no value is above the threshold, and its left child is itself.
+            left = np.uint32(np.uint64(nodes[node]["left"]) + root)
+            places[row] = left + np.uint32(value > nodes[node]["threshold"])

@@ -50,7 +50,7 @@ class ForestFact:
 class RankingFact:
     """Rows ranked by probabilities: the model in words, the shift of each class, and who ranked.
 
-    A member is a dict of ``member``, ``accuracy`` (or None) and ``weight``.
+    A member is a dict of ``base_learner``, ``accuracy`` (or None) and ``weight``.
     """
 
     model: str

@@ -33,19 +33,19 @@ from c2rf.report.page import (
 from c2rf.report.quality import right, sure, wrong_totals
 from c2rf.report.sample import data, missed, rest_on
 
-_MEMBERS = {
+_BASE_LEARNERS = {
     "trees": "extra trees, some columns tried at a split",
     "rank-trees": "extra trees on the ranks of numbers",
-    "turned-trees": "extra trees on the columns and their principal components",
-    "plain-trees": "extra trees on both, without a look at the population",
-    "svc": "support vectors",
-    "narrow-svc": "support vectors that look less far around each row",
+    "pca-trees": "extra trees on the columns and their principal components",
+    "plain-trees": "the same without correction by the population",
+    "svc": "support vectors, Gaussian kernel",
+    "narrow-svc": "support vectors, narrow Gaussian kernel",
     "rank-svc": "support vectors on the ranks of numbers",
-    "linear": "least squares that know the population",
-    "kernel": "least squares in the space of a kernel",
-    "rank-kernel": "least squares in such a space, on the ranks of numbers",
+    "ridge": "ridge regression on principal components",
+    "kernel-ridge": "kernel ridge regression, Gaussian kernel",
+    "rank-kernel-ridge": "kernel ridge regression on the ranks of numbers",
 }
-"""The members of the blend in words."""
+"""The base learners of the blend in words."""
 
 
 def how(facts: Facts) -> Iterator[Part]:
@@ -86,7 +86,7 @@ def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
         "for all rows" + (" of a group." if facts.group else ".")
     )
     if len(ranking.members) > 1:
-        yield _members(ranking)
+        yield _base_learners(ranking)
     shifts = [[short(name), f"{shift:+.3f}"] for name, shift in ranking.offsets.items()]
     note = "Above 0, a class is given more often than its probability alone would."
     title = "What is added to the log-probability of each class" + (
@@ -95,10 +95,10 @@ def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
     yield Grid(title, ["class", "added"], shifts[:MOST_ROWS], note)
 
 
-def _members(ranking: RankingFact) -> Grid:
+def _base_learners(ranking: RankingFact) -> Grid:
     rows = [
         [
-            short(_MEMBERS.get(entry["member"], str(entry["member"]))),
+            short(_BASE_LEARNERS.get(entry["base_learner"], str(entry["base_learner"]))),
             "" if entry["accuracy"] is None else percent(entry["accuracy"]),
             f"{100 * entry['weight']:.0f} %",
         ]
@@ -106,11 +106,11 @@ def _members(ranking: RankingFact) -> Grid:
     ]
     note = (
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
-        "members that label well have more weight. It is no forecast of the right labels: held-out "
-        "rows are like the rows learned from, the rows to be labeled may not be. "
-        "Use it to compare members only."
+        "base learners that label well have more weight. It is no forecast of the right labels: "
+        "held-out rows are like the rows learned from, the rows to be labeled may not be. "
+        "Use it to compare base learners only."
     )
-    return Grid("Who ranked the rows", ["member", "estimated accuracy", "weight"], rows, note)
+    return Grid("Who ranked the rows", ["base learner", "estimated accuracy", "weight"], rows, note)
 
 
 def _forest(facts: Facts) -> Iterator[Part]:
