@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c2rf.data.formats.text import TextFiles
+from c2rf.data.population.files import find_files
 
 
 def main() -> None:
@@ -53,9 +53,9 @@ def make_file(path: Path, megabytes: int, german: bool) -> None:
 
 
 def by_c2rf(path: Path) -> float:
-    """Guess the dialect and read all parts."""
+    """Guess the dialect and read all chunks."""
     start = time.perf_counter()
-    n_rows = sum(len(frame) for frame, _ in TextFiles((path,)).tables())
+    n_rows = sum(len(frame) for frame, _ in find_files([path], as_tables=True).read())
     assert n_rows > 0
     return time.perf_counter() - start
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from c2rf.app.files import write_example
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
 
 pytest_plugins = ["page_server"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

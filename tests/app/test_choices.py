@@ -13,7 +13,7 @@ from c2rf.app.choices import Choices
 from c2rf.app.files import write_example
 from c2rf.app.page import _classify
 from c2rf.cli import main
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
 from c2rf.workflow.result import Classification
 
 Made = Callable[[Path], Choices]

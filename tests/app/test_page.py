@@ -18,7 +18,7 @@ from c2rf.app.page import _plan
 from c2rf.app.server import command, megabytes
 from c2rf.app.totals import check_totals
 from c2rf.cli import main
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.progress import report_progress
 

@@ -162,7 +162,7 @@ BOTH = {
     "gzip spoilt": (content(b"\x1f\x8b" + b"x" * 100), "damaged or incomplete gzip"),
     "parquet cut": (
         lambda n: (PEOPLE.unlabeled.to_parquet(n), os.truncate(n, 900)),
-        "is not a complete Parquet file",
+        "csv cannot be read: ",
     ),
     "parquet of zeros": (content(b"PAR1" + b"\0" * 50 + b"PAR1"), "cannot be read"),
     "an image": (content(b"\x89PNG\r\n\x1a\n" + bytes(range(256))), "is not"),
@@ -394,7 +394,7 @@ def test_a_package_that_is_missing(capsys, monkeypatch, package):
     def absent(name: str) -> object:
         return None if name == package else object()
 
-    for room in ("c2rf.data.read", "c2rf.report.page", "c2rf.workflow.model_file"):
+    for room in ("c2rf.data.formats", "c2rf.report.page", "c2rf.workflow.model_file"):
         monkeypatch.setattr(f"{room}.find_spec", absent)
     refused(capsys, LINE.replace("out.csv", "out.parquet"), "pip install", package)
 

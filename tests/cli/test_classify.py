@@ -13,8 +13,8 @@ from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.data.cells import as_numbers
 from c2rf.data.encoding import encode, make_encoder
-from c2rf.data.profile import ColumnProfiler
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
+from c2rf.data.profile import ColumnProfile
 from people import People, make_people, quick_estimator
 
 BASE = "--target sick --method c2rf --drop id --trees 5"
@@ -296,8 +296,8 @@ class TestKnownTotals:
 
 def make_features(labeled, unlabeled, names, text=()):
     """Return both tables as numbers, what their columns hold, and the encoder."""
-    looks = [ColumnProfiler(labeled[name], name in text) for name in names]
-    columns = [look.column(look.at(unlabeled[look.name])) for look in looks]
+    profiles = [ColumnProfile(labeled[name], name in text) for name in names]
+    columns = [each.with_unlabeled(each.count(unlabeled[each.name])) for each in profiles]
     encoder = make_encoder(labeled, columns)
     return encode(encoder, labeled), encode(encoder, unlabeled), columns, encoder
 

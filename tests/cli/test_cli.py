@@ -14,7 +14,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import demo, main, screen
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
 from c2rf.exceptions import BackendError, InfeasibleError
 from people import quick_estimator
 

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from c2rf.cli import main
+from c2rf.data.formats import read_table
 from c2rf.data.population.memory import Memory
-from c2rf.data.read import read_table
 from c2rf.exceptions import InputError
 from c2rf.workflow.prepare import find_rows, is_large
 from people import People, make_people

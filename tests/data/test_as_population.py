@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from c2rf.data.formats.arrow import ParquetFiles
-from c2rf.data.formats.text import TextFiles
-from c2rf.data.population.files import ArrowDataset, Files, LazyFrames, UserChunks, outside_memory
+from c2rf.data.formats import PARQUET, TEXT
+from c2rf.data.population import Memory, as_population
+from c2rf.data.population.files import Files
+from c2rf.data.population.memory import Chunks, arrow_dataset, lazy_frame
 from c2rf.exceptions import InputError, InputTypeError
 
 pa = pytest.importorskip("pyarrow")
@@ -62,16 +63,16 @@ def sources(folder, csv_file):
     files = sorted(folder.rglob("part-?.parquet"), key=lambda path: path.name)
     table = pa.Table.from_pandas(FRAME, preserve_index=False)
     return {
-        "one file": outside_memory(csv_file),
-        "folder as text": outside_memory(str(folder)),
-        "files": outside_memory(files),
-        "dataset": outside_memory(ds.dataset(files)),
-        "filtered dataset": outside_memory(ds.dataset(files).filter(ds.field("a") > -1e9)),
-        "table": outside_memory(table),
-        "lazy frame": outside_memory(pl.scan_parquet(files)),
-        "frames": outside_memory(parts()),
-        "arrow batches": outside_memory(lambda: iter(table.to_batches(100))),
-        "generator": outside_memory(lambda: (part for part in parts())),
+        "one file": as_population(csv_file),
+        "folder as text": as_population(str(folder)),
+        "files": as_population(files),
+        "dataset": as_population(ds.dataset(files)),
+        "filtered dataset": as_population(ds.dataset(files).filter(ds.field("a") > -1e9)),
+        "table": as_population(table),
+        "lazy frame": as_population(pl.scan_parquet(files)),
+        "frames": as_population(parts()),
+        "arrow batches": as_population(lambda: iter(table.to_batches(100))),
+        "generator": as_population(lambda: (part for part in parts())),
     }
 
 
@@ -83,28 +84,27 @@ def test_every_source_is_the_same_population(folder, csv_file, columns):
         expected = FRAME
         if name == "folder as text":
             expected = pd.concat([FRAME[300:], FRAME[:300]])  # in the order of the names
-        own_columns = isinstance(source, UserChunks)  # the user makes them as they should be
+        own_columns = source.names is None  # the user makes them as they should be
         expected = expected if columns is None or own_columns else expected[columns]
         np.testing.assert_array_equal(together(source, columns), expected.to_numpy(), name)
 
 
 def test_the_kinds_of_sources(folder, csv_file):
     found = sources(folder, csv_file)
-    assert isinstance(found["one file"].files, TextFiles)
-    assert isinstance(found["files"].files, ParquetFiles)
-    kinds = {name: type(source) for name, source in found.items()}
-    assert kinds["table"] is kinds["dataset"] is ArrowDataset
-    assert kinds["lazy frame"] is LazyFrames
-    assert kinds["generator"] is kinds["frames"] is UserChunks
+    assert found["one file"].kind is TEXT
+    assert found["files"].kind is PARQUET
+    for name in ("table", "dataset", "lazy frame", "generator", "frames"):
+        assert isinstance(found[name], Chunks)
+    assert found["table"].names == found["lazy frame"].names == NAMES
 
 
 def test_chunks_have_bounded_rows(folder, csv_file):
     files = sorted(folder.rglob("part-?.parquet"))
     for source in (
-        Files(ParquetFiles(tuple(files), rows=50)),
-        Files(TextFiles((csv_file,), rows=50)),
-        ArrowDataset(ds.dataset(files), rows=50),
-        LazyFrames(pl.scan_parquet(files), rows=50),
+        Files(files, PARQUET, rows=50),
+        Files([csv_file], TEXT, rows=50),
+        arrow_dataset(ds.dataset(files), rows=50),
+        lazy_frame(pl.scan_parquet(files), rows=50),
     ):
         sizes = [len(chunk.data) for chunk in source.chunks(NAMES)]
         assert sum(sizes) == 1000
@@ -112,24 +112,24 @@ def test_chunks_have_bounded_rows(folder, csv_file):
 
 
 @pytest.mark.parametrize(
-    "table", [np.zeros((2, 2)), FRAME, [[1, 2], [3, 4]], [], pl.DataFrame({"a": [1]}), 7, None]
+    "table", [np.zeros((2, 2)), FRAME, [[1, 2], [3, 4]], [], pl.DataFrame({"a": [1]})]
 )
-def test_tables_in_memory_are_no_sources(table):
-    assert outside_memory(table) is None
+def test_tables_in_memory(table):
+    assert isinstance(as_population(table), Memory)
 
 
 def test_tabs_and_gzip_and_missing_markers(tmp_path):
     holed = FRAME.head(5).mask(FRAME.head(5) > 0)
     for name, separator in (("x.tsv.gz", "\t"), ("x.csv.gz", ","), ("x.tab", "\t")):
         holed.to_csv(tmp_path / name, sep=separator, index=False, na_rep="NA")
-        np.testing.assert_array_equal(together(outside_memory(tmp_path / name)), holed.to_numpy())
+        np.testing.assert_array_equal(together(as_population(tmp_path / name)), holed.to_numpy())
 
 
 def test_types_may_differ_between_files(tmp_path):
     kinds = {"a": [1, 2], "b": [1.5, None], "c": [True, False]}
     pd.DataFrame(kinds).to_parquet(tmp_path / "0.parquet")
     pd.DataFrame({"c": [1.0], "a": [2.5], "b": [3]}).to_parquet(tmp_path / "1.parquet")
-    rows = together(outside_memory(tmp_path), NAMES)
+    rows = together(as_population(tmp_path), NAMES)
     np.testing.assert_array_equal(rows, [[1, 1.5, 1], [2, np.nan, 0], [2.5, 3, 1]])
 
 
@@ -137,38 +137,38 @@ class TestRefused:
     @pytest.mark.parametrize("once", [iter(parts()), (part for part in parts()), map(len, [])])
     def test_iterators(self, once):
         with pytest.raises(InputTypeError, match=r"only once; give .* a callable that return"):
-            outside_memory(once)
+            as_population(once)
 
     def test_readers_of_arrow(self):
         reader = pa.Table.from_pandas(FRAME).to_reader()
         with pytest.raises(InputTypeError, match="a RecordBatchReader can be read only once"):
-            outside_memory(reader)
+            as_population(reader)
 
     def test_a_callable_that_returns_the_same_iterator(self):
         one = iter(parts())
-        source = outside_memory(lambda: one)
+        source = as_population(lambda: one)
         assert sum(len(chunk.data) for chunk in source.chunks()) == 1000
         with pytest.raises(InputTypeError, match="fresh iterator each time; it returned the same"):
             next(source.chunks())
 
     def test_a_callable_that_returns_no_chunks(self):
         with pytest.raises(InputTypeError, match="must return an iterator of chunks; it ret"):
-            next(outside_memory(lambda: 3).chunks())
+            next(as_population(lambda: 3).chunks())
         with pytest.raises(InputTypeError, match=r"chunk 1 of .* found a ndarray of shape \(3,\)"):
-            list(outside_memory(lambda: [np.zeros((1, 3)), np.zeros(3)]).chunks())
+            list(as_population(lambda: [np.zeros((1, 3)), np.zeros(3)]).chunks())
         with pytest.raises(InputTypeError, match=r"chunk 0 .* found a list"):
-            list(outside_memory(lambda: [[1.0, 2.0]]).chunks())
+            list(as_population(lambda: [[1.0, 2.0]]).chunks())
 
     def test_no_such_file_and_folders_without_tables(self, tmp_path):
         with pytest.raises(InputError, match=r"none.parquet: there is no such file"):
-            outside_memory(tmp_path / "none.parquet")
+            as_population(tmp_path / "none.parquet")
         with pytest.raises(InputError, match="holds no Parquet or CSV file"):
-            outside_memory(tmp_path)
+            as_population(tmp_path)
 
     def test_two_kinds_of_files(self, folder, csv_file):
         (folder / "x.csv").write_text(csv_file.read_text())
         with pytest.raises(InputError, match=r"all Parquet or all CSV; found both .*part-2.parq"):
-            outside_memory(folder)
+            as_population(folder)
 
     @pytest.mark.parametrize("ending", ["parquet", "csv"])
     def test_other_columns_than_the_first(self, tmp_path, ending):
@@ -179,23 +179,23 @@ class TestRefused:
         write("0", FRAME)
         write("1", FRAME.drop(columns="b"))
         with pytest.raises(InputError, match=rf"1.{ending} must have .*0.{ending}; it lacks 'b'"):
-            together(outside_memory(tmp_path))
+            together(as_population(tmp_path))
         write("1", FRAME.assign(d=1))
         with pytest.raises(InputError, match=rf"1.{ending} must have .*; it also has 'd'"):
-            together(outside_memory(tmp_path))
+            together(as_population(tmp_path))
         with pytest.raises(InputError, match=rf"0.{ending} lacks columns of X: 'x'; it has 'a'"):
-            together(outside_memory(tmp_path), ["a", "x"])
+            together(as_population(tmp_path), ["a", "x"])
 
     def test_columns_that_datasets_and_lazy_frames_lack(self, folder):
         files = sorted(folder.rglob("part-?.parquet"))
         for given, who in ((ds.dataset(files), "dataset"), (pl.scan_parquet(files), "LazyFrame")):
             with pytest.raises(InputError, match=f"the {who} lacks columns of X: 'x'"):
-                next(outside_memory(given).chunks(["x"]))
+                next(as_population(given).chunks(["x"]))
 
     def test_names_that_occur_twice(self):
         table = pa.table([[1], [2]], names=["a", "a"])
         with pytest.raises(InputError, match="names must differ; found 'a' more than once"):
-            next(outside_memory(table).chunks())
+            next(as_population(table).chunks())
 
 
 def damage(path: Path, group: int) -> None:
@@ -210,7 +210,7 @@ def damage(path: Path, group: int) -> None:
 class TestUnreadable:
     def test_row_group(self, folder):
         damage(folder / "more" / "part-2.parquet", 3)
-        chunks = outside_memory(folder / "more").chunks()
+        chunks = as_population(folder / "more").chunks()
         assert sum(len(next(chunks).data) for _ in range(3)) == 360
         with pytest.raises(InputError, match=r"part-2.parquet, row group 3 cannot be read: "):
             next(chunks)
@@ -219,25 +219,25 @@ class TestUnreadable:
         damage(folder / "more" / "part-2.parquet", 3)
         dataset = ds.dataset(sorted(folder.rglob("part-?.parquet")))
         with pytest.raises(InputError, match=r"part-2.parquet cannot be read: "):
-            together(outside_memory(dataset))
+            together(as_population(dataset))
 
     def test_lazy_frame(self, folder):
         damage(folder / "more" / "part-2.parquet", 3)
         with pytest.raises(InputError, match=r"the LazyFrame cannot be read: "):
-            together(outside_memory(pl.scan_parquet(folder / "more" / "part-2.parquet")))
+            together(as_population(pl.scan_parquet(folder / "more" / "part-2.parquet")))
 
     def test_not_a_parquet_file(self, tmp_path):
         (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
         with pytest.raises(InputError, match=r"x.parquet cannot be read: "):
-            together(outside_memory(tmp_path / "x.parquet"))
+            together(as_population(tmp_path / "x.parquet"))
 
     def test_not_a_csv_file(self, tmp_path):
         (tmp_path / "x.csv").write_text("a,b\n1,2\n1,2,3\n")
         with pytest.raises(InputError, match=r"x.csv: line 3 has 3 cells"):
-            together(outside_memory(tmp_path / "x.csv"))
+            together(as_population(tmp_path / "x.csv"))
         (tmp_path / "x.csv").write_text("")
         with pytest.raises(InputError, match=r"x.csv is empty"):
-            together(outside_memory(tmp_path / "x.csv"))
+            together(as_population(tmp_path / "x.csv"))
 
     def test_an_error_of_the_users_own_chunks_stays_as_it_is(self):
         def broken():
@@ -245,9 +245,9 @@ class TestUnreadable:
             raise RuntimeError("mine")
 
         with pytest.raises(RuntimeError, match="mine"):
-            together(outside_memory(broken))
+            together(as_population(broken))
 
     def test_an_error_in_using_a_chunk_stays_as_it_is(self, folder):
         with pytest.raises(RuntimeError, match="mine"):  # noqa: PT012
-            for _ in outside_memory(folder).chunks():
+            for _ in as_population(folder).chunks():
                 raise RuntimeError("mine")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.data.cells import as_numbers
+from c2rf.data.formats import read_file
 from c2rf.data.numerals import MISSING, canonical, parse_number, readings
-from c2rf.data.read import read_file
 from c2rf.data.write import write_table
 from c2rf.exceptions import InputError
 

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from c2rf.data.atomic import atomic_output, check_output
 from c2rf.data.forest_files import FORMAT, FORMAT_VERSION, StoredSolution, read_votes
-from c2rf.data.read import read_table
+from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.forest.problem import Solution
 

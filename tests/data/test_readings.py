@@ -13,9 +13,9 @@ import xlsxwriter
 
 from c2rf.data.cells import as_numbers, as_text, dates_in
 from c2rf.data.dialect import ReadAs
-from c2rf.data.formats.text import TextFiles
-from c2rf.data.profile import ColumnProfiler
-from c2rf.data.read import read_file
+from c2rf.data.formats import TEXT, read_file
+from c2rf.data.population.files import Files
+from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
 
 
@@ -137,11 +137,11 @@ def test_what_is_no_date_beyond_doubt_is_none(cell):
 
 
 def test_dates_among_numbers_are_refused():
-    look = ColumnProfiler(pd.Series(["2001", "2002"], name="born"))
+    profile = ColumnProfile(pd.Series(["2001", "2002"], name="born"))
     with pytest.raises(InputError, match="holds dates in some rows and numbers in others"):
-        look.column(look.at(pd.Series(["2001-05-06"])))
-    look = ColumnProfiler(pd.Series(["06.05.2001", ""], name="born"))
-    assert look.column(look.at(pd.Series(["2001-05-06"]))).kind == "dates"
+        profile.with_unlabeled(profile.count(pd.Series(["2001-05-06"])))
+    profile = ColumnProfile(pd.Series(["06.05.2001", ""], name="born"))
+    assert profile.with_unlabeled(profile.count(pd.Series(["2001-05-06"]))).kind == "dates"
 
 
 def test_ten_thousand_columns(tmp_path):
@@ -155,7 +155,7 @@ def test_ten_thousand_columns(tmp_path):
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path):
     path = text(tmp_path / "x.csv", "a,b\n" + "1,2\n" * 50)
-    parts = TextFiles((path,), rows=10).tables()
+    parts = Files([path], TEXT, as_tables=True, rows=10).read()
     next(parts)
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="changed while it was read"):

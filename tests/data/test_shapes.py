@@ -19,7 +19,7 @@ import zstandard
 from pyarrow import feather
 
 from c2rf.data.cells import as_numbers, as_text
-from c2rf.data.read import read_file
+from c2rf.data.formats import read_file
 from c2rf.exceptions import InputError
 
 NUMBERS = [1234.5, -0.25, 12.0]

@@ -14,9 +14,8 @@ from pyarrow import feather
 
 from c2rf import InputError, classify
 from c2rf.data.cells import as_numbers, as_text
-from c2rf.data.formats.text import TextFiles
-from c2rf.data.population.files import Files, TypedFiles, find_files
-from c2rf.data.read import find_format, read_file
+from c2rf.data.formats import TEXT, find_format, read_file
+from c2rf.data.population.files import Files, find_files
 from c2rf.workflow.prepare import find_rows, is_large
 
 N = 50
@@ -67,10 +66,10 @@ def test_parts_hold_what_the_whole_holds(tmp_path, name, rows):
     path = tmp_path / name
     WRITE[name](path, people())
     whole = read_file(path).frame
-    files = TypedFiles((path,), find_format(path), rows=rows)
+    files = Files([path], find_format(path), as_tables=True, rows=rows)
     assert files.names == list(whole)
     wanted = ["late", "size", "town"]
-    parts = [frame for frame, _ in files.tables(wanted)]
+    parts = [frame for frame, _ in files.read(wanted)]
     assert max(map(len, parts)) <= rows
     for column in wanted:
         texts = [text for part in parts for text in as_text(part[column])]
@@ -102,7 +101,7 @@ def test_a_packed_text_file_stays_packed(tmp_path):
     assert not is_large(path, 10 * size)
     rows = find_rows(path, "chunks")
     assert isinstance(rows, Files)
-    assert isinstance(rows.files, TextFiles)
+    assert rows.kind is TEXT
     assert rows.read_as == "semicolons, decimal comma, UTF-8"
     assert next(iter(rows.read(["a"])))[0]["a"].tolist() == ["1.5"] * 999
 
@@ -110,8 +109,8 @@ def test_a_packed_text_file_stays_packed(tmp_path):
 def test_what_is_not_read_in_parts_is_said(tmp_path):
     path = tmp_path / "x.xlsx"
     people().to_excel(path, index=False)
-    with pytest.raises(InputError, match=r"Excel is not read in parts.*save it as CSV or Parquet"):
+    with pytest.raises(InputError, match=r"Excel is not read in chunks.*save it as CSV or Parquet"):
         find_rows(path, "chunks")
-    with pytest.raises(InputError, match="Excel is not read in parts"):
+    with pytest.raises(InputError, match="Excel is not read in chunks"):
         find_files([path])
     assert find_rows(path, "auto").n_rows == N

@@ -16,9 +16,8 @@ from sklearn.linear_model import LogisticRegression
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment.large import Sizes
-from c2rf.data.population.files import UserChunks
 from c2rf.data.population.interface import draw_sample
-from c2rf.data.population.memory import Memory
+from c2rf.data.population.memory import Memory, user_chunks
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError
 from margins import totals_of
@@ -240,7 +239,7 @@ def test_bad_chunks_are_named():
 def test_blocks_are_the_same_rows_however_chunks_are_cut(sizes, frames):
     table = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
     parts = cut(pd.DataFrame(table) if frames else table, list(np.cumsum(sizes)[:-1]))
-    found = list(UserChunks(parts).blocks(np.asarray, 256))
+    found = list(user_chunks(parts).blocks(np.asarray, 256))
     assert [len(rows) for rows in found[:-1]] == [256] * (len(found) - 1)
     np.testing.assert_array_equal(np.concatenate(found), table)
 
@@ -250,7 +249,7 @@ def test_the_rows_with_the_smallest_numbers_are_drawn(sizes):
     numbers = np.random.default_rng([7, 4]).random(1000)
     table = np.arange(1000.0)[:, None]
     parts = cut(table, list(np.cumsum(sizes)[:-1]))
-    for population in (UserChunks(parts), Memory(table)):
+    for population in (user_chunks(parts), Memory(table)):
         sample = draw_sample(population, 50, [7, 4])
         np.testing.assert_array_equal(sample.rows, np.sort(np.argsort(numbers)[:50]))
         np.testing.assert_array_equal(sample.data[:, 0], sample.rows)

@@ -10,7 +10,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
-from c2rf.data.read import read_file
+from c2rf.data.formats import read_file
 from c2rf.exceptions import InputError
 from people import make_people
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.data.encoding import encode, make_encoder
-from c2rf.data.profile import ColumnProfiler
+from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
 from c2rf.learners import trees
 from c2rf.workflow.methods import make_learner
@@ -25,9 +25,10 @@ from people import make_people
 
 PEOPLE = make_people(200)
 NAMES = ["a", "b", "c", "d", "town", "region", "id"]
-LOOKS = [ColumnProfiler(PEOPLE.labeled[name], name == "id") for name in NAMES]
+PROFILES = [ColumnProfile(PEOPLE.labeled[name], name == "id") for name in NAMES]
 ENCODER = make_encoder(
-    PEOPLE.labeled, [look.column(look.at(PEOPLE.unlabeled[look.name])) for look in LOOKS]
+    PEOPLE.labeled,
+    [each.with_unlabeled(each.count(PEOPLE.unlabeled[each.name])) for each in PROFILES],
 )
 X, X_UNLABELED = (encode(ENCODER, table) for table in (PEOPLE.labeled, PEOPLE.unlabeled))
 GROUPS = PEOPLE.unlabeled["region"].to_numpy(dtype=object)

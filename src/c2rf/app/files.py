@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from c2rf.data.opening import plain_name
-from c2rf.data.read import TEXT_ENDINGS, format_by_name
+from c2rf.data.dialect import plain_name
+from c2rf.data.formats import TEXT, format_by_name
 from c2rf.datasets import biased_sample, make_twonorm
 from c2rf.exceptions import InputError
 
@@ -56,8 +56,8 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def _is_table(path: Path) -> bool:
-    ending = plain_name(path).suffix.lower()
-    return ending in TEXT_ENDINGS or format_by_name(path) is not None
+    is_text = format_by_name(plain_name(path)) is TEXT
+    return is_text or format_by_name(path) is not None
 
 
 TARGET, ID, GROUP = "employed", "person", "region"

@@ -37,7 +37,7 @@ from c2rf.app.server import FOLDER
 from c2rf.app.totals import TotalsVerdict, check_totals, known_tables
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import ReadAs
-from c2rf.data.read import read_file
+from c2rf.data.formats import read_file
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
 from c2rf.workflow.classify import answer, prepare

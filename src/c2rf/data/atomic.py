@@ -1,7 +1,8 @@
-"""Files written all or nothing.
+"""Files written completely or not at all.
 
 A file is written under a temporary name and renamed when it is complete, so nobody ever sees half
-of one.
+of one. The temporary file is locked as long as its process lives: temporary files without a lock
+were left by processes that were killed, and are removed by the next one that writes the same file.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from c2rf._utils.text import for_user
 from c2rf.exceptions import InputError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
 
 
 def check_output(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
@@ -56,8 +63,7 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary name to write to; what is there at the end becomes ``path``.
 
     The temporary name ends like ``path``, for writers that look at the ending. If the block
-    fails, ``path`` is untouched and the temporary file is gone; a disk that is full is told. What
-    a killed process has left is removed by the next one that writes ``path``.
+    fails, ``path`` is untouched and the temporary file is gone; a full disk is an error.
 
     Examples
     --------
@@ -98,6 +104,8 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
             locks.enter_context(_locked(temporaries[-1]))
         yield temporaries
         _check_outputs(paths, force)  # they may have appeared meanwhile
+        if fcntl is None:
+            locks.close()  # Windows does not rename files that are open
         with _uninterrupted():
             for temporary, path in zip(temporaries, paths, strict=True):
                 temporary.replace(path)
@@ -112,30 +120,30 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
 
 @contextmanager
 def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield an empty folder to write to; it becomes ``path`` when all is well.
+    """Yield an empty folder to write to; it becomes ``path`` if the block does not fail.
 
     Examples
     --------
     >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "parts"
+    >>> target = Path(tempfile.mkdtemp()) / "labels"
     >>> with atomic_folder(target) as folder:
     ...     _ = (folder / "part-1.txt").write_text("one")
     >>> [file.name for file in target.iterdir()]
     ['part-1.txt']
     """
-    parts = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
-    aside = parts.with_name(f"{parts.name}-old")
+    temporary = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
+    aside = temporary.with_name(f"{temporary.name}-old")
     try:
-        parts.mkdir()
-        yield parts
+        temporary.mkdir()
+        yield temporary
         if path.exists():
             _check_replaceable(path, force)
             path.rename(aside)
-        parts.rename(path)
+        temporary.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(parts, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
 
 
@@ -180,12 +188,12 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Lock a file unless another process has; False also where files cannot be locked."""
+    """Lock a file unless another process holds the lock; False where files cannot be locked."""
+    if fcntl is None:
+        return False
     try:
-        import fcntl
-
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
+    except OSError:
         return False
     return True
 

@@ -1,24 +1,17 @@
-"""What cells mean: numbers, text, dates, true and false, or nothing.
+"""What the cells of a table mean: numbers, text, dates, true and false, or nothing.
 
-What the cells of a column mean: numbers, text, or nothing.
-
-Numbers of any dialect put into plain form, 1234.5, a part of a file at a time.
-
-A dialect is found by a sample. Here every cell is looked at, so that a number which contradicts
-the sample is refused and never read wrongly.
-
-Files whose columns have no type of their own: a cell means what it means to ``read_table``.
-
-Columns of formats whose cells have types of their own: numbers, text, dates, true and false.
+Cells of text files are text, those of other formats have types of their own. What a column of
+either means is asked for with :func:`as_numbers` and :func:`as_text`. Numbers in text are put into
+plain form first, 1234.5: how they are written is found by a sample, but then every cell is looked
+at, so that a number which contradicts the sample is refused and never read wrongly.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import for_user
-from c2rf._utils.types import Columns
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.numerals import (
     GROUP_MARKS,
@@ -65,7 +57,9 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
             column.notna() & ~column.str.strip().isin(MISSING), None
         )
     else:
-        values = [_cell(value) for value in column.array.to_numpy(dtype=object, na_value=None)]
+        values = [
+            _text_or_none(value) for value in column.array.to_numpy(dtype=object, na_value=None)
+        ]
     return pd.Series(values, index=column.index, name=column.name, dtype=object)
 
 
@@ -132,16 +126,20 @@ def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
     return text if (numbers.isna() & text.notna()).any() else numbers
 
 
-def _cell(value: Any) -> str | None:
-    """Return a cell as text: whole floats as integers, days without a time."""
+def _text_or_none(value: Any) -> str | None:
     if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return None
+    text = _cell_text(value)
+    return None if text.strip() in MISSING else text
+
+
+def _cell_text(value: Any) -> str:
+    """Return a cell as text: whole floats as integers, days without a time."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return str(value.date())
-    text = str(value)
-    return None if text.strip() in MISSING else text
+    return str(value)
 
 
 def is_date(kind: Any) -> bool:
@@ -153,103 +151,97 @@ def is_date(kind: Any) -> bool:
     return bool(pd.api.types.is_datetime64_any_dtype(kind))
 
 
-def check_kinds(path: Path, schema: Any) -> None:
-    """Refuse columns of a Parquet file whose cells are not single values."""
-    from pyarrow import types
-
-    for name, kind in zip(schema.names, schema.types, strict=True):
-        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-            raise InputError(
-                f"{path}: columns must hold numbers, text, dates or true and false; "
-                f"found {name!r} of type {kind}: remove it"
-            )
+_POINT, _COMMA, _GROUPS = [b"."], [b","], [mark.encode() for mark in GROUP_MARKS]
 
 
-_SIGNS = {".": [b"."], ",": [b","], "group": [mark.encode() for mark in GROUP_MARKS]}
+def plain_numbers(
+    table: pd.DataFrame, dialect: Dialect, path: Path, first_row: int = 1
+) -> pd.DataFrame:
+    """Return some rows of a table of text with all numbers in plain form, 1234.5.
 
-
-class PlainNumbers:
-    """Puts the numbers of parts of a table into plain form.
+    Parameters
+    ----------
+    table : DataFrame
+        The rows, all cells text.
+    dialect : Dialect
+        How the numbers of each column are written.
+    path, first_row : Path, int
+        Where the rows are from, for messages.
 
     Examples
     --------
-    >>> plain = PlainNumbers(Path("prices.csv"), Dialect(";", marks={"price": Marks(",")}))
-    >>> plain(pd.DataFrame({"price": ["1,5", "1.234"]}), 1)["price"].tolist()
+    >>> dialect = Dialect(";", marks={"price": Marks(",")})
+    >>> table = pd.DataFrame({"price": ["1,5", "1.234"]})
+    >>> plain_numbers(table, dialect, Path("prices.csv"))["price"].tolist()
     ['1.5', '1234']
-    >>> plain(pd.DataFrame({"price": ["12.5"]}), 3)
+    >>> plain_numbers(pd.DataFrame({"price": ["12.5"]}), dialect, Path("prices.csv"), 3)
     Traceback (most recent call last):
     ...
     c2rf.exceptions.InputError: prices.csv, data row 3: in column 'price' numbers have a decimal \
 comma, but '12.5' has not; correct it, or take the column as text with text=['price']
     """
+    columns, is_changed = dict[str, Any](), False
+    for name, column in table.items():
+        where = partial(_place, path, first_row, column)
+        marks = dialect.marks.get(str(name))
+        if marks is not None:
+            plain = _plain(column, marks, where)
+            is_changed = is_changed or plain is not column
+        else:  # text, or digits alone: only numbers with two readings are refused
+            plain = column
+            if dialect.decimal is None and _holds(column, _POINT + _COMMA):
+                _check_readings(column, where)
+        columns[str(name)] = plain
+    # All at once: of ten thousand columns, each alone would copy the table.
+    return pd.DataFrame(columns, index=table.index) if is_changed else table
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
-        self.path, self.dialect = path, dialect
 
-    def __call__(self, part: pd.DataFrame, first_row: int) -> pd.DataFrame:
-        """Return a part whose first row has this number, in plain form."""
-        columns, is_changed = {}, False
-        for name, column in part.items():
-            plain = self._plain(column, first_row)
-            columns[name] = column if plain is None else plain
-            is_changed = is_changed or plain is not None
-        # All at once: of ten thousand columns, each alone would copy the table.
-        return pd.DataFrame(columns, index=part.index) if is_changed else part
+def _place(path: Path, first_row: int, column: pd.Series[Any], cell: str) -> str:
+    row = first_row + int(np.flatnonzero(column == cell)[0])
+    return f"{path}, data row {row}: in column {str(column.name)!r}"
 
-    def _plain(self, column: pd.Series[Any], first_row: int) -> pd.Series[Any] | None:
-        """Return a column in plain form, None if it is so already."""
-        marks = self.dialect.marks.get(str(column.name))
-        if marks is None:
-            # Text, or digits alone: only what has two readings is a trouble.
-            if self.dialect.decimal is None and _holds(column, [*_SIGNS["."], *_SIGNS[","]]):
-                self._check_late(column, first_row)
-            return None
-        decimal = marks.decimal
-        signs = [*_SIGNS[","], *_SIGNS["group"], *(_SIGNS["."] if decimal == "," else [])]
-        if not _holds(column, signs):
-            return None
-        quick = _by_arrow(column) if decimal == "," else None
-        if quick is not None:
-            return quick
-        codes, cells = pd.factorize(column.to_numpy(dtype=object))
-        plain = np.empty(len(cells), dtype=object)
-        plain[:] = [self._cell(cell, column, marks, first_row) for cell in cells]
-        return pd.Series(plain[codes], index=column.index, dtype=column.dtype, name=column.name)
 
-    def _cell(self, cell: str, column: pd.Series[Any], marks: Marks, first_row: int) -> str:
-        plain = canonical(cell, marks.decimal)
-        if plain is not None:
-            return plain
-        if OTHER[marks.decimal] in readings(cell):
-            row = first_row + int(np.flatnonzero(column == cell)[0])
-            name = str(column.name)
-            raise InputError(
-                f"{self.path}, data row {row}: in column {name!r} numbers have a decimal "
-                f"{NAMES[marks.decimal]}, but {cell!r} has not; correct it, or take the column as "
-                f"text with {for_user(f'text=[{name!r}]', f'--text {name}')}"
-            )
-        return cell
+def _plain(column: pd.Series[Any], marks: Marks, where: Callable[[str], str]) -> pd.Series[Any]:
+    """Return a column in plain form, the same one if it is so already."""
+    decimal = marks.decimal
+    if not _holds(column, _COMMA + _GROUPS + (_POINT if decimal == "," else [])):
+        return column
+    if decimal == "," and (quick := _by_arrow(column)) is not None:
+        return quick
+    codes, cells = pd.factorize(column.to_numpy(dtype=object))
+    plain = np.empty(len(cells), dtype=object)
+    plain[:] = [_plain_cell(cell, decimal, str(column.name), where) for cell in cells]
+    return pd.Series(plain[codes], index=column.index, dtype=column.dtype, name=column.name)
 
-    def _check_late(self, column: pd.Series[Any], first_row: int) -> None:
-        """Refuse a column of digits in which, after the sample, numbers have two readings."""
-        cells = pd.unique(column)
-        found = [cell for cell in cells if len(readings(cell)) == 2]
-        if not found or any(not readings(cell) or readings(cell) == (".",) for cell in cells):
-            return
-        row = first_row + int(np.flatnonzero(column == found[0])[0])
-        parse_number(found[0], None, f"{self.path}, data row {row}: in column {column.name!r}")
+
+def _plain_cell(cell: str, decimal: str, name: str, where: Callable[[str], str]) -> str:
+    plain = canonical(cell, decimal)
+    if plain is None and OTHER[decimal] in readings(cell):
+        raise InputError(
+            f"{where(cell)} numbers have a decimal {NAMES[decimal]}, but {cell!r} has not; correct "
+            f"it, or take the column as text with {for_user(f'text=[{name!r}]', f'--text {name}')}"
+        )
+    return cell if plain is None else plain
+
+
+def _check_readings(column: pd.Series[Any], where: Callable[[str], str]) -> None:
+    """Refuse a column of digits in which, after the sample, numbers have two readings."""
+    cells = pd.unique(column)
+    found = [cell for cell in cells if len(readings(cell)) == 2]
+    if found and not any(readings(cell) in ((), (".",)) for cell in cells):
+        parse_number(found[0], None, where(found[0]))
 
 
 def _by_arrow(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return decimal commas as points where no cell has another mark; None if some have."""
     values = getattr(column.array, "_pa_array", None)
-    if values is None or _holds(column, [*_SIGNS["."], *_SIGNS["group"]]):
+    if values is None or _holds(column, _POINT + _GROUPS):
         return None
     import pyarrow as pa
     from pyarrow import compute
 
     plain = compute.replace_substring(values, ",", ".")
-    try:  # which refuses all that is not a number, like 1,2,3
+    try:  # the cast refuses what is not a number, like 1,2,3
         compute.if_else(compute.equal(plain, ""), "0", plain).cast(pa.float64())
     except pa.ArrowInvalid:
         return None
@@ -266,7 +258,7 @@ def _holds(column: pd.Series[Any], signs: Sequence[bytes]) -> bool:
         data = chunk.buffers()[2]
         if data is None:
             continue
-        # A slice shares the buffer of the whole: signs elsewhere only cost a second look.
+        # A slice shares the buffer of the whole: signs outside of it only cost time.
         content = data.to_pybytes()
         is_plain = content.isascii()
         if any(sign in content for sign in signs if len(sign) == 1 or not is_plain):
@@ -274,39 +266,26 @@ def _holds(column: pd.Series[Any], signs: Sequence[bytes]) -> bool:
     return False
 
 
-class CellFiles(ABC):
-    """Files with the same columns, read part by part."""
-
-    @abstractmethod
-    def tables(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
-        """Yield these columns, in this order, and where each part is."""
-
-    def frames(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
-        """Yield the same; a column of a part is numbers if all its cells are."""
-        for cells, where in self.tables(columns):
-            yield cells.apply(numbers_or_text), where
-
-
 _WHOLE = 1 << 53  # beyond, floats skip whole numbers
 
 
-class TypedTables:
-    """Makes tables of cells; numbers that are stored as text are read like those of CSV files.
+class TypedCells:
+    """Makes tables of cells that have types; numbers in text are read like those of CSV files.
 
-    How such numbers are written is found by the first part of a table in which a column has any,
-    and holds for all others.
+    How such numbers are written is found by the first rows in which a column has any, and holds
+    for all that follow.
 
     Parameters
     ----------
     path : Path
         The file that the cells are from.
     how : ReadAs
-        What the user has said about it.
+        What the user has named.
 
     Examples
     --------
-    >>> tables = TypedTables(Path("x.xlsx"), ReadAs())
-    >>> tables({"size": [1.234, "12,5"], "town": ["Ulm", ""]})["size"].tolist(), tables.said
+    >>> cells = TypedCells(Path("x.xlsx"), ReadAs())
+    >>> cells.table({"size": [1.234, "12,5"], "town": ["Ulm", ""]})["size"].tolist(), cells.note
     ([1.234, 12.5], ', decimal comma in text')
     """
 
@@ -314,44 +293,38 @@ class TypedTables:
         self.path, self.how = path, how
         self._dialect, self._seen = Dialect(decimal=how.decimal), set[str]()
 
-    def __call__(self, columns: Mapping[str, Sequence[Any]], first_row: int = 1) -> pd.DataFrame:
+    def table(self, columns: Mapping[str, Sequence[Any]], first_row: int = 1) -> pd.DataFrame:
         """Return a table whose first row has this number."""
         texts = {
             name: pd.Series([v if isinstance(v, str) else "" for v in cells], dtype="str")
             for name, cells in columns.items()
             if name not in self.how.text and any(isinstance(v, str) and v for v in cells)
         }
-        self._look(
-            {name: cells.tolist() for name, cells in texts.items() if name not in self._seen}
+        new = {name: cells.tolist() for name, cells in texts.items() if name not in self._seen}
+        self._seen.update(new)
+        marks, decimal = find_marks(new, self._dialect.decimal, self.path, self.how.likely)
+        self._dialect = Dialect(
+            decimal=decimal or self._dialect.decimal, marks=self._dialect.marks | marks
         )
-        plain = PlainNumbers(self.path, self._dialect)(pd.DataFrame(texts), first_row)
+        plain = plain_numbers(pd.DataFrame(texts), self._dialect, self.path, first_row)
         return pd.DataFrame(
             {
                 name: typed_column(
-                    _numbers_among(cells, plain[name].tolist()) if name in texts else cells
+                    _with_numbers(cells, plain[name].tolist()) if name in texts else cells
                 )
                 for name, cells in columns.items()
             }
         )
 
-    def _look(self, columns: Mapping[str, Sequence[str]]) -> None:
-        """Find out how the numbers of columns are written whose texts were not seen before."""
-        found, decimal = find_marks(columns, self._dialect.decimal, self.path, self.how.likely)
-        marks = self._dialect.marks | found
-        self._dialect = replace(
-            self._dialect, decimal=decimal or self._dialect.decimal, marks=marks
-        )
-        self._seen.update(columns)
-
     @property
-    def said(self) -> str:
+    def note(self) -> str:
         """How numbers in text were understood, where that is worth a word."""
         is_found = self._dialect.decimal == "," and self.how.decimal is None
         return f", decimal {NAMES[',']} in text" if is_found else ""
 
 
-def _numbers_among(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
-    """Return cells with their texts in plain form; beside numbers, texts that are some become so.
+def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
+    """Return cells with their texts in plain form; in a numeric column these become numbers.
 
     A column of texts alone stays text: 007 is not 7.
     """
@@ -396,7 +369,7 @@ def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:
         return pd.Series(values, dtype=float)
     if kinds <= {datetime.date, datetime.datetime, pd.Timestamp}:
         return _dates(values)
-    return pd.Series(["" if v is None else _text(v) for v in values], dtype="str")
+    return pd.Series(["" if v is None else _cell_text(v) for v in values], dtype="str")
 
 
 def _dates(values: list[Any]) -> pd.Series[Any]:
@@ -404,16 +377,8 @@ def _dates(values: list[Any]) -> pd.Series[Any]:
     try:
         return pd.Series(pd.to_datetime(pd.Series(values, dtype=object)))
     except (ValueError, OverflowError):
-        return pd.Series(["" if v is None else _text(v) for v in values], dtype="str")
+        return pd.Series(["" if v is None else _cell_text(v) for v in values], dtype="str")
 
 
 def _is_empty(cell: Any) -> bool:
     return cell is None or cell is pd.NaT or cell == "" or cell != cell
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _WHOLE:
-        return str(int(cell))
-    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
-        return str(cell.date())
-    return str(cell)

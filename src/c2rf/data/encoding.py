@@ -1,13 +1,8 @@
-"""A population whose rows are turned into numbers on the way, wherever they are.
-
-Dates as numbers: how long ago, which year, and where in the year.
-
-From columns of a table to numbers that a classifier can learn from.
+"""From columns of a table to numbers that a classifier can learn from.
 
 The encoder is scikit-learn's ``ColumnTransformer``: it knows which columns are numbers and which
-are text, so that a saved one can be asked to encode any other file.
-
-A population whose rows are turned into numbers on the way, wherever they are.
+are text, so that a saved one can be asked to encode any other file. A population is encoded on the
+way, chunk by chunk, wherever its rows are.
 """
 
 from __future__ import annotations
@@ -28,19 +23,19 @@ from c2rf._utils.text import all_of
 from c2rf.data.cells import as_numbers, as_text
 from c2rf.data.population.interface import Chunk, Population, Transformed
 from c2rf.data.population.memory import Memory
-from c2rf.data.profile import Column, Kind, are_numbers, check_size, of_kind
+from c2rf.data.profile import ColumnProfile, Kind, are_numbers, check_size, of_kind
 from c2rf.exceptions import InputError
 
-PARTS = ("days", "year", "month, sine", "month, cosine")
+DATE_FEATURES = ("days", "year", "month, sine", "month, cosine")
 """What becomes of a date; months are a cycle, so that December is next to January."""
 
 
-class DateParts(TransformerMixin, BaseEstimator):
-    """Turns columns of days since 1970 into :data:`PARTS`; a missing date is missing in all.
+class DateFeatures(TransformerMixin, BaseEstimator):
+    """Turns days since 1970 into :data:`DATE_FEATURES`; a missing date is missing in all of them.
 
     Examples
     --------
-    >>> DateParts().fit_transform(np.array([[0.0], [365.5 + 181], [np.nan]])).round(2).tolist()
+    >>> DateFeatures().fit_transform(np.array([[0.0], [365.5 + 181], [np.nan]])).round(2).tolist()
     [[0.0, 1970.0, 0.0, 1.0], [546.5, 1971.0, 0.0, -1.0], [nan, nan, nan, nan]]
     """
 
@@ -50,12 +45,12 @@ class DateParts(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the parts of each column, one column after the other."""
+        """Return the features of each column, one column after the other."""
         columns = np.asarray(X, dtype=float).T
-        return np.column_stack([part for days in columns for part in _parts(days)])
+        return np.column_stack([each for days in columns for each in _date_features(days)])
 
 
-def _parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _date_features(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     missing = np.isnan(days)
     day = np.where(missing, 0, np.floor(days)).astype("int64").astype("datetime64[D]")
     month = day.astype("datetime64[M]").astype(int)
@@ -63,22 +58,21 @@ def _parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     year = 1970 + month // 12
     return [
         days,
-        *(np.where(missing, np.nan, part) for part in (year, np.sin(angle), np.cos(angle))),
+        *(np.where(missing, np.nan, each) for each in (year, np.sin(angle), np.cos(angle))),
     ]
 
 
-def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
+def make_encoder(labeled: pd.DataFrame, columns: Sequence[ColumnProfile]) -> Any:
     """Return an encoder of such columns that has learned the texts of the labeled rows.
 
-    Missing numbers stay missing. A date becomes the numbers of :mod:`c2rf.data.encoding`. Text of
-    few values becomes a column of 0 and 1 per value, other text its rank in alphabetical order. A
-    text that no labeled row has is 0 in all of these columns, or missing.
+    Missing numbers stay missing. A date becomes :data:`DATE_FEATURES`. Text of few values becomes a
+    column of 0 and 1 per value, other text its rank in alphabetical order. A text that no labeled
+    row has is 0 in all of these columns, or missing.
 
     Examples
     --------
     >>> labeled = pd.DataFrame({"age": ["41", ""], "town": ["Ulm", "Bonn"]})
-    >>> columns = [Column("age", "numbers", 1, (1, 0), 0), Column("town", "one-hot", 2, (0, 0), 0)]
-    >>> encoder = make_encoder(labeled, columns)
+    >>> encoder = make_encoder(labeled, [ColumnProfile(labeled[name]) for name in labeled])
     >>> encode(encoder, labeled).tolist()
     [[41.0, 0.0, 1.0], [nan, 1.0, 0.0]]
     >>> encode(encoder, pd.DataFrame({"age": ["3e1"], "town": ["Aalen"]})).tolist()
@@ -89,7 +83,7 @@ def make_encoder(labeled: pd.DataFrame, columns: Sequence[Column]) -> Any:
     encoder = ColumnTransformer(
         [
             ("numbers", "passthrough", numbers),
-            ("dates", DateParts(), dates),
+            ("dates", DateFeatures(), dates),
             ("one-hot", OneHotEncoder(handle_unknown="ignore"), few),
             ("ordinal", OrdinalEncoder(**unseen_as_missing), many),
         ],
@@ -122,7 +116,7 @@ def encoded_columns(encoder: Any) -> list[tuple[str, str | None]]:
     Examples
     --------
     >>> labeled = pd.DataFrame({"age": ["41", ""], "town": ["Ulm", "Bonn"]})
-    >>> columns = [Column("age", "numbers", 1, (1, 0), 0), Column("town", "one-hot", 2, (0, 0), 0)]
+    >>> columns = [ColumnProfile(labeled[name]) for name in labeled]
     >>> encoded_columns(make_encoder(labeled, columns))
     [('age', None), ('town', 'Bonn'), ('town', 'Ulm')]
     """
@@ -133,7 +127,9 @@ def encoded_columns(encoder: Any) -> list[tuple[str, str | None]]:
                 found += [(column, str(value)) for value in values]
         elif name == "dates":
             found += [
-                (column, None if part == "days" else part) for column in chosen for part in PARTS
+                (column, None if each == "days" else each)
+                for column in chosen
+                for each in DATE_FEATURES
             ]
         else:
             found += [(column, None) for column in chosen]
@@ -171,11 +167,8 @@ def encoded(rows: Population, encoder: Any) -> Population:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from c2rf.data.encoding import make_encoder
-    >>> from c2rf.data.profile import Column
     >>> table = pd.DataFrame({"age": ["41", "14"]})
-    >>> encoder = make_encoder(table, [Column("age", "numbers", 2, (0, 0), 0)])
+    >>> encoder = make_encoder(table, [ColumnProfile(table["age"])])
     >>> [chunk.data.tolist() for chunk in encoded(Memory(table), encoder).chunks()]
     [[[41.0], [14.0]]]
     """

@@ -1,13 +1,9 @@
-"""Files of votes, solutions and certificates.
+"""Files of weighted forests: votes, solutions and certificates.
 
-Files of votes: CSV, or arrays of numpy.
-
-Certificates as JSON files, a row or a node on each line.
-
-A solution as a JSON file: everything needed to verify it later, on another machine.
-
-Floats are written in the shortest form that reads back as the same float. Labels are one
-character a row, ``+`` or ``-``, in the order of the votes.
+Votes are CSV files, or arrays of numpy. Certificates are JSON files, a row or a node on each line.
+A solution is a JSON file with everything that is needed to verify it later, on another machine:
+floats are written in the shortest form that reads back as the same float, labels are one character
+a row, ``+`` or ``-``, in the order of the votes.
 """
 
 from __future__ import annotations
@@ -29,13 +25,14 @@ from numpy.typing import NDArray
 
 from c2rf._utils.text import all_of
 from c2rf.data.atomic import atomic_output
-from c2rf.data.dialect import SEPARATORS, reading
+from c2rf.data.dialect import SEPARATORS
+from c2rf.data.formats import naming_source
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.problem import Solution, Status
 from c2rf.forest.votes import check_votes
 
 ZEROS = "votes are 0 and 1; 0 is taken as -1"
-"""What is said of votes without -1."""
+"""The remark on votes without -1."""
 
 
 def read_votes(
@@ -69,18 +66,18 @@ def read_votes(
     votes are 0 and 1; 0 is taken as -1
     [[1, -1], [1, 1]]
     """
-    with reading(path), path.open("rb") as file:
+    with naming_source(path), path.open("rb") as file:
         start = file.read(6)
     if start == b"\x93NUMPY" or start.startswith(b"PK"):
         return _checked(_array(path), path, say)
-    try:
-        with reading(path), path.open(encoding="utf-8-sig", newline="") as text:
+    with naming_source(path), path.open(encoding="utf-8-sig", newline="") as text:
+        try:
             return _read_text(text, path, rows_at_once, say)
-    except pd.errors.EmptyDataError as error:
-        raise InputError(f"{path} is empty or has a header but no rows") from error
-    except pd.errors.ParserError as error:
-        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise InputError(f"{path} is not a table of votes: {reason}") from error
+        except pd.errors.EmptyDataError as error:
+            raise InputError(f"{path} is empty or has a header but no rows") from error
+        except pd.errors.ParserError as error:
+            reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+            raise InputError(f"{path} is not a table of votes: {reason}") from error
 
 
 def _read_text(
@@ -95,7 +92,7 @@ def _read_text(
         chunksize=rows_at_once,
         low_memory=False,
     )
-    parts: list[NDArray[np.int8]] = []
+    blocks: list[NDArray[np.int8]] = []
     has_minus = has_zero = False
     for chunk in chunks:
         cells = chunk.to_numpy()
@@ -105,8 +102,8 @@ def _read_text(
         allowed = (0, 1) if has_zero and not has_minus else (-1, 1)
         if not numbers or not np.isin(cells, allowed).all() or (has_minus and has_zero):
             raise InputError(f"{path}: {_first_bad_vote(chunk, header, allowed)}")
-        parts.append(cells.astype(np.int8))
-    votes = np.concatenate(parts)
+        blocks.append(cells.astype(np.int8))
+    votes = np.concatenate(blocks)
     if header and len(header) != votes.shape[1]:
         raise InputError(
             f"{path}: the header names {len(header)} columns; found rows of {votes.shape[1]} votes"
@@ -200,23 +197,23 @@ def certificate_text(certificate: dict[str, Any]) -> str:
     ]
     }
     """
-    parts = []
+    entries = []
     for key, value in certificate.items():
         if isinstance(value, list):
             lines = ",\n".join(json.dumps(line, separators=(",", ":")) for line in value)
-            parts.append(f'"{key}": [\n{lines}\n]')
+            entries.append(f'"{key}": [\n{lines}\n]')
         else:
-            parts.append(f'"{key}": {json.dumps(value)}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+            entries.append(f'"{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
 def read_certificate(path: Path) -> Any:
-    """Read a certificate; what is in it is for the checker to judge."""
-    with reading(path):
+    """Read a certificate; whether it is right is for the checker to say."""
+    with naming_source(path):
         text = path.read_text(encoding="utf-8")
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:  # no JSON, or numbers beyond all measure
+    except (ValueError, RecursionError) as error:  # no JSON, or numbers that are too long
         raise InputError(f"{path} is not a certificate: {error}") from error
 
 
@@ -256,7 +253,7 @@ class StoredSolution:
     @classmethod
     def read(cls, path: Path) -> StoredSolution:
         """Read a file, or say why it is not one."""
-        with reading(path):
+        with naming_source(path):
             text = path.read_text(encoding="utf-8")
         try:
             document = json.loads(text)
@@ -287,7 +284,7 @@ class StoredSolution:
             "stats": _plain(solution.stats),
             "versions": {name: version(name) for name in ("c2rf", "numpy", "scipy")}
             | {"python": platform.python_version()},
-            "labels": _labels_to_text(solution.labels),
+            "labels": "".join(np.where(solution.labels > 0, "+", "-")),
         }
 
     @classmethod
@@ -321,11 +318,6 @@ class StoredSolution:
         )
 
 
-def _labels_to_text(labels: NDArray[np.int8]) -> str:
-    """Write labels as + and -."""
-    return np.where(labels > 0, ord("+"), ord("-")).astype(np.uint8).tobytes().decode()
-
-
 def _text_to_labels(text: str) -> NDArray[np.int8]:
     """Read labels from + and -."""
     if other := set(text) - set("+-"):
@@ -353,8 +345,8 @@ def _entry(document: dict[str, Any], key: str, *kinds: type) -> Any:
         raise InputError(f"{key!r} is missing")
     value = document[key]
     if not _is_one_of(value, kinds):
-        wished = " or ".join(kind.__name__ for kind in kinds)
-        raise InputError(f"{key!r} must be {wished}; found {value!r:.40}")
+        allowed = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"{key!r} must be {allowed}; found {value!r:.40}")
     return value
 
 

@@ -1,16 +1,14 @@
 """What the columns of a table hold, which are learned from, and which are left out.
 
-What a column holds, found out a part at a time: numbers or text, empty cells, new values.
-
-Columns that nothing can be learned from, and numbers that look like codes.
-
-Which columns of two tables are learned from, and which one is the target.
+Columns of the labeled rows are in memory, those of the unlabeled rows are counted a chunk at a
+time, wherever they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,27 +28,13 @@ Kind = Literal["numbers", "dates", "one-hot", "ordinal"]
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column that is learned from, and what is known about it.
-
-    ``levels`` counts its different values among the labeled; ``missing`` its empty cells, labeled
-    and unlabeled; ``unseen`` the unlabeled rows whose text no labeled row has.
-    """
-
-    name: str
-    kind: Kind
-    levels: int
-    missing: tuple[int, int]
-    unseen: int
-
-
 @dataclass(eq=False)
 class ValueCounts:
-    """What was seen of the cells of a column.
+    """Counts of the cells of a column, which can be merged.
 
-    ``odd`` cells are given and not numbers; ``unseen`` ones hold a text that no labeled row has;
-    ``dates`` are numbers of days.
+    ``given`` cells are not empty; ``odd`` ones are given and not numbers; ``unseen`` ones hold a
+    text that no labeled row has; ``dates`` are dates. ``few`` are the different texts as long as
+    there are few of them.
     """
 
     missing: int = 0
@@ -65,7 +49,7 @@ class ValueCounts:
     dates: int = 0
 
     def add(self, numbers: pd.Series[float], texts: pd.Series[Any], place: str) -> None:
-        """Look at some more cells; a ``{row}`` in their place is that of the first odd one."""
+        """Count some more cells; ``{row}`` in their place becomes the row of the first odd one."""
         known = texts.notna()
         self._count(numbers, int(known.sum()))
         if len(self.few) <= FEW_LEVELS:
@@ -82,11 +66,11 @@ class ValueCounts:
         self.only_commas = self.only_commas and all(map(_DECIMAL_COMMA.fullmatch, odd))
 
     def add_numbers(self, numbers: pd.Series[float]) -> None:
-        """Look at some more cells that are numbers by their type, which is quicker."""
+        """Count some more cells that are numbers by their type, which is faster."""
         self._count(numbers, int(numbers.notna().sum()))
 
     def merge(self, other: ValueCounts) -> ValueCounts:
-        """Return what was seen of the cells of both, these first."""
+        """Return the counts of both, these cells first."""
         first = self if self.odd else other
         return ValueCounts(
             self.missing + other.missing,
@@ -107,60 +91,83 @@ class ValueCounts:
         self.largest = max(self.largest, _largest(numbers))
 
 
-class ColumnProfiler:
-    """A look at a column of the labeled rows, and at the same column of unlabeled ones.
+class ColumnProfile:
+    """What is known of a column: its cells in the labeled rows, and in the unlabeled ones.
+
+    Parameters
+    ----------
+    labeled : Series
+        The cells of the labeled rows.
+    is_text : bool
+        Whether the user wants it to be taken as text.
 
     Examples
     --------
-    >>> look = ColumnProfiler(pd.Series(["Ulm", "Bonn"], name="town"))
-    >>> parts = [look.at(pd.Series(cells)) for cells in (["Ulm", ""], ["Aalen"])]
-    >>> look.column(parts[0].merge(parts[1]))
-    Column(name='town', kind='one-hot', levels=2, missing=(0, 1), unseen=1)
+    >>> profile = ColumnProfile(pd.Series(["Ulm", "Bonn"], name="town"))
+    >>> counts = [profile.count(pd.Series(cells)) for cells in (["Ulm", ""], ["Aalen"])]
+    >>> profile = profile.with_unlabeled(counts[0].merge(counts[1]))
+    >>> profile.kind, profile.levels, profile.missing, profile.unseen
+    ('one-hot', 2, (0, 1), 1)
     """
 
     def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
         self.name, self.is_text = str(labeled.name), is_text
-        self._labeled = ValueCounts()
+        self.labeled, self.unlabeled = ValueCounts(), ValueCounts()
         numbers, texts = as_numbers(labeled), as_text(labeled)
-        self._labeled.add(numbers, texts, "data row {row} of the labeled file")
-        self._levels = set(texts.dropna())
+        self.labeled.add(numbers, texts, "data row {row} of the labeled file")
+        self._texts = set(texts.dropna())
         self._n_numbers = len(set(numbers.dropna()))
 
     @property
-    def takes_numbers(self) -> bool:
-        """Whether it is a column of numbers, if the unlabeled rows have only such."""
-        return not self.is_text and not self._labeled.odd
+    def kind(self) -> Kind:
+        """What it is used as: numbers, dates, or text of few values (one-hot) or of many."""
+        if self.is_text or self.labeled.odd or self.unlabeled.odd:
+            return "one-hot" if len(self._texts) <= FEW_LEVELS else "ordinal"
+        return "dates" if self.labeled.dates + self.unlabeled.dates else "numbers"
 
-    def at(
-        self, part: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
+    @property
+    def levels(self) -> int:
+        """The number of its different values among the labeled."""
+        return self._n_numbers if self.kind in ("numbers", "dates") else len(self._texts)
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """The numbers of its empty cells, labeled and unlabeled."""
+        return self.labeled.missing, self.unlabeled.missing
+
+    @property
+    def unseen(self) -> int:
+        """The number of unlabeled rows whose text no labeled row has."""
+        return 0 if self.kind in ("numbers", "dates") else self.unlabeled.unseen
+
+    def count(
+        self, cells: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
     ) -> ValueCounts:
-        """Return what is seen of some unlabeled cells."""
-        numbers, cells = as_numbers(part), ValueCounts()
-        if self.takes_numbers and are_numbers(part.dtype):
-            cells.add_numbers(numbers)
-            return cells
-        texts = as_text(part)
-        cells.add(numbers, texts, place)
-        cells.unseen = int((texts.notna() & ~texts.isin(self._levels)).sum())
-        return cells
+        """Return the counts of some unlabeled cells."""
+        numbers, counts = as_numbers(cells), ValueCounts()
+        if not self.is_text and not self.labeled.odd and are_numbers(cells.dtype):
+            counts.add_numbers(numbers)
+            return counts
+        texts = as_text(cells)
+        counts.add(numbers, texts, place)
+        counts.unseen = int((texts.notna() & ~texts.isin(self._texts)).sum())
+        return counts
 
-    def column(self, unlabeled: ValueCounts) -> Column:
-        """Say what the column is, given what was seen of the unlabeled, or refuse it."""
-        missing = (self._labeled.missing, unlabeled.missing)
-        if self.takes_numbers and not unlabeled.odd:
-            self._refuse_some_dates(unlabeled)
-            for cells in (self._labeled, unlabeled):
-                _check_largest(self.name, cells.largest)
-            kind: Kind = "dates" if self._labeled.dates + unlabeled.dates else "numbers"
-            return Column(self.name, kind, self._n_numbers, missing, 0)
-        if not self.is_text:
-            self._refuse_odd_numbers(unlabeled)
-        kind = "one-hot" if len(self._levels) <= FEW_LEVELS else "ordinal"
-        return Column(self.name, kind, len(self._levels), missing, unlabeled.unseen)
+    def with_unlabeled(self, counts: ValueCounts) -> ColumnProfile:
+        """Return the profile with counts of all unlabeled cells, or refuse the column."""
+        profile = copy(self)
+        profile.unlabeled = counts
+        if profile.kind in ("numbers", "dates"):
+            profile._refuse_some_dates()
+            for side in (profile.labeled, profile.unlabeled):
+                _check_largest(self.name, side.largest)
+        elif not self.is_text:
+            profile._refuse_odd_numbers()
+        return profile
 
-    def _refuse_some_dates(self, unlabeled: ValueCounts) -> None:
+    def _refuse_some_dates(self) -> None:
         """Refuse dates among other numbers: days are not years."""
-        both = (self._labeled, unlabeled)
+        both = (self.labeled, self.unlabeled)
         if 0 < sum(cells.dates for cells in both) < sum(cells.given for cells in both):
             as_text = for_user(f"text=[{self.name!r}]", f"--text {self.name}")
             raise InputError(
@@ -168,9 +175,9 @@ class ColumnProfiler:
                 f"alike, or take the whole column as text with {as_text}"
             )
 
-    def _refuse_odd_numbers(self, unlabeled: ValueCounts) -> None:
+    def _refuse_odd_numbers(self) -> None:
         """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
-        both = (self._labeled, unlabeled)
+        both = (self.labeled, self.unlabeled)
         if len(both[0].few | both[1].few) <= FEW_LEVELS:
             return
         odd = both[0] if both[0].odd else both[1]
@@ -195,7 +202,7 @@ def are_numbers(kind: Any) -> bool:
 
 
 def check_single_values(column: pd.Series[Any]) -> None:
-    """Refuse a column whose cells are not single values, or of a kind that nothing is known of.
+    """Refuse a column whose cells are not single values, or of a type that is not known.
 
     Examples
     --------
@@ -240,7 +247,7 @@ def _largest(numbers: pd.Series[float]) -> float:
     return float(np.fmax.reduce(np.abs(numbers.to_numpy()), initial=0.0))
 
 
-def of_kind(columns: Sequence[Column], kind: Kind) -> list[str]:
+def of_kind(columns: Sequence[ColumnProfile], kind: Kind) -> list[str]:
     """Return the names of the columns of a kind."""
     return [column.name for column in columns if column.kind == kind]
 

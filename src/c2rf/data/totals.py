@@ -254,7 +254,7 @@ class TotalsFile:
             How the file is to be read.
         """
         from c2rf.data.cells import as_text
-        from c2rf.data.read import read_file
+        from c2rf.data.formats import read_file
 
         read = read_file(self.path, how)
         cells = {str(name): list(as_text(column)) for name, column in read.frame.items()}

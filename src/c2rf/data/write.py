@@ -19,10 +19,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from c2rf.data.dialect import Dialect, has_tabs
+from c2rf.data.dialect import Dialect, has_tabs, plain_name
+from c2rf.data.formats import PARQUET, TEXT
 from c2rf.data.numerals import Marks
-from c2rf.data.opening import plain_name
-from c2rf.data.read import TEXT_ENDINGS, check_pyarrow, is_parquet
 from c2rf.exceptions import InputError
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
@@ -208,13 +207,13 @@ def check_writable(path: Path) -> None:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending = plain.suffix.lower()
     zipped = plain != path
-    if ending not in (*TEXT_ENDINGS, *_WRITERS) or (zipped and ending in (".xlsx", ".parquet")):
+    if ending not in (*TEXT.endings, *_WRITERS) or (zipped and ending in (".xlsx", ".parquet")):
         raise InputError(
             f"{path}: labels are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .xlsx or "
             ".jsonl; give the output a name that ends so"
         )
-    if is_parquet(path):
-        check_pyarrow(path)
+    if ending in PARQUET.endings:
+        PARQUET.check_package(path)
     if ending == ".xlsx" and find_spec("xlsxwriter") is None:
         raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
 

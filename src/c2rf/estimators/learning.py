@@ -28,7 +28,7 @@ from c2rf._utils.types import Floats
 from c2rf._utils.validation import naming_missing, takes_only_numbers
 from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.population.interface import BLOCK_ROWS, RowSample, draw_sample, filled
-from c2rf.data.profile import Column, ColumnProfiler, check_single_values, why_left_out
+from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.assigning import AssignmentProblem
 from c2rf.estimators.rows import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
@@ -110,10 +110,10 @@ def _named(X: Any) -> pd.DataFrame:
     return table.set_axis(names_of(table), axis=1).reset_index(drop=True)
 
 
-def _column(cells: pd.Series[Any]) -> Column | None:
+def _column(cells: pd.Series[Any]) -> ColumnProfile | None:
     """Say what a column holds; None if nothing can be learned from it."""
-    look = ColumnProfiler(cells)
-    column = look.column(look.at(cells, "row {row} of X"))
+    profile = ColumnProfile(cells)
+    column = profile.with_unlabeled(profile.count(cells, "row {row} of X"))
     if column.kind in ("one-hot", "ordinal"):
         why = why_left_out(cells, cells[:0])
         if why is not None:

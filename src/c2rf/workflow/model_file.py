@@ -27,15 +27,16 @@ from typing import Any
 import numpy as np
 
 from c2rf._utils.text import for_user
-from c2rf.data.dialect import AS_FOUND, ReadAs, reading
+from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.encoding import encoded
+from c2rf.data.formats import naming_source
 from c2rf.data.profile import check_column
 from c2rf.exceptions import InputError
 from c2rf.workflow.predictions import Predictions, label_columns, score_rows, shown_columns
 from c2rf.workflow.prepare import column_names, find_rows, profile_population
 
 TRUSTED = (
-    "c2rf.data.encoding.DateParts",
+    "c2rf.data.encoding.DateFeatures",
     "c2rf.forest.ensembles.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
     "c2rf.estimators.known_totals.KnownTotalsClassifier",
@@ -161,7 +162,7 @@ def _load(path: Path) -> Any:
     """Bring a file to life if all it holds is trusted."""
     from skops import io
 
-    with reading(path):
+    with naming_source(path):
         path.open("rb").close()
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not a model file, or not all of one")

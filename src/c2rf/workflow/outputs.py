@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from c2rf.data.atomic import atomic_outputs, check_folder, check_output
-from c2rf.data.read import check_pyarrow
+from c2rf.data.formats import PARQUET
 from c2rf.data.write import check_writable
 from c2rf.exceptions import InputError
 from c2rf.workflow.model_file import need_skops
@@ -18,7 +18,7 @@ from c2rf.workflow.predictions import is_folder
 def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for labels that cannot or should not be written."""
     (check_folder if is_folder(path) else check_output)(path, force=force, inputs=inputs)
-    (check_pyarrow if is_folder(path) else check_writable)(path)
+    (PARQUET.check_package if is_folder(path) else check_writable)(path)
 
 
 def _check_report(path: Path) -> None:

@@ -27,6 +27,7 @@ from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import log_scores
 from c2rf.data.atomic import atomic_folder, atomic_output
 from c2rf.data.dialect import Dialect
+from c2rf.data.formats import PARQUET
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,
@@ -36,7 +37,6 @@ from c2rf.data.population.interface import (
     row_blocks,
 )
 from c2rf.data.population.memory import Memory
-from c2rf.data.read import check_pyarrow
 from c2rf.data.write import TableWriter
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
@@ -260,7 +260,7 @@ class Predictions:
             How many cells of a text file a spreadsheet would run as a formula.
         """
         if is_folder(path):
-            check_pyarrow(path)
+            PARQUET.check_package(path)
             with atomic_folder(path, force=force) as folder:
                 aligned = [column.values for column in self.added]
                 work = partial(_write_part, folder, self._without_values())

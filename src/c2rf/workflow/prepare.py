@@ -34,16 +34,15 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of, count, for_user, nearest, option_name, percent
 from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
-from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.data.dialect import AS_FOUND, ReadAs, compression
 from c2rf.data.encoding import encode, encoded, make_encoder
-from c2rf.data.opening import compression
+from c2rf.data.formats import find_format, plain_path, read_file
 from c2rf.data.population import as_population
-from c2rf.data.population.files import Files, check_parts, find_files
+from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Chunk, Population
 from c2rf.data.population.memory import Memory
 from c2rf.data.profile import (
-    Column,
-    ColumnProfiler,
+    ColumnProfile,
     ValueCounts,
     check_column,
     feature_names,
@@ -51,7 +50,6 @@ from c2rf.data.profile import (
     target_values,
     why_left_out,
 )
-from c2rf.data.read import PARQUET, find_format, plain_path, read_file
 from c2rf.data.totals import TotalsFile
 from c2rf.estimators.rows import find_weights
 from c2rf.exceptions import InputError
@@ -179,16 +177,12 @@ def _of_path(path: Path, engine: str, how: ReadAs) -> Population:
         rows: Population = DaskRows(read_parquet(path))
         rows.read_as = "Parquet"
         return rows
-    kind = None if path.is_dir() else find_format(path)
-    if engine == "chunks":
-        check_parts(path, kind)
-    in_parts = kind in (None, PARQUET) or kind.in_parts
-    if engine == "chunks" or (engine == "auto" and in_parts and is_large(path)):
-        files = Files(find_files([path], how), as_tables=True)
+    in_chunks = path.is_dir() or find_format(path).in_chunks
+    if engine == "chunks" or (engine == "auto" and in_chunks and is_large(path)):
+        files = find_files([path], how, as_tables=True)
         if files.n_rows == 0:
             raise InputError(f"{path} has columns but no rows")
         files.name = str(path)
-        files.read_as = str(files.dialect or (PARQUET if kind is None else kind).name)
         return files
     table = read_file(path, how)
     memory = Memory(table.frame)
@@ -296,7 +290,7 @@ class PopulationProfile(NamedTuple):
 
     Parameters
     ----------
-    columns : list of Column
+    columns : list of ColumnProfile
         What each column to learn from holds.
     groups : Groups
         The groups of the rows, in alphabetical order.
@@ -304,14 +298,14 @@ class PopulationProfile(NamedTuple):
         Rows whose id an earlier row has.
     """
 
-    columns: list[Column]
+    columns: list[ColumnProfile]
     groups: Groups
     n_repeated: int
 
 
 def profile_population(
     rows: Population,
-    looks: Sequence[ColumnProfiler],
+    profiles: Sequence[ColumnProfile],
     group: Sequence[str] = (),
     id: str | None = None,
 ) -> PopulationProfile:
@@ -321,7 +315,7 @@ def profile_population(
     ----------
     rows : Population
         The unlabeled rows.
-    looks : sequence of Look
+    profiles : sequence of ColumnProfile
         Columns to learn from, as the labeled rows have them.
     group : sequence of str
         The columns that make the groups.
@@ -331,20 +325,20 @@ def profile_population(
     Examples
     --------
     >>> from c2rf.data.population import Memory
-    >>> look = ColumnProfiler(pd.Series(["1", "2"], name="age"))
+    >>> age = ColumnProfile(pd.Series(["1", "2"], name="age"))
     >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
-    >>> found = profile_population(rows, [look], id="id")
+    >>> found = profile_population(rows, [age], id="id")
     >>> found.columns[0].missing, found.n_repeated
     ((0, 1), 1)
     """
-    wanted = [*(look.name for look in looks), *group, *([id] if id else [])]
+    wanted = [*(profile.name for profile in profiles), *group, *([id] if id else [])]
     # What needs no column still needs the rows.
     columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
-    seen = rows.reduce(partial(_see, looks, group, id), _merge, columns)
+    seen = rows.reduce(partial(_see, profiles, group, id), _merge, columns)
     assert rows.n_rows is not None
     groups = Groups.none(rows.n_rows) if seen.groups is None else seen.groups.in_order()
     repeated = 0 if id is None else _n_repeated(seen.ids)
-    found = [look.column(cells) for look, cells in zip(looks, seen.cells, strict=True)]
+    found = [each.with_unlabeled(cells) for each, cells in zip(profiles, seen.cells, strict=True)]
     return PopulationProfile(found, groups, repeated)
 
 
@@ -364,11 +358,11 @@ class _Seen(NamedTuple):
 
 
 def _see(
-    looks: Sequence[ColumnProfiler], group: Sequence[str], id: str | None, chunk: Chunk
+    profiles: Sequence[ColumnProfile], group: Sequence[str], id: str | None, chunk: Chunk
 ) -> _Seen:
     table = as_pandas(chunk.data)
     place = chunk.where or "data row {row} of the unlabeled file"
-    cells = [look.at(table[look.name], place) for look in looks]
+    cells = [profile.count(table[profile.name], place) for profile in profiles]
     groups = _groups_of(table, group) if group else None
     ids = np.empty(0, dtype=np.uint64)
     if id is not None:
@@ -424,7 +418,9 @@ def learned_columns(
     return [name for name in features if name not in left_out], left_out
 
 
-def likely_codes(table: pd.DataFrame, columns: Sequence[Column], wishes: Wishes) -> list[str]:
+def likely_codes(
+    table: pd.DataFrame, columns: Sequence[ColumnProfile], wishes: Wishes
+) -> list[str]:
     """Return columns of numbers that are likely codes, if nobody has said what they are."""
     return [
         column.name
@@ -562,7 +558,7 @@ class PreparedData:
         The unlabeled rows as numbers.
     encoder : ColumnTransformer
         From columns to numbers.
-    columns : sequence of Column
+    columns : sequence of ColumnProfile
         What was learned from, and what it holds.
     totals, bounds, groups : Totals, Bounds, Groups
         What is known.
@@ -592,7 +588,7 @@ class PreparedData:
     rows: Population
     X_unlabeled: Population
     encoder: Any
-    columns: Sequence[Column]
+    columns: Sequence[ColumnProfile]
     totals: Totals
     bounds: Bounds
     groups: Groups
@@ -644,8 +640,8 @@ def prepare_data(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> P
     known, remarks = read_known(totals, table[target], column_names(rows), how)
     group = tuple(map(str, known.columns))
     features, left_out = learned_columns(table, rows, group, wishes)
-    looks = [ColumnProfiler(table[name], name in wishes.text) for name in features]
-    found = profile_population(rows, looks, group, wishes.id)
+    profiles = [ColumnProfile(table[name], name in wishes.text) for name in features]
+    found = profile_population(rows, profiles, group, wishes.id)
     weights = find_weights(rows, wishes.weight, len(found.groups.codes))
     bounds = checked_bounds(known, found.groups, classes, wishes.policy, weights)
     if found.n_repeated:

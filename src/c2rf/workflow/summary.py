@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from c2rf._utils.text import count, for_user, listed_names, percent, proof, short, span
 from c2rf.assignment import PROVEN
-from c2rf.data.profile import Column
+from c2rf.data.profile import ColumnProfile
 from c2rf.report.facts import UNRELIABLE
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def as_text(lines: Sequence[Line]) -> str:
     return "\n".join(f"{name:<{width}}  {sentence}" for name, sentence in lines)
 
 
-def usage(column: Column) -> str:
+def usage(column: ColumnProfile) -> str:
     """Say what a column is used as."""
     if column.kind == "numbers":
         return "a number"
@@ -207,7 +207,7 @@ def _chosen(task: PreparedData) -> list[Line]:
     return lines
 
 
-def _what_is_special(column: Column) -> list[str]:
+def _what_is_special(column: ColumnProfile) -> list[str]:
     found = []
     if column.kind != "numbers":
         found.append(usage(column))

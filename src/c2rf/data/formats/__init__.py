@@ -1,1 +1,291 @@
-"""File formats, one module each: a function ``read``, and where it can be had ``parts``."""
+"""Read tabular files: which formats there are, and how a file is read in any of them.
+
+A new format is a module in this folder and a line in :data:`FORMATS`. The module has a function
+``read(path, how)`` that returns a :class:`ReadTable`. If it can read files larger than memory
+(``in_chunks``), it also has ``names(path, how)``, the names of the columns, and ``chunks(path, how,
+columns, n_rows)``, which yields frames of these columns with at most so many rows, and says where
+each is from.
+
+Cells of text files stay the text they are, other formats keep their types; see
+:mod:`c2rf.data.cells` for what they mean.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from c2rf._utils.text import for_user, listed
+from c2rf._utils.types import Columns
+from c2rf.data.dialect import AS_FOUND, SEPARATORS, Dialect, ReadAs, encoding_name
+from c2rf.exceptions import C2RFError, InputError
+
+ROWS_PER_CHUNK = 1 << 16
+"""Rows that are read at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table in memory, and how it was read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    read_as : str
+        How the file was understood, in words.
+    dialect : Dialect or None
+        How a text file is written; others have None.
+    """
+
+    frame: pd.DataFrame
+    read_as: str
+    dialect: Dialect | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that is known by the first bytes of a file or by the ending of its name.
+
+    ``reader`` is the module of this folder that reads it; ``package`` is what that needs, from
+    the extra ``extra``. ``in_chunks`` says whether files larger than memory can be read.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    first_bytes: tuple[bytes, ...]
+    reader: str
+    package: str = ""
+    extra: str = ""
+    in_chunks: bool = False
+
+    @property
+    def module(self) -> Any:
+        """The module that reads it."""
+        return import_module(f"c2rf.data.formats.{self.reader}")
+
+    def check_package(self, path: Path) -> None:
+        """Refuse a file where nothing can read it."""
+        if self.package and find_spec(self.package) is None:
+            raise InputError(
+                f'{path}: {self.name} needs {self.package}; pip install "c2rf[{self.extra}]", or '
+                "use CSV"
+            )
+
+    def check_in_chunks(self, path: Path) -> None:
+        """Refuse a file that cannot be read in chunks."""
+        self.check_package(path)
+        if not self.in_chunks:
+            option = for_user("with engine='memory' or as a frame", "with --engine memory")
+            raise InputError(
+                f"{path}: {self.name} is not read in chunks; read it {option}, or save it as CSV "
+                "or Parquet"
+            )
+
+    def names(self, path: Path, how: ReadAs = AS_FOUND) -> list[str]:
+        """Return the names of the columns of a file that is read in chunks."""
+        self.check_in_chunks(path)
+        with naming_source(path):
+            status = plain_path(path).stat()
+        return list(_find_names(self, path, how, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _find_names(kind: Format, path: Path, how: ReadAs, size: int, changed: int) -> tuple[str, ...]:
+    """Look at a file once, and again if it has changed: JSON lines name columns anywhere."""
+    names = kind.module.names(path, how)
+    check_names(path, names)
+    return tuple(names)
+
+
+PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "arrow", "pyarrow", "parquet", True)
+EXCEL = Format(
+    "Excel",
+    (".xlsx", ".xlsm", ".xlsb", ".xls"),
+    (b"\xd0\xcf\x11\xe0",),
+    "spreadsheets",
+    "python_calamine",
+    "files",
+)
+OPEN_DOCUMENT = Format("OpenDocument", (".ods",), (), "spreadsheets", "python_calamine", "files")
+TEXT = Format("CSV", (".csv", ".tsv", ".tab", ".txt"), (), "text", in_chunks=True)
+FORMATS = (
+    PARQUET,
+    Format("Arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"FEA1"), "arrow", "pyarrow",
+           "parquet", True),
+    EXCEL,
+    OPEN_DOCUMENT,
+    Format("SPSS", (".sav", ".zsav", ".por"), (b"$FL2", b"$FL3"), "statistics_packages",
+           "pyreadstat", "files"),
+    Format("Stata", (".dta",), (b"<stata_dta>",), "statistics_packages", "pyreadstat", "files"),
+    Format("SAS", (".xpt", ".sas7bdat"), (b"HEADER RECORD",), "statistics_packages", "pyreadstat",
+           "files"),
+    Format("SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "sqlite",
+           in_chunks=True),
+    Format("JSON lines", (".jsonl", ".ndjson"), (), "json_lines", in_chunks=True),
+    TEXT,
+)  # fmt: skip
+"""All formats; what is none of the others is text."""
+
+
+def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
+    r"""Read a table with named columns and at least one row, and say how it was understood.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file; of a database with several tables, ``file.db::table``.
+    how : ReadAs
+        What the user has named.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("id;price\n007;1,5\n008;\n")
+    >>> table = read_file(path)
+    >>> table.frame.to_dict("list"), table.read_as
+    ({'id': ['007', '008'], 'price': ['1.5', '']}, 'semicolons, decimal comma, UTF-8')
+    """
+    path = Path(path)
+    kind = find_format(path)
+    kind.check_package(path)
+    with naming_source(path):  # libraries fail on damaged files in many ways
+        table: ReadTable = kind.module.read(path, how)
+    check_names(path, [str(name) for name in table.frame], table.dialect)
+    if not len(table.frame):
+        raise InputError(f"{path} has columns but no rows")
+    return table
+
+
+def read_table(path: Path | str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
+    """Read a table with named columns and at least one row, see :func:`read_file`."""
+    return read_file(path, how).frame
+
+
+def find_format(path: Path) -> Format:
+    """Return the format of a file that exists, by its content or its name."""
+    file = plain_path(path)
+    with naming_source(file), file.open("rb") as content:
+        start = content.read(16)
+    if start.startswith(b"PK\x03\x04"):
+        return _format_of_archive(file)
+    for kind in FORMATS:
+        if kind.first_bytes and start.startswith(kind.first_bytes):
+            return kind
+    return format_by_name(file) or TEXT
+
+
+def format_by_name(path: Path) -> Format | None:
+    """Return the format that the ending of a name stands for, None if it stands for none.
+
+    Examples
+    --------
+    >>> format_by_name(Path("people.XLSX")).name, format_by_name(Path("people.pdf"))
+    ('Excel', None)
+    """
+    ending = path.suffix.lower()
+    return next((kind for kind in FORMATS if ending in kind.endings), None)
+
+
+def plain_path(path: Path) -> Path:
+    """Return the file of ``file.db::table``."""
+    return path if path.exists() else Path(str(path).partition("::")[0])
+
+
+def _format_of_archive(path: Path) -> Format:
+    """Return which workbook a zip archive is; else it is text that is compressed."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except zipfile.BadZipFile:
+        return format_by_name(path) or TEXT
+    if any(name.startswith("xl/workbook") for name in names):
+        return EXCEL
+    return OPEN_DOCUMENT if "content.xml" in names else TEXT
+
+
+@contextmanager
+def naming_source(where: object) -> Iterator[None]:
+    """Turn whatever goes wrong in reading into an error that names what was read."""
+    try:
+        yield
+    except (C2RFError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{where}: there is no such file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where} is not {encoding_name(error.encoding)} text; save it as UTF-8, or name its "
+            f"encoding with {for_user('encoding', '--encoding')}"
+        ) from error
+    except Exception as error:
+        text = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
+        raise InputError(f"{where} cannot be read: {text.splitlines()[0]}") from error
+
+
+def check_names(path: object, names: Sequence[str], dialect: Dialect | None = None) -> None:
+    """Refuse headers that do not name every column once.
+
+    Examples
+    --------
+    >>> check_names("people.csv", ["id", ""])
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: people.csv: column 2 has no name; name it in the first line, or \
+remove it if it only numbers the rows. If the names take two lines, or a title is above them, keep \
+one line
+    """
+    used = dialect.separator if dialect else ""
+    if len(names) == 1 and (found := (set(SEPARATORS) - {used}) & set(names[0])):
+        option = for_user(f"sep={min(found)!r}", f"--sep {min(found)!r}")
+        raise InputError(
+            f"{path}: found one column, {names[0][:60]!r}; if {min(found)!r} is between the cells, "
+            f"say so with {option}"
+        )
+    empty = [k for k, name in enumerate(names) if not name.strip()]
+    if empty:
+        raise InputError(
+            f"{path}: column {empty[0] + 1} has no name; name it in the first line, or remove it "
+            "if it only numbers the rows. If the names take two lines, or a title is above them, "
+            "keep one line"
+        )
+    _check_differ(path, names)
+
+
+def _check_differ(where: object, names: Sequence[str]) -> None:
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(f"{where}: column names must differ; found {twice[0]!r} more than once")
+
+
+def check_same_columns(names: list[str], first: list[str], path: Path, first_path: Path) -> None:
+    """Refuse a file with other columns than the first; their order is free."""
+    here, there = set(names), set(first)
+    missing = [name for name in first if name not in here]
+    added = [name for name in names if name not in there]
+    if missing or added:
+        differs = f"lacks {listed(missing)}" if missing else f"also has {listed(added)}"
+        raise InputError(f"{path} must have the columns of {first_path}; it {differs}")
+
+
+def wanted_columns(columns: Columns, names: Sequence[str], where: object) -> list[str]:
+    """Return the columns to read, all if None are named, or say which are not there."""
+    _check_differ(where, names)
+    there = set(names)
+    missing = [name for name in columns or [] if name not in there]
+    if missing:
+        raise InputError(
+            f"{where} lacks columns of X: {listed(missing)}; it has {listed(list(names))}"
+        )
+    return list(names if columns is None else columns)

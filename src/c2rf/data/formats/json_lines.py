@@ -4,50 +4,50 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from c2rf.data.cells import TypedTables
-from c2rf.data.dialect import ReadAs, reading
-from c2rf.data.opening import opened
+from c2rf.data.cells import TypedCells
+from c2rf.data.dialect import ReadAs, opened
+from c2rf.data.formats import ReadTable, naming_source
 from c2rf.exceptions import InputError
 
 
-def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a file; a key that a line lacks is an empty cell."""
-    rows = list(_rows(path, how))
-    tables = TypedTables(path, how)
-    return tables(_columns(rows, _names(rows, path))), f"JSON lines{tables.said}"
+    rows, cells = list(_rows(path, how)), TypedCells(path, how)
+    frame = cells.table(_columns(rows, _keys(rows, path)))
+    return ReadTable(frame, f"JSON lines{cells.note}")
 
 
 def names(path: Path, how: ReadAs) -> list[str]:
     """Return the keys of all lines, in the order in which they are first met."""
-    return _names(_rows(path, how), path)
+    return _keys(_rows(path, how), path)
 
 
-def parts(
+def chunks(
     path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
-) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Yield some columns of a number of rows at a time, and the number of the first."""
-    tables, start, lines = TypedTables(path, how), 1, _rows(path, how)
+) -> Iterator[tuple[pd.DataFrame, str]]:
+    """Yield some columns of at most so many rows at a time, and where they are from."""
+    cells, start, lines = TypedCells(path, how), 1, _rows(path, how)
     while rows := list(islice(lines, n_rows)):
-        yield tables(_columns(rows, columns), start), start
+        yield cells.table(_columns(rows, columns), start), f"{path}, from data row {start}"
         start += len(rows)
 
 
 def _rows(path: Path, how: ReadAs) -> Iterator[dict[str, Any]]:
     encoding = how.encoding or "utf-8-sig"
-    with reading(path), opened(path) as file, io.TextIOWrapper(file, encoding) as text:
+    with naming_source(path), opened(path) as file, io.TextIOWrapper(file, encoding) as text:
         for number, line in enumerate(text, 1):
             if line.strip():
                 yield _row(line, f"{path}, line {number}")
 
 
-def _names(rows: Any, path: Path) -> list[str]:
+def _keys(rows: Iterable[dict[str, Any]], path: Path) -> list[str]:
     found = list(dict.fromkeys(name for row in rows for name in row))
     if not found:
         raise InputError(f"{path} is empty or has no rows")

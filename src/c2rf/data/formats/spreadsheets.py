@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from c2rf._utils.text import all_of, for_user, nearest
-from c2rf.data.cells import TypedTables
-from c2rf.data.dialect import ReadAs, check_names, check_one_header, reading
+from c2rf.data.cells import TypedCells
+from c2rf.data.dialect import ReadAs, check_one_header
+from c2rf.data.formats import ReadTable, check_names
 from c2rf.exceptions import C2RFError, InputError
 
 _LOOKED_AT = 1000  # rows, for a second line of names
-_NAME_OF = {".ods": "OpenDocument"}
 
 
-def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a sheet; numbers that are stored as text are read like those of CSV files."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
-        with reading(path), CalamineWorkbook.from_path(path) as book:
+        with CalamineWorkbook.from_path(path) as book:
             name, others = _choose(book, how.sheet, path)
             sheet = book.get_sheet_by_name(name)
             rows = sheet.to_python(skip_empty_area=True)
@@ -34,11 +32,11 @@ def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
     if not rows:
         raise InputError(f"{path}: the sheet {name!r} is empty")
     _check_merged(path, name, merged)
-    tables = TypedTables(path, how)
-    frame = tables(_columns(rows, path, name))
-    kind = _NAME_OF.get(path.suffix.lower(), "Excel")
-    aligned = f" (not read: {all_of(others)})" if others else ""
-    return frame, f"{kind}, sheet {name!r}{aligned}{tables.said}"
+    cells = TypedCells(path, how)
+    frame = cells.table(_columns(rows, path, name))
+    kind = "OpenDocument" if path.suffix.lower() == ".ods" else "Excel"
+    unread = f" (not read: {all_of(others)})" if others else ""
+    return ReadTable(frame, f"{kind}, sheet {name!r}{unread}{cells.note}")
 
 
 def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:

@@ -11,20 +11,20 @@ from typing import Any
 import pandas as pd
 
 from c2rf._utils.text import all_of, nearest
-from c2rf.data.cells import TypedTables
+from c2rf.data.cells import TypedCells
 from c2rf.data.dialect import ReadAs
+from c2rf.data.formats import ReadTable, plain_path
 from c2rf.exceptions import InputError
 
 _TABLES = "select name from sqlite_master where type in ('table', 'view') and name not like ?"
 
 
-def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a table without changing the database."""
     with _opened(path) as (base, table):
-        found = _select(base, table)
-        tables = TypedTables(path, how)
-        frame = tables(_columns(found.fetchall(), _names(found)))
-    return frame, f"SQLite, table {table!r}{tables.said}"
+        found, cells = _select(base, table), TypedCells(path, how)
+        frame = cells.table(_columns(found.fetchall(), _names(found)))
+    return ReadTable(frame, f"SQLite, table {table!r}{cells.note}")
 
 
 def names(path: Path, how: ReadAs) -> list[str]:
@@ -33,29 +33,28 @@ def names(path: Path, how: ReadAs) -> list[str]:
         return _names(_select(base, table))
 
 
-def parts(
+def chunks(
     path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
-) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Yield some columns of a number of rows at a time, and the number of the first."""
-    tables, start = TypedTables(path, how), 1
+) -> Iterator[tuple[pd.DataFrame, str]]:
+    """Yield some columns of at most so many rows at a time, and where they are from."""
+    cells, start = TypedCells(path, how), 1
     with _opened(path) as (base, table):
         found = _select(base, table, columns)
         while rows := found.fetchmany(n_rows):
-            yield tables(_columns(rows, columns), start), start
+            yield cells.table(_columns(rows, columns), start), f"{path}, from data row {start}"
             start += len(rows)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
     """Open a database to read one of its tables."""
-    file, _, wanted = (str(path), "", "") if path.exists() else str(path).partition("::")
+    file = plain_path(path)
+    wanted = str(path)[len(str(file)) :].removeprefix("::")
     try:
-        where = f"{Path(file).absolute().as_uri()}?mode=ro"
+        where = f"{file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(where, uri=True)) as base:
-            yield (
-                base,
-                _table(file, [row[0] for row in base.execute(_TABLES, ["sqlite_%"])], wanted),
-            )
+            names = [row[0] for row in base.execute(_TABLES, ["sqlite_%"])]
+            yield base, _table(file, names, wanted)
     except sqlite3.Error as error:
         raise InputError(f"{file} cannot be read as an SQLite database: {error}") from error
 
@@ -78,7 +77,7 @@ def _columns(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, S
     return dict(zip(names, columns, strict=True))
 
 
-def _table(file: str, names: list[str], wanted: str) -> str:
+def _table(file: Path, names: list[str], wanted: str) -> str:
     """Return the table to read, or say which there are."""
     if wanted in names:
         return wanted

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from c2rf._utils.text import count
-from c2rf.data.cells import TypedTables
-from c2rf.data.dialect import ReadAs, reading
+from c2rf.data.cells import TypedCells
+from c2rf.data.dialect import ReadAs
+from c2rf.data.formats import ReadTable
 from c2rf.exceptions import InputError
 
 _READERS = {
@@ -23,30 +22,27 @@ _READERS = {
 _BY_START = {b"$FL": ".sav", b"<stata": ".dta", b"HEADER": ".xpt"}
 
 
-def read(path: Path, how: ReadAs) -> tuple[pd.DataFrame, str]:
+def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a file with the labels of its values."""
     import pyreadstat
 
     name, reader = _READERS[_ending(path)]
     options: dict[str, Any] = {"encoding": how.encoding} if how.encoding else {}
-    if reader != "read_xport" and reader != "read_por" and reader != "read_sas7bdat":
-        options["apply_value_formats"] = True
-        options["formats_as_category"] = False
+    if reader in ("read_sav", "read_dta"):
+        options |= {"apply_value_formats": True, "formats_as_category": False}
     try:
-        with reading(path):
-            frame, about = getattr(pyreadstat, reader)(str(path), **options)
+        frame, about = getattr(pyreadstat, reader)(str(path), **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise InputError(f"{path} is not a complete {name} file: {error}") from error
-    tables = TypedTables(path, how)
-    table = tables({name: frame[name].astype(object).tolist() for name in frame.columns})
+    cells = TypedCells(path, how)
+    table = cells.table({name: frame[name].astype(object).tolist() for name in frame.columns})
     labels = getattr(about, "variable_value_labels", {})
-    said = f", value labels of {count(len(labels), 'column')}" if labels else ""
-    missing = {}
+    note = f", value labels of {count(len(labels), 'column')}" if labels else ""
     if reader == "read_sav":  # which tells of the codes only where it keeps them
         _, codes = pyreadstat.read_sav(str(path), metadataonly=True, user_missing=True)
         missing = codes.missing_ranges
-    said += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""
-    return table, name + said + tables.said
+        note += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""
+    return ReadTable(table, name + note + cells.note)
 
 
 def _ending(path: Path) -> str:

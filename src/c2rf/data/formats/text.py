@@ -1,4 +1,4 @@
-"""CSV and TSV files, read a part at a time in the dialect they are written in.
+"""CSV and TSV files, read in the dialect they are written in.
 
 Cells stay text, because what is written back must be what was read: 007 is not 7. Only numbers
 with a decimal comma or with marks between thousands are put into plain form, 1234.5; how they
@@ -7,11 +7,9 @@ were written is remembered for the output.
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice
@@ -21,112 +19,70 @@ from typing import Any
 import pandas as pd
 
 from c2rf._utils.text import for_user
-from c2rf._utils.types import Columns
-from c2rf.data.cells import CellFiles, PlainNumbers
-from c2rf.data.dialect import AS_FOUND, Layout, ReadAs, check_names, find_layout, reading
-from c2rf.data.formats.arrow import ROWS_PER_CHUNK, check_same_columns, wanted_columns
-from c2rf.data.opening import compression, opened
+from c2rf.data.cells import plain_numbers
+from c2rf.data.dialect import BLOCK, Layout, ReadAs, compression, find_layout, opened
+from c2rf.data.formats import ROWS_PER_CHUNK, ReadTable, check_names, naming_source
 from c2rf.exceptions import C2RFError, InputError
 
-_BLOCK = 1 << 24
+
+def read(path: Path, how: ReadAs) -> ReadTable:
+    """Read a whole file."""
+    tables = [table for table, _ in chunks(path, how, names(path, how), ROWS_PER_CHUNK)]
+    if not tables:
+        raise InputError(f"{path} has a header but no rows")
+    dialect = layout(path, how).dialect
+    return ReadTable(pd.concat(tables, ignore_index=True), str(dialect), dialect)
 
 
-@dataclass(frozen=True)
-class TextFiles(CellFiles):
-    """CSV or TSV files with the same columns."""
+def names(path: Path, how: ReadAs) -> list[str]:
+    """Return the names of the columns."""
+    return list(layout(path, how).names)
 
-    paths: tuple[Path, ...]
-    how: ReadAs = AS_FOUND
-    rows: int = ROWS_PER_CHUNK
 
-    def tables(self, columns: Columns = None) -> Iterator[tuple[pd.DataFrame, str]]:
-        """Read these columns as text, in this order, and say where they are."""
-        for path in self.paths:
-            names = self._names(path)
-            check_same_columns(names, self.names, path, self.paths[0])
-            wanted = wanted_columns(columns, names, str(path))
-            yield from _parts(path, self.layout(path), wanted, self.rows)
+def chunks(
+    path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
+) -> Iterator[tuple[pd.DataFrame, str]]:
+    """Yield some columns of at most so many rows at a time as text, and where they are from."""
+    found, size, start = layout(path, how), path.stat().st_size, 1
+    for block in _blocks(path, found):
+        _check_no_more_cells(block, found, path)
+        table = block.iloc[:, : len(found.names)].set_axis(list(found.names), axis="columns")
+        table = plain_numbers(table[list(columns)], found.dialect, path, start)
+        for k in range(0, len(table), n_rows):
+            yield table.iloc[k : k + n_rows], f"{path}, from data row {start + k}"
+        start += len(table)
+    if path.stat().st_size != size:
+        raise InputError(f"{path} has changed while it was read; wait until it is complete")
 
-    n_rows: None = None
 
-    @property
-    def header(self) -> pd.DataFrame:
-        """A table without rows that has all columns."""
-        return pd.DataFrame(columns=self.names, dtype=object)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self._names(self.paths[0])
-
-    def layout(self, path: Path | None = None) -> Layout:
-        """Return how a file is written, the first if none is named."""
-        path = path or self.paths[0]
-        with reading(path):
-            status = path.stat()
-            return _layout(path, self.how, status.st_size, status.st_mtime_ns)
-
-    def _names(self, path: Path) -> list[str]:
-        return list(self.layout(path).names)
+def layout(path: Path, how: ReadAs) -> Layout:
+    """Return how a file is written."""
+    with naming_source(path):
+        status = path.stat()
+        return _layout(path, how, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
 def _layout(path: Path, how: ReadAs, size: int, changed: int) -> Layout:
     """Look at a file once, and again if it has changed."""
-    layout = find_layout(path, how)
-    check_names(path, layout.names, layout.dialect.separator)
-    return layout
-
-
-def read_text(path: Path, how: ReadAs) -> tuple[pd.DataFrame, Layout]:
-    """Read a whole text file."""
-    files = TextFiles((path,), how)
-    parts = [frame for frame, _ in files.tables()]
-    if not parts:
-        raise InputError(f"{path} has a header but no rows")
-    return pd.concat(parts, ignore_index=True), files.layout()
-
-
-def _parts(
-    path: Path, layout: Layout, wanted: Sequence[str], rows: int
-) -> Iterator[tuple[pd.DataFrame, str]]:
-    """Yield parts of a file, numbers in plain form."""
-    size, start = path.stat().st_size, 1
-    plain = PlainNumbers(path, layout.dialect)
-    for block in _checked(_blocks(path, layout), path):
-        _check_no_more_cells(block, layout, path)
-        named = block.iloc[:, : len(layout.names)].set_axis(list(layout.names), axis="columns")
-        cells = plain(named[list(wanted)], start)
-        for k in range(0, len(cells), rows):
-            yield cells.iloc[k : k + rows], f"{path}, from data row {start + k}"
-        start += len(cells)
-    if path.stat().st_size != size:
-        raise InputError(f"{path} has changed while it was read; wait until it is complete")
-
-
-def _checked(blocks: Iterator[pd.DataFrame], path: Path) -> Iterator[pd.DataFrame]:
-    """Yield blocks; errors in reading them, not in using them, name the file."""
-    while True:
-        with reading(path):
-            try:
-                block = next(blocks, None)
-            except (C2RFError, OSError, UnicodeError):
-                raise
-            except Exception as error:  # of the parser, whatever it is
-                reason = str(error).strip().splitlines()[0]
-                if reason == "unexpected end of data":
-                    reason = "a quote is opened and never closed"
-                raise InputError(f"{path} is not a table of separated values: {reason}") from error
-        if block is None:
-            return
-        yield block
+    found = find_layout(path, how)
+    check_names(path, found.names, found.dialect)
+    return found
 
 
 def _blocks(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
-    """Yield the rows below the header as frames of text, by the quicker reader that is here."""
-    if find_spec("pyarrow") is None or layout.dialect.escape:
-        return _by_python(path, layout)
-    return _by_arrow(path, layout)
+    """Yield the rows below the header as frames of text, by the faster reader that serves."""
+    serves = find_spec("pyarrow") is not None and not layout.dialect.escape
+    with naming_source(path):
+        try:
+            yield from (_by_arrow if serves else _by_python)(path, layout)
+        except (C2RFError, OSError, UnicodeError):
+            raise
+        except Exception as error:  # of the parser, whatever it is
+            reason = str(error).strip().splitlines()[0]
+            if reason == "unexpected end of data":
+                reason = "a quote is opened and never closed"
+            raise InputError(f"{path} is not a table of separated values: {reason}") from error
 
 
 def _by_arrow(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
@@ -160,7 +116,7 @@ def _batches(source: Any, layout: Layout) -> Any:
     return arrow.open_csv(
         source,
         arrow.ReadOptions(
-            block_size=_BLOCK,
+            block_size=BLOCK,
             skip_rows=layout.n_above,
             autogenerate_column_names=True,
             encoding=dialect.encoding,
@@ -174,28 +130,20 @@ def _batches(source: Any, layout: Layout) -> Any:
 
 def _by_python(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
     """Read with Python's own reader, which is slower and knows the lines."""
-    dialect, n_cells = layout.dialect, layout.n_cells
-    with opened(path) as file, ExitStack() as stack:
-        text = stack.enter_context(io.TextIOWrapper(file, dialect.encoding, newline=""))
-        rows = csv.reader(
-            text,
-            delimiter=dialect.separator,
-            quotechar=dialect.quote,
-            escapechar=dialect.escape or None,
-            doublequote=not dialect.escape,
-            strict=True,
-        )
-        below = islice(rows, layout.n_above, None)
-        good = _of_equal_length((row for row in below if row), rows, n_cells, path)
-        next(good)
-        while some := list(islice(good, ROWS_PER_CHUNK)):
+    encoding = layout.dialect.encoding
+    with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+        reader = layout.dialect.reader(text, strict=True)
+        rows = _of_equal_length(islice(reader, layout.n_above, None), reader, layout.n_cells, path)
+        next(rows)  # the header
+        while some := list(islice(rows, ROWS_PER_CHUNK)):
             yield pd.DataFrame(some, dtype=str)
 
 
 def _of_equal_length(
     rows: Iterable[list[str]], reader: Any, n_cells: int, path: Path
 ) -> Iterator[list[str]]:
-    for row in rows:
+    """Yield the rows that have cells, and refuse one with more or fewer cells than the header."""
+    for row in filter(None, rows):
         if len(row) != n_cells:
             title = " If there is a title above the names, remove it." if len(row) > n_cells else ""
             if n_cells == 1:

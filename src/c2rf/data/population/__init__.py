@@ -1,15 +1,26 @@
-"""Rows wherever they are: one interface, and memory, files and Dask behind it."""
+"""Populations: rows wherever they are, in memory, in files or on a Dask cluster.
+
+A new kind of storage is a module in this folder with a subclass of
+:class:`~c2rf.data.population.interface.Population`, and a line in :func:`as_population`.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from c2rf.data.population.dask import DaskRows, is_dask
-from c2rf.data.population.files import outside_memory
+from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Chunk, Population, RowSample, draw_sample
-from c2rf.data.population.memory import Memory
+from c2rf.data.population.memory import Memory, arrow_dataset, lazy_frame, user_chunks
+from c2rf.exceptions import InputTypeError
 
 __all__ = ["Chunk", "Memory", "Population", "RowSample", "as_population", "draw_sample"]
+
+_ONCE = ("RecordBatchReader", "Scanner")
 
 
 def as_population(given: Any, name: str = "X_unlabeled") -> Population:
@@ -18,8 +29,10 @@ def as_population(given: Any, name: str = "X_unlabeled") -> Population:
     Parameters
     ----------
     given : object
-        A population; a table in memory; a path or a list of paths; a pyarrow dataset or table; a
-        Polars LazyFrame; a Dask DataFrame or Array; chunks, or a callable that returns them.
+        A population; a table in memory; a path or a list of paths (files or folders of Parquet or
+        CSV); a pyarrow dataset or table; a Polars LazyFrame; a Dask DataFrame or Array; a list or
+        another re-iterable of chunks (arrays or frames), or a callable that returns a fresh
+        iterator of chunks.
     name : str
         What the user calls it.
 
@@ -27,16 +40,50 @@ def as_population(given: Any, name: str = "X_unlabeled") -> Population:
     --------
     >>> type(as_population([[1.0, 2.0]])).__name__
     'Memory'
+    >>> as_population(iter([np.zeros((2, 3))]))
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputTypeError: X_unlabeled is read more than once, to count and to label, but \
+a list_iterator can be read only once; give a list of chunks, a callable that returns a fresh \
+iterator (lambda: ...), or a path
     """
+    kind = type(given)
+    package = kind.__module__.partition(".")[0]
     if isinstance(given, Population):
         return given
     if is_dask(given):
         return DaskRows(given)
-    found = outside_memory(given, name)
-    if found is not None:
-        return found
-    if not hasattr(given, "shape"):
-        import numpy as np
+    if _is_path(given):
+        return find_files([given])
+    if isinstance(given, (list, tuple)) and given and all(map(_is_path, given)):
+        return find_files(given)
+    if package == "pyarrow" and kind.__name__ == "Table":
+        from pyarrow import dataset
 
-        given = np.asarray(given)
-    return Memory(given, name)
+        return arrow_dataset(dataset.dataset(given))
+    if package == "pyarrow" and hasattr(given, "get_fragments"):
+        return arrow_dataset(given)
+    if package == "polars" and kind.__name__ == "LazyFrame":
+        return lazy_frame(given)
+    if isinstance(given, Iterator) or (package == "pyarrow" and kind.__name__ in _ONCE):
+        raise InputTypeError(
+            f"{name} is read more than once, to count and to label, but a {kind.__name__} can be "
+            "read only once; give a list of chunks, a callable that returns a fresh iterator "
+            "(lambda: ...), or a path"
+        )
+    if _is_chunks(given):
+        return user_chunks(given, name)
+    return Memory(given if hasattr(given, "shape") else np.asarray(given), name)
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, (str, os.PathLike))
+
+
+def _is_chunks(given: Any) -> bool:
+    """Say whether it is a collection of tables, not a table."""
+    if any(hasattr(given, sign) for sign in ("shape", "__array__", "__dataframe__")):
+        return False
+    if isinstance(given, (list, tuple)):  # of rows, or of chunks?
+        return bool(given) and all(len(getattr(each, "shape", ())) == 2 for each in given)
+    return callable(given) or isinstance(given, Iterable)

@@ -1,20 +1,17 @@
 """A Dask DataFrame or Array as a population: the work is done where its partitions are.
 
-Schedulers that do not answer, and clusters that are lost: said clearly, and in finite time.
-
-A Dask DataFrame or Array as a population: the work is done where its partitions are.
-
-Dask is optional: nothing here imports it before a Dask collection is at hand.
+Also the connection to a cluster: schedulers that do not answer, and clusters that are lost, are
+reported clearly and in finite time. Dask is optional: nothing here imports it before a Dask
+collection is at hand.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +24,7 @@ from numpy.typing import NDArray
 
 from c2rf._utils.frames import names_of
 from c2rf._utils.types import Columns
-from c2rf.data.formats.arrow import ParquetFiles, Piece, naming_source, wanted_columns
+from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import CHANGED, Chunk, Merge, Population, Work, data_of, rows_of
 from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
@@ -38,7 +35,7 @@ ANSWER_SECONDS = 30.0
 
 @contextmanager
 def connected(address: str | None, seconds: float | None = None) -> Iterator[None]:
-    """Compute on the cluster of the scheduler at this address; None means threads of our own.
+    """Compute on the cluster of the scheduler at this address; None means threads of this process.
 
     Parameters
     ----------
@@ -90,7 +87,7 @@ def using_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
 
 @contextmanager
 def naming_cluster() -> Iterator[None]:
-    """Turn what Dask says of a lost cluster into one error, and see first that it answers."""
+    """Turn the errors of a lost cluster into one of our own; check first that it answers."""
     try:
         with _large_models(_answering_client()):
             yield
@@ -108,7 +105,7 @@ def need_dask() -> None:
 
 
 async def _greet(address: str, seconds: float) -> None:
-    """Shake hands with a scheduler; a Client would wait forever for one that never says a word."""
+    """Connect to a scheduler; a Client would wait forever for one that never answers."""
     from distributed import Security
     from distributed.comm.core import connect
 
@@ -117,7 +114,7 @@ async def _greet(address: str, seconds: float) -> None:
 
 
 def _answering_client() -> Any:
-    """Return the client that would get the work, if there is one; it must show a sign of life."""
+    """Return the client that would get the work, if there is one; its scheduler must answer."""
     client = _current_client()
     if client is not None:
         try:
@@ -137,7 +134,7 @@ def _large_models(client: Any) -> Any:
 
 
 def _current_client() -> Any:
-    """Return the client that Dask computes with, or None where it uses threads of our own."""
+    """Return the client that Dask computes with, or None where it uses threads of this process."""
     if "distributed" not in sys.modules:
         return None
     from distributed import Client
@@ -165,8 +162,8 @@ def _silent(address: str, seconds: float) -> ClusterError:
 MERGED_AT_ONCE = 8
 """The number of partial results that are merged at once, and of those again."""
 
-SPANS_AT_ONCE = 32
-"""The number of spans that are worked on before the next are begun, which bounds the memory."""
+BLOCKS_AT_ONCE = 32
+"""The number of blocks that are worked on before the next are begun, which bounds the memory."""
 
 ROWS_PER_PARTITION = 1 << 18
 """Row groups of a Parquet file are put together in a partition up to this number of rows."""
@@ -213,19 +210,16 @@ def read_parquet(path: Path, most_rows: int = ROWS_PER_PARTITION) -> Any:
     """
     import dask.dataframe as dd
 
+    from c2rf.data.formats import arrow
+
     files = find_files([path])
-    if not isinstance(files, ParquetFiles):
+    if files.kind is not PARQUET:
         raise InputError(f"{path} must be a Parquet file or a folder of them; found other files")
-    header, pieces = files.header, list(files.pieces(most_rows))
-    if not pieces:
+    schema, sources = files.schema, list(arrow.row_groups(files.paths, most_rows))
+    if not sources:
         raise InputError(f"{path} has columns but no rows")
-    return dd.from_map(_read_piece, pieces, files=files, meta=header)
-
-
-def _read_piece(
-    piece: Piece, files: ParquetFiles, columns: Sequence[str] | None = None
-) -> pd.DataFrame:
-    return files.read_piece(piece, files.names if columns is None else columns)
+    header = arrow.as_table(schema.empty_table())
+    return dd.from_map(arrow.read_row_groups, sources, schema=schema, meta=header)
 
 
 class DaskRows(Population):
@@ -248,7 +242,6 @@ class DaskRows(Population):
     array([0., 0., 2., 2., 4.])
     """
 
-    parts = "partitions"
     is_distributed = True
 
     def __init__(self, collection: Any) -> None:
@@ -268,16 +261,15 @@ class DaskRows(Population):
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring one partition after the other here."""
-        for number, part in enumerate(self._parts(columns)):
-            with naming_cluster(), naming_source(_partition(number)):
-                data = part.compute()
-            yield _as_wanted(data, columns), _partition(number)
+        for number, partition in enumerate(self._partitions(columns)):
+            with naming_cluster(), naming_source(_name(number)):
+                data = partition.compute()
+            yield _as_wanted(data, columns), _name(number)
 
     def counted(self) -> Population:
         """Count the rows of each partition."""
         if not self.sizes:
-            columns = list(self.collection.columns)[:1] if self._is_frame else None
-            self.reduce(_nothing, _first, columns)
+            self.reduce(_nothing, _first, self._first_column)
         return self
 
     def reduce(
@@ -288,21 +280,20 @@ class DaskRows(Population):
 
         if aligned:
             self.counted()
-        shared, parts = _shared(work), self._parts(columns)
+        shared, partitions = _shared(work), self._partitions(columns)
         done = []
-        for number, part in enumerate(parts):
+        for number, partition in enumerate(partitions):
             place = self._place(number)
-            values = [_rows(array, place) for array in aligned]
-            done.append(delayed(_do)(part, shared, place, columns, values))
-        with naming_cluster():
-            try:
-                total = _merged(done, partial(_merge_parts, merge=merge)).compute()
-            except Exception as error:
-                _blame(error, parts)
-                raise
-        self.sizes = total.sizes
-        self._check_count(sum(total.sizes))
-        return total.results[0]
+            values = [np.asarray(array[place.start : place.stop]) for array in aligned]
+            done.append(delayed(_do)(partition, shared, place, columns, values))
+        while len(done) > 1:
+            starts = range(0, len(done), MERGED_AT_ONCE)
+            join = delayed(partial(_merge, merge))
+            done = [join(done[k : k + MERGED_AT_ONCE]) for k in starts]
+        (results, sizes), *_ = _computed(done, partitions)
+        self.sizes = sizes
+        self._check_count(sum(sizes))
+        return results[0]
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return a Dask Series or Array aligned with the collection, to be computed when needed."""
@@ -311,42 +302,34 @@ class DaskRows(Population):
         if not self._is_frame:
             kind = {"dtype": example.dtype, "meta": example[:0]}
             return selected.map_blocks(
-                _do_block, shared, places, example.dtype, drop_axis=1, **kind
+                _map_array, shared, places, example.dtype, drop_axis=1, **kind
             )
         # What pandas makes of an array depends on its values.
         meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
-        return selected.map_partitions(_do_frame, shared, places, columns, meta=meta)
+        return selected.map_partitions(_map_frame, shared, places, columns, meta=meta)
 
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
-        """Do some work on a given number of rows at a time; some spans are worked on at once."""
-        from dask.base import compute
+        """Do some work on a given number of rows at a time, on several blocks at once."""
         from dask.delayed import delayed
 
         self.counted()
-        first, second, parts = _shared(prepare), _shared(work), self._parts(columns)
+        first, second, partitions = _shared(prepare), _shared(work), self._partitions(columns)
         ready = [
-            delayed(_prepare)(part, first, self._place(number), columns)
-            for number, part in enumerate(parts)
+            delayed(_prepare)(partition, first, self._place(number), columns)
+            for number, partition in enumerate(partitions)
         ]
         starts = range(0, sum(self.sizes), size)
-        for k in range(0, len(starts), SPANS_AT_ONCE):
-            touched = [self._touched(start, size) for start in starts[k : k + SPANS_AT_ONCE]]
-            jobs = [delayed(_do_span)(ready[which], second, rows) for which, rows in touched]
-            with naming_cluster():
-                try:
-                    done = compute(*jobs)
-                except Exception as error:
-                    _blame(error, parts)
-                    raise
-            yield from done
+        for k in range(0, len(starts), BLOCKS_AT_ONCE):
+            touched = [self._touched(start, size) for start in starts[k : k + BLOCKS_AT_ONCE]]
+            jobs = [delayed(_do_block)(ready[which], second, rows) for which, rows in touched]
+            yield from _computed(jobs, partitions)
 
     def aligned(self, values: NDArray[Any]) -> Any:
         """Return the values as a Dask Series or Array aligned with the collection."""
         self.counted()
-        columns = list(self.collection.columns)[:1] if self._is_frame else None
-        return self.map(_TakeRows(values), values, columns)
+        return self.map(partial(_rows_of_chunk, values), values, self._first_column)
 
     def look_up(self, table: NDArray[Any], codes: Any) -> Any:
         """Return the entries as a Dask Series or Array, to be computed when needed."""
@@ -360,6 +343,10 @@ class DaskRows(Population):
         return hasattr(self.collection, "map_partitions")
 
     @property
+    def _first_column(self) -> Columns:
+        return list(self.collection.columns)[:1] if self._is_frame else None
+
+    @property
     def _n_partitions(self) -> int:
         collection = self.collection
         return collection.npartitions if self._is_frame else len(collection.chunks[0])
@@ -367,10 +354,11 @@ class DaskRows(Population):
     def _place(self, number: int) -> _Place:
         if not self.sizes:
             return _Place(number, 0, None)
-        return _Place(number, sum(self.sizes[:number]), self.sizes[number])
+        start = sum(self.sizes[:number])
+        return _Place(number, start, start + self.sizes[number])
 
     def _touched(self, start: int, size: int) -> tuple[slice, slice]:
-        """Return the partitions that a span of rows touches, and where it is among their rows."""
+        """Return the partitions that a block of rows touches, and where it is among their rows."""
         ends = np.cumsum(self.sizes)
         stop = min(start + size, int(ends[-1]))
         first, last = np.searchsorted(ends, [start, stop - 1], side="right")
@@ -385,43 +373,21 @@ class DaskRows(Population):
         wanted = wanted_columns(columns, names, "X_unlabeled")
         return self.collection if wanted == names else self.collection[wanted]
 
-    def _parts(self, columns: Columns) -> list[Any]:
+    def _partitions(self, columns: Columns) -> list[Any]:
         """Return the partitions, each to be computed for itself."""
         return list(np.ravel(self._selected(columns).to_delayed()))
 
 
 class _Place(NamedTuple):
-    """Which partition it is, the number of its first row, and how many rows were counted."""
+    """Which partition it is, and its rows: the first, and the end where they were counted."""
 
     number: int
     start: int
-    size: int | None
+    stop: int | None
 
 
-class _Part(NamedTuple):
-    """What some neighbouring partitions add: nothing, or one result, and their sizes."""
-
-    results: tuple[Any, ...]
-    sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _TakeRows:
-    """The work of taking the values of a partition's rows."""
-
-    values: NDArray[Any]
-
-    def __call__(self, chunk: Chunk) -> NDArray[Any]:
-        return self.values[chunk.start : chunk.start + chunk.data.shape[0]]
-
-
-def _partition(number: int) -> str:
+def _name(number: int) -> str:
     return f"partition {number}"
-
-
-def _rows(values: Any, place: _Place) -> Any:
-    assert place.size is not None
-    return np.asarray(values[place.start : place.start + place.size])
 
 
 def _shared(work: Any) -> Any:
@@ -431,37 +397,49 @@ def _shared(work: Any) -> Any:
     return delayed(work, name=f"c2rf-work-{uuid4().hex}", traverse=False)
 
 
-def _merged(results: list[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
-    """Return the root of a tree of merges."""
-    from dask.delayed import delayed
+def _computed(jobs: Sequence[Any], partitions: list[Any]) -> Sequence[Any]:
+    """Do all jobs; if a partition itself cannot be computed, the error says which."""
+    from dask.base import compute
 
-    while len(results) > 1:
-        starts = range(0, len(results), MERGED_AT_ONCE)
-        results = [delayed(merge)(results[k : k + MERGED_AT_ONCE]) for k in starts]
-    return results[0]
-
-
-def _merge_parts(parts: Sequence[_Part], merge: Merge) -> _Part:
-    results = [result for part in parts for result in part.results]
-    merged = (merge(results),) if len(results) > 1 else tuple(results)
-    return _Part(merged, tuple(size for part in parts for size in part.sizes))
+    with naming_cluster():
+        try:
+            return compute(*jobs)
+        except Exception as error:
+            is_lost = type(error).__module__.startswith("distributed")
+            if not is_lost and not isinstance(error, C2RFError):
+                for number, partition in enumerate(partitions):
+                    with naming_source(_name(number)):
+                        partition.compute()
+            raise
 
 
 def _chunk(data: Any, place: _Place, columns: Columns) -> Chunk:
     """Return a partition, which must have the size that was counted."""
     n_rows = data.shape[0]
-    if place.size is not None and n_rows != place.size:
+    if place.stop is not None and n_rows != place.stop - place.start:
         raise InputError(
-            f"{_partition(place.number)} of X_unlabeled had {place.size} rows when they were "
-            f"counted, but has {n_rows} now: {CHANGED}"
+            f"{_name(place.number)} of X_unlabeled had {place.stop - place.start} rows when they "
+            f"were counted, but has {n_rows} now: {CHANGED}"
         )
-    return Chunk(_as_wanted(data, columns), _partition(place.number), place.start)
+    return Chunk(_as_wanted(data, columns), _name(place.number), place.start)
 
 
-def _do(data: Any, work: Work, place: _Place, columns: Columns, aligned: list[Any]) -> _Part:
+def _do(
+    data: Any, work: Work, place: _Place, columns: Columns, aligned: list[Any]
+) -> tuple[list[Any], tuple[int, ...]]:
+    """Return the result of a partition, none if it is empty, and its size."""
     chunk = _chunk(data, place, columns)
     n_rows = chunk.data.shape[0]
-    return _Part((work(chunk, *aligned),) if n_rows else (), (n_rows,))
+    return [work(chunk, *aligned)] if n_rows else [], (n_rows,)
+
+
+def _merge(
+    merge: Merge, done: Sequence[tuple[list[Any], tuple[int, ...]]]
+) -> tuple[list[Any], tuple[int, ...]]:
+    """Merge the results of neighbouring partitions to one, and join their sizes."""
+    results = [result for found, _ in done for result in found]
+    sizes = tuple(size for _, found in done for size in found)
+    return [merge(results)] if len(results) > 1 else results, sizes
 
 
 def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:
@@ -469,23 +447,27 @@ def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:
     return work(chunk) if chunk.data.shape[0] else chunk.data
 
 
-def _do_span(pieces: list[Any], work: Work, rows: slice) -> Any:
-    return work(rows_of(pieces, rows))
+def _do_block(tables: list[Any], work: Work, rows: slice) -> Any:
+    return work(rows_of(tables, rows))
 
 
-def _do_block(
+def _map_array(
     block: Any, work: Work, places: list[_Place], kind: Any, block_id: tuple[int, ...] = (0,)
 ) -> Any:
     chunk = _chunk(block, places[block_id[0]], None)
     return work(chunk) if len(block) else np.empty(0, kind)
 
 
-def _do_frame(
+def _map_frame(
     frame: Any, work: Work, places: list[_Place], columns: Columns, partition_info: Any = None
 ) -> Any:
     chunk = _chunk(frame, places[partition_info["number"]], columns)
     values = work(chunk) if len(frame) else []
     return pd.Series(values, index=frame.index, name=LABEL)
+
+
+def _rows_of_chunk(values: NDArray[Any], chunk: Chunk) -> NDArray[Any]:
+    return values[chunk.start : chunk.start + chunk.data.shape[0]]
 
 
 def _look_up(codes: Any, table: NDArray[Any]) -> Any:
@@ -505,12 +487,3 @@ def _first(results: Sequence[Any]) -> Any:
 def _as_wanted(data: Any, columns: Columns) -> Any:
     """Return a frame as a plain array where no columns were named."""
     return data.to_numpy() if columns is None and hasattr(data, "columns") else data
-
-
-def _blame(error: Exception, parts: list[Any]) -> None:
-    """Say which partition cannot be computed, if that is what went wrong."""
-    if isinstance(error, C2RFError) or type(error).__module__.startswith("distributed"):
-        return
-    for number, part in enumerate(parts):
-        with naming_source(_partition(number)):
-            part.compute()

@@ -1,25 +1,13 @@
-"""A sample of a population that depends on row numbers and the seed alone.
-
-Rows in blocks, and arrays that are too large for memory.
-
-Matrix products may round differently in a table of another size. So all rows are looked at in
-blocks of the same rows, wherever they come from, and a population in files gets the very
-probabilities that it gets in memory.
-
-Rows wherever they are: the one interface that everything else is written against.
+"""The one interface to a population: rows wherever they are.
 
 What is done with a population is one of four things: read it in chunks, reduce it to something
 small, give every row something, write it out in order. A new kind of storage is a subclass of
 :class:`Population` with one method, :meth:`Population.read`; the others follow from it, and are
 overridden where the work can be done where the rows are.
 
-A population whose rows are changed on the way, chunk by chunk, wherever they are.
-
-A sample of a population that depends on row numbers and the seed alone.
-
-Every row gets a random number, and the rows with the smallest are drawn. The numbers are those of
-one generator for all rows in turn: how the population is cut into chunks, and where these are,
-does not matter.
+Results do not depend on how rows are cut into chunks. Matrix products may round differently in a
+table of another size, so models see blocks of the same rows everywhere (:meth:`Population.blocks`).
+A random sample is drawn by random numbers of the rows (:func:`draw_sample`).
 """
 
 from __future__ import annotations
@@ -47,90 +35,6 @@ BLOCK_ROWS = 1 << 16
 LARGE_BYTES = 1 << 26
 """An array of more bytes than this is kept in a temporary file."""
 
-
-def probabilities(model: Any, X: Any, block_rows: int | None = None) -> Floats:
-    """Return the probabilities that a fitted model gives to all rows, asked block by block.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> probabilities(DummyClassifier().fit([[0], [1]], [0, 1]), np.zeros((2, 1)))
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    """
-    table = np.empty((X.shape[0], len(model.classes_)))
-    for rows in row_blocks(X.shape[0], block_rows or BLOCK_ROWS):
-        table[rows] = model.predict_proba(plain(_safe_indexing(X, rows)))
-    return table
-
-
-def rows_of(pieces: list[Any], rows: slice) -> Any:
-    """Return some rows of several tables that follow each other.
-
-    Examples
-    --------
-    >>> rows_of([np.array([[0], [1]]), np.array([[2], [3]])], slice(1, 3)).tolist()
-    [[1], [2]]
-    """
-    wanted, start = [], 0
-    for piece in pieces:
-        first, last = max(rows.start - start, 0), min(rows.stop - start, piece.shape[0])
-        if first < last:
-            wanted.append(_safe_indexing(piece, slice(first, last)))
-        start += piece.shape[0]
-    return plain(stacked(wanted))
-
-
-def row_blocks(
-    n_rows: int, size: int = BLOCK_ROWS, reading: Sequence[NDArray[Any]] = ()
-) -> Iterator[slice]:
-    """Yield the rows of one block after the other, and release what is read after each.
-
-    Examples
-    --------
-    >>> list(row_blocks(5, 3))
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
-        for table in reading:
-            release(table)
-
-
-def filled(shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Return an array filled by parts that follow each other; a large one is in a file."""
-    table, start = large_array(shape), 0
-    for part in parts:
-        table[start : start + len(part)] = part
-        start += len(part)
-        release(table)
-    return table
-
-
-def large_array(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
-    """Return an array to be filled; a large one is in a temporary file, which is gone with it."""
-    if np.prod(shape) * np.dtype(dtype).itemsize <= LARGE_BYTES:
-        return np.empty(shape, dtype)
-    with TemporaryFile() as file:
-        return np.memmap(file, dtype, "w+", shape=shape)
-
-
-def release(table: NDArray[Any]) -> None:
-    """Give back the memory that an array in a file has taken; it is read again when needed.
-
-    The system would do so, too, but only when there is no other memory left.
-    """
-    if isinstance(table.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        table.base.madvise(mmap.MADV_DONTNEED)
-
-
-def plain(X: Any) -> Any:
-    """Return an array row by row, a frame column by column in memory: else sums may round anew."""
-    if isinstance(X, pd.DataFrame):
-        return pd.DataFrame(dict(X.items()), copy=True)
-    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
-
-
 CHANGED = "the population is not the one that was counted; it must be the same each time it is read"
 
 
@@ -153,7 +57,7 @@ class Chunk(NamedTuple):
 
 
 Work = Callable[..., Any]
-"""What is done with a :class:`Chunk`, and with values that lie beside its rows."""
+"""What is done with a :class:`Chunk`, and with arrays aligned with its rows."""
 Merge = Callable[[Sequence[Any]], Any]
 """Turns results of neighbouring chunks, in their order, into one."""
 
@@ -166,17 +70,17 @@ def data_of(chunk: Chunk) -> Any:
 class Population(ABC):
     """Rows that can be read again and again, always the same ones in the same order.
 
-    ``n_rows`` is the number of rows, None as long as nobody has counted them. ``name`` is what
-    the user calls the population, ``parts`` what its parts are called. ``is_distributed`` says
-    whether work is done by other processes or threads, many chunks at a time.
+    ``n_rows`` is the number of rows, None until they are counted. ``name`` is what the user calls
+    the population. ``is_distributed`` says whether work is done by other processes or threads,
+    many chunks at a time.
 
     Examples
     --------
     >>> import numpy as np
     >>> class Countdown(Population):
     ...     def read(self, columns=None):
-    ...         yield np.array([[3.0], [2.0]]), "the first part"
-    ...         yield np.array([[1.0]]), "the second part"
+    ...         yield np.array([[3.0], [2.0]]), "the first chunk"
+    ...         yield np.array([[1.0]]), "the second chunk"
     >>> rows = Countdown()
     >>> rows.reduce(lambda chunk: chunk.data.sum(), sum).item(), rows.n_rows
     (6.0, 3)
@@ -185,17 +89,16 @@ class Population(ABC):
     """
 
     name = "X_unlabeled"
-    parts = "chunks"
     is_distributed = False
     n_rows: int | None = None
     dialect: Dialect | None = None
-    """How the text files of the rows are written, where they are from such."""
+    """How text files of the rows are written; None for rows of any other kind."""
     read_as: str = ""
-    """How their files were understood, in words."""
+    """How files of the rows were understood, in words."""
 
     @abstractmethod
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
-        """Yield the rows from the start, as arrays or frames, and where each part comes from.
+        """Yield the rows from the start, as arrays or frames, and where each chunk comes from.
 
         Parameters
         ----------
@@ -214,7 +117,7 @@ class Population(ABC):
         return self
 
     def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
-        """Read all rows from the start, numbered; parts without rows are left out."""
+        """Read all rows from the start, numbered; chunks without rows are left out."""
         start = 0
         for data, where in self.read(columns):
             if data.shape[0]:
@@ -230,12 +133,12 @@ class Population(ABC):
         Parameters
         ----------
         work : callable
-            Takes a :class:`Chunk`, and for each array of ``aligned`` the part that belongs to it.
+            Takes a :class:`Chunk`, and for each array of ``aligned`` the entries of its rows.
         merge : callable
             Takes results of neighbouring chunks in their order, and returns one.
         columns : sequence of str, optional
             As for :meth:`read`.
-        beside : sequence of array
+        aligned : sequence of array
             Arrays with an entry per row.
 
         Returns
@@ -258,9 +161,9 @@ class Population(ABC):
         Parameters
         ----------
         work : callable
-            Takes the rows of a span.
+            Takes the rows of a block.
         size : int
-            Number of rows of all spans but the last.
+            Number of rows of all blocks but the last.
         columns : sequence of str, optional
             As for :meth:`read`.
         prepare : callable
@@ -269,21 +172,21 @@ class Population(ABC):
         Yields
         ------
         object
-            The result for each span, in order.
+            The result for each block, in order.
         """
-        pieces: list[Any] = []
+        waiting: list[Any] = []
         n_waiting = done = 0
         for chunk in self.chunks(columns):
-            pieces.append(prepare(chunk))
+            waiting.append(prepare(chunk))
             n_waiting += chunk.data.shape[0]
             while n_waiting - done >= size:
-                yield work(rows_of(pieces, slice(done, done + size)))
+                yield work(rows_of(waiting, slice(done, done + size)))
                 done += size
-            while pieces and done >= pieces[0].shape[0]:
-                done -= pieces[0].shape[0]
-                n_waiting -= pieces.pop(0).shape[0]
+            while waiting and done >= waiting[0].shape[0]:
+                done -= waiting[0].shape[0]
+                n_waiting -= waiting.pop(0).shape[0]
         if n_waiting > done:
-            yield work(rows_of(pieces, slice(done, n_waiting)))
+            yield work(rows_of(waiting, slice(done, n_waiting)))
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each row.
@@ -322,7 +225,7 @@ class Population(ABC):
     def _check_count(self, n_rows: int) -> None:
         """Remember the number of rows; it must be the same each time."""
         if n_rows == 0:
-            raise InputError(f"{self.name} has no rows; found none in any of its {self.parts}")
+            raise InputError(f"{self.name} has no rows")
         if self.n_rows is not None and n_rows != self.n_rows:
             raise InputError(
                 f"{self.name} had {self.n_rows} rows when they were counted, but has {n_rows} "
@@ -378,7 +281,7 @@ class Transformed(Population):
         self, rows: Population, change: Callable[[Chunk], Chunk], columns: Columns = None
     ) -> None:
         self.rows, self.change, self.columns = rows, change, columns
-        self.parts, self.is_distributed = rows.parts, rows.is_distributed
+        self.is_distributed = rows.is_distributed
 
     @property
     def n_rows(self) -> int | None:  # type: ignore[override]
@@ -415,11 +318,11 @@ class Transformed(Population):
         return self.rows.map(self._after_change(work), example, self.columns)
 
     def aligned(self, values: NDArray[Any]) -> Any:
-        """Return values beside the rows, where these are."""
+        """Return values aligned with the rows, where these are."""
         return self.rows.aligned(values)
 
     def look_up(self, table: NDArray[Any], codes: Any) -> Any:
-        """Return entries of a table beside the rows, where these are."""
+        """Return entries of a table for the rows, where these are."""
         return self.rows.look_up(table, codes)
 
     def _after_change(self, work: Work) -> Work:
@@ -430,12 +333,11 @@ def _work_on_changed(change: Callable[[Chunk], Chunk], work: Work, chunk: Chunk,
     return work(change(chunk), *more)
 
 
-# Standard deviations drawn beyond what is needed: too few once in 10^20 runs.
-_SPARE = 10.0
+_SPARE = 10.0  # standard deviations drawn beyond what is needed: too few once in 10^20 runs
 
 
 class RowSample(NamedTuple):
-    """Rows of a population.
+    """Rows that were drawn.
 
     Parameters
     ----------
@@ -443,14 +345,20 @@ class RowSample(NamedTuple):
         The rows, in the order of the population.
     rows : ndarray of int
         Their numbers.
+    draws : ndarray of float
+        Their random numbers: the smallest of all rows.
     """
 
     data: Any
     rows: Ints
+    draws: Floats
 
 
 def draw_sample(population: Any, most: int, key: Sequence[int]) -> RowSample:
     """Draw rows without replacement, all of them if there are not more than ``most``.
+
+    Every row gets a random number, and the rows with the smallest are drawn. The numbers are those
+    of one generator for all rows in turn: the sample depends on row numbers and the seed alone.
 
     Parameters
     ----------
@@ -472,50 +380,122 @@ def draw_sample(population: Any, most: int, key: Sequence[int]) -> RowSample:
     n_rows, limit = population.n_rows, 1.0
     if n_rows is not None and n_rows > most:
         limit = (most + _SPARE * (most + 1) ** 0.5) / n_rows
-    drawn = population.reduce(partial(_draw, key, limit, most), partial(_merged, most))
-    return RowSample(plain(stacked(drawn.tables)), drawn.rows)
+    drawn = population.reduce(partial(_draw, key, limit, most), partial(_merge_samples, most))
+    return drawn._replace(data=plain(drawn.data))
 
 
 def random_rows(n_rows: int, most: int, key: Sequence[int]) -> Ints:
     """Return the numbers of the rows that :func:`draw_sample` would draw."""
     if n_rows <= most:
         return np.arange(n_rows)
-    numbers = np.random.default_rng(list(key)).random(n_rows)
-    return np.flatnonzero(numbers < np.partition(numbers, most)[most])
+    draws = np.random.default_rng(list(key)).random(n_rows)
+    return np.flatnonzero(draws < np.partition(draws, most)[most])
 
 
-class _Drawn(NamedTuple):
-    """Rows of some neighbouring chunks with small random numbers."""
-
-    numbers: Floats
-    rows: Ints
-    tables: list[Any]
-
-    def pruned(self, most: int) -> _Drawn:
-        """Return the rows with the smallest numbers."""
-        if len(self.numbers) <= most:
-            return self
-        limit = np.partition(self.numbers, most)[most]
-        kept = np.flatnonzero(self.numbers < limit)
-        table = _safe_indexing(stacked(self.tables), kept)
-        return _Drawn(self.numbers[kept], self.rows[kept], [table])
-
-
-def _draw(key: Sequence[int], limit: float, most: int, chunk: Chunk) -> _Drawn:
+def _draw(key: Sequence[int], limit: float, most: int, chunk: Chunk) -> RowSample:
     """Draw rows from a chunk."""
     rng = np.random.default_rng(list(key))
     rng.bit_generator.advance(chunk.start)  # type: ignore[attr-defined]
-    numbers = rng.random(chunk.data.shape[0])
-    among = np.flatnonzero(numbers < limit)
+    draws = rng.random(chunk.data.shape[0])
+    among = np.flatnonzero(draws < limit)
     table = _safe_indexing(chunk.data, among)
-    return _Drawn(numbers[among], chunk.start + among, [table]).pruned(most)
+    return _smallest(RowSample(table, chunk.start + among, draws[among]), most)
 
 
-def _merged(most: int, parts: Sequence[_Drawn]) -> _Drawn:
+def _merge_samples(most: int, samples: Sequence[RowSample]) -> RowSample:
     """Put together what was drawn from neighbouring chunks."""
-    filled = [table for part in parts for table in part.tables if table.shape[0]]
-    return _Drawn(
-        np.concatenate([part.numbers for part in parts]),
-        np.concatenate([part.rows for part in parts]),
-        filled or parts[0].tables,
-    ).pruned(most)
+    filled = [each.data for each in samples if len(each.rows)] or [samples[0].data]
+    rows = np.concatenate([each.rows for each in samples])
+    draws = np.concatenate([each.draws for each in samples])
+    return _smallest(RowSample(stacked(filled), rows, draws), most)
+
+
+def _smallest(sample: RowSample, most: int) -> RowSample:
+    """Return the rows with the smallest random numbers."""
+    if len(sample.draws) <= most:
+        return sample
+    kept = np.flatnonzero(sample.draws < np.partition(sample.draws, most)[most])
+    return RowSample(_safe_indexing(sample.data, kept), sample.rows[kept], sample.draws[kept])
+
+
+def probabilities(model: Any, X: Any, block_rows: int | None = None) -> Floats:
+    """Return the probabilities that a fitted model gives to all rows, asked block by block.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> probabilities(DummyClassifier().fit([[0], [1]], [0, 1]), np.zeros((2, 1)))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    table = np.empty((X.shape[0], len(model.classes_)))
+    for rows in row_blocks(X.shape[0], block_rows or BLOCK_ROWS):
+        table[rows] = model.predict_proba(plain(_safe_indexing(X, rows)))
+    return table
+
+
+def rows_of(tables: list[Any], rows: slice) -> Any:
+    """Return some rows of several tables that follow each other.
+
+    Examples
+    --------
+    >>> rows_of([np.array([[0], [1]]), np.array([[2], [3]])], slice(1, 3)).tolist()
+    [[1], [2]]
+    """
+    wanted, start = [], 0
+    for table in tables:
+        first, last = max(rows.start - start, 0), min(rows.stop - start, table.shape[0])
+        if first < last:
+            wanted.append(_safe_indexing(table, slice(first, last)))
+        start += table.shape[0]
+    return plain(stacked(wanted))
+
+
+def row_blocks(
+    n_rows: int, size: int = BLOCK_ROWS, reading: Sequence[NDArray[Any]] = ()
+) -> Iterator[slice]:
+    """Yield the rows of one block after the other, and release what is read after each.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+        for table in reading:
+            release(table)
+
+
+def filled(shape: tuple[int, ...], blocks: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return an array filled by blocks that follow each other; a large one is in a file."""
+    table, start = large_array(shape), 0
+    for block in blocks:
+        table[start : start + len(block)] = block
+        start += len(block)
+        release(table)
+    return table
+
+
+def large_array(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
+    """Return an array to be filled; a large one is in a temporary file that goes with it."""
+    if np.prod(shape) * np.dtype(dtype).itemsize <= LARGE_BYTES:
+        return np.empty(shape, dtype)
+    with TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def release(table: NDArray[Any]) -> None:
+    """Give back the memory that an array in a file has taken; it is read again when needed.
+
+    The system would do so, too, but only when there is no other memory left.
+    """
+    if isinstance(table.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        table.base.madvise(mmap.MADV_DONTNEED)
+
+
+def plain(X: Any) -> Any:
+    """Return an array row by row, a frame column by column in memory: else sums may round anew."""
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(dict(X.items()), copy=True)
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

@@ -1,13 +1,22 @@
-"""A population in memory: an array or a data frame."""
+"""Populations that are objects of this process: tables in memory, and tables that come in chunks.
+
+A population is read more than once, first to count and then to label: chunks are made afresh each
+time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from c2rf._utils.frames import names_of
 from c2rf._utils.types import Columns
+from c2rf.data.formats import ROWS_PER_CHUNK, naming_source, wanted_columns
 from c2rf.data.population.interface import Population
+from c2rf.exceptions import InputError, InputTypeError
 
 
 class Memory(Population):
@@ -43,3 +52,130 @@ class Memory(Population):
     def names(self) -> list[str] | None:
         """The names of the columns, if it is a frame."""
         return names_of(self.table)
+
+
+class Chunks(Population):
+    """Tables that a function yields, one after the other.
+
+    Parameters
+    ----------
+    make : callable
+        Takes the columns to read, None for all; yields tables, and where each is from.
+    names : sequence of str, optional
+        The names of the columns, where they are known.
+    name : str
+        What the user calls the rows.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Columns], Iterator[tuple[Any, str]]],
+        names: Sequence[str] | None = None,
+        name: str = "X_unlabeled",
+    ) -> None:
+        self.make, self.name = make, name
+        self._names = None if names is None else list(names)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns."""
+        return self._names
+
+    def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
+        """Ask for fresh chunks."""
+        return self.make(columns)
+
+
+def user_chunks(
+    given: Iterable[Any] | Callable[[], Iterable[Any]], name: str = "X_unlabeled"
+) -> Chunks:
+    """Return chunks that the user makes: an iterable of them, or a callable that returns one.
+
+    Examples
+    --------
+    >>> rows = user_chunks([np.zeros((2, 3)), np.ones((1, 3))])
+    >>> [(chunk.where, chunk.data.shape) for chunk in rows.chunks()]
+    [('chunk 0', (2, 3)), ('chunk 1', (1, 3))]
+    """
+    return Chunks(partial(_read_user_chunks, given, name, []), name=name)
+
+
+def _read_user_chunks(
+    given: Any, name: str, used: list[Iterator[Any]], columns: Columns
+) -> Iterator[tuple[Any, str]]:
+    """Yield the chunks; ``used`` holds the last iterator, which must not come again."""
+    made = given() if callable(given) else given
+    if not isinstance(made, Iterable):
+        raise InputTypeError(
+            f"the callable given as {name} must return an iterator of chunks; it returned "
+            f"{_description(made)}"
+        )
+    if isinstance(made, Iterator):
+        if any(made is last for last in used):
+            raise InputTypeError(
+                f"the callable given as {name} must return a fresh iterator each time; it returned "
+                "the same one again"
+            )
+        used[:] = [made]
+    for k, data in enumerate(made):
+        if not hasattr(data, "shape") or len(data.shape) != 2:
+            raise InputTypeError(
+                f"chunk {k} of {name} must be a 2-D array or a data frame; found "
+                f"{_description(data)}"
+            )
+        is_arrow = type(data).__module__.partition(".")[0] == "pyarrow"
+        yield data.to_pandas(ignore_metadata=True) if is_arrow else data, f"chunk {k}"
+
+
+def arrow_dataset(dataset: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
+    """Return the rows of a pyarrow dataset, read file by file; a filtered one as a whole."""
+    return Chunks(partial(_read_dataset, dataset, rows), dataset.schema.names)
+
+
+def _read_dataset(dataset: Any, rows: int, columns: Columns) -> Iterator[tuple[Any, str]]:
+    wanted = wanted_columns(columns, dataset.schema.names, "the dataset")
+    # More would be read far ahead, which costs memory.
+    options = {"batch_size": rows, "batch_readahead": 2, "fragment_readahead": 1}
+    for source, where, schema in _fragments(dataset):
+        with naming_source(where):
+            for batch in source.to_batches(columns=wanted, **options, **schema):
+                table = batch.select(wanted).to_pandas(ignore_metadata=True)
+                yield table if columns is not None else table.to_numpy(), where
+
+
+def _fragments(dataset: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    """Yield what can be read on its own, and what to call it."""
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError:  # a filtered dataset does not tell its fragments
+        yield dataset, "the dataset", {}
+        return
+    for k, fragment in enumerate(fragments):
+        where = getattr(fragment, "path", f"fragment {k} of the dataset")
+        yield fragment, where, {"schema": dataset.schema}
+
+
+def lazy_frame(frame: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
+    """Return the rows of a Polars LazyFrame, which must have a fixed order."""
+    with naming_source("the LazyFrame"):
+        names = frame.collect_schema().names()
+    return Chunks(partial(_read_lazy_frame, frame, names, rows), names)
+
+
+def _read_lazy_frame(
+    frame: Any, names: Sequence[str], rows: int, columns: Columns
+) -> Iterator[tuple[Any, str]]:
+    if not hasattr(frame, "collect_batches"):
+        raise InputError("a LazyFrame needs polars 1.34 or later; pip install -U polars")
+    where, start = "the LazyFrame", 0
+    wanted = wanted_columns(columns, names, where)
+    with naming_source(where):
+        for batch in frame.select(wanted).collect_batches(chunk_size=rows):
+            data = batch.to_numpy() if columns is None else batch
+            yield data, f"{where}, from row {start}"
+            start += len(batch)
+
+
+def _description(found: Any) -> str:
+    shape = np.shape(found) if hasattr(found, "shape") else None
+    return f"a {type(found).__name__}" + (f" of shape {shape}" if shape is not None else "")
