@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from c2rf.data.atomic import atomic_output, check_output
 from c2rf.data.forest_files import FORMAT, FORMAT_VERSION, StoredSolution, read_votes
 from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
@@ -119,63 +118,6 @@ class TestTable:
             read_table(tmp_path / "absent.csv")
         with pytest.raises(InputError, match="cannot be read"):
             read_votes(tmp_path)
-
-
-class TestOutput:
-    def test_appears_only_when_complete(self, tmp_path):
-        path = tmp_path / "out.csv"
-        with atomic_output(path) as temporary:
-            temporary.write_text("half")
-            assert not path.exists()
-            assert temporary.suffix == ".csv"
-        assert path.read_text() == "half"
-        assert list(tmp_path.iterdir()) == [path]
-
-    def test_a_failure_leaves_everything_as_it_was(self, tmp_path):
-        path = write(tmp_path, "precious")
-
-        def fail_half_way() -> None:
-            with atomic_output(path, force=True) as temporary:
-                temporary.write_text("half")
-                raise RuntimeError
-
-        with pytest.raises(RuntimeError):
-            fail_half_way()
-        assert path.read_text() == "precious"
-        assert list(tmp_path.iterdir()) == [path]
-
-    def test_is_not_overwritten_unless_forced(self, tmp_path):
-        path = write(tmp_path, "old")
-        with pytest.raises(InputError, match=r"exists already.*force=True"), atomic_output(path):
-            pass
-        with atomic_output(path, force=True) as temporary:
-            temporary.write_text("new")
-        assert path.read_text() == "new"
-
-    def test_a_file_that_appears_meanwhile_is_kept(self, tmp_path):
-        path = tmp_path / "out.csv"
-        with pytest.raises(InputError, match="exists already"), atomic_output(path):
-            path.write_text("theirs")
-        assert path.read_text() == "theirs"
-        assert list(tmp_path.iterdir()) == [path]
-
-    def test_an_input_is_not_overwritten_even_by_force(self, tmp_path):
-        path = write(tmp_path, "input")
-        other = tmp_path / "sub" / ".." / path.name
-        (tmp_path / "sub").mkdir()
-        with pytest.raises(InputError, match="is an input"):
-            check_output(other, force=True, inputs=[path])
-
-    def test_folders_are_refused(self, tmp_path):
-        with pytest.raises(InputError, match="not a regular file"):
-            check_output(tmp_path, force=True)
-        with pytest.raises(InputError, match="there is no folder"):
-            check_output(tmp_path / "absent" / "out.csv")
-
-    def test_a_folder_without_permission_is_refused(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("os.access", lambda *_: False)
-        with pytest.raises(InputError, match="no permission"):
-            check_output(tmp_path / "out.csv")
 
 
 def stored(weights, labels=(1, -1, 1), **stats) -> StoredSolution:

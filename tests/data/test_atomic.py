@@ -1,0 +1,177 @@
+"""Outputs that appear together or not at all: other threads, other processes, folders."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from c2rf.data import atomic
+from c2rf.data.atomic import (
+    atomic_folder,
+    atomic_output,
+    atomic_outputs,
+    check_folder,
+    check_output,
+)
+from c2rf.exceptions import InputError
+
+
+def write(folder: Path, content: str) -> Path:
+    path = folder / "file.csv"
+    path.write_text(content)
+    return path
+
+
+def test_a_thread_writes_as_the_main_one_does(tmp_path):
+    path = tmp_path / "out.txt"
+
+    def write() -> None:
+        with atomic_output(path) as temporary:
+            temporary.write_text("all of it")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    assert path.read_text() == "all of it"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_another_one_is_writing_is_left_alone(tmp_path):
+    path = tmp_path / "out.txt"
+    with atomic_output(path) as first:
+        first.write_text("first")
+        with atomic_output(path) as second:
+            second.write_text("second")
+        assert first.exists()
+        assert path.read_text() == "second"
+        path.unlink()
+    assert path.read_text() == "first"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    path = tmp_path / "absent" / "parts"
+    with (
+        pytest.raises(InputError, match=r"parts cannot be written: No such file"),
+        atomic_folder(path),
+    ):
+        pass
+
+
+def test_a_folder_appears_whole_and_replaces_only_by_force(tmp_path):
+    path = tmp_path / "parts"
+    for text, force in (("one", False), ("two", True)):
+        with atomic_folder(path, force=force) as folder:
+            (folder / "part.txt").write_text(text)
+        assert (path / "part.txt").read_text() == text
+    with pytest.raises(InputError, match="exists already"), atomic_folder(path) as folder:
+        (folder / "part.txt").write_text("three")
+    assert (path / "part.txt").read_text() == "two"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folders_that_should_not_be_written(tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        check_folder(tmp_path)
+    with pytest.raises(InputError, match="is an input"):
+        check_folder(tmp_path, force=True, inputs=[tmp_path])
+    with pytest.raises(InputError, match="there is no folder"):
+        check_folder(tmp_path / "absent" / "parts")
+    check_folder(tmp_path, force=True)
+
+
+def is_open(path: Path) -> bool:
+    """Whether this process has the file open."""
+    found = (os.path.realpath(each) for each in Path("/proc/self/fd").iterdir())
+    return str(path) in found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed by Linux")
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_a_lock_is_held_while_renaming_but_on_windows_files_are_closed(
+    tmp_path, monkeypatch, has_locks
+):
+    """Unlocked temporary files are swept away; Windows does not rename files that are open."""
+    if not has_locks:
+        monkeypatch.setattr(atomic, "fcntl", None)
+    found, replace = [], Path.replace
+
+    def watched(temporary, target):
+        found.append(is_open(temporary))
+        return replace(temporary, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    with atomic_outputs([tmp_path / "a", tmp_path / "b"]) as temporaries:
+        for temporary in temporaries:
+            temporary.write_text("all of it")
+        assert all(map(is_open, temporaries))
+    assert found == [has_locks, has_locks]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    left = tmp_path / ".0123abcd-out.csv"
+    left.write_text("half")
+    with atomic_output(tmp_path / "out.csv") as temporary:
+        assert not left.exists()
+        temporary.write_text("all of it")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+class TestOutput:
+    def test_appears_only_when_complete(self, tmp_path):
+        path = tmp_path / "out.csv"
+        with atomic_output(path) as temporary:
+            temporary.write_text("half")
+            assert not path.exists()
+            assert temporary.suffix == ".csv"
+        assert path.read_text() == "half"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_failure_leaves_everything_as_it_was(self, tmp_path):
+        path = write(tmp_path, "precious")
+
+        def fail_half_way() -> None:
+            with atomic_output(path, force=True) as temporary:
+                temporary.write_text("half")
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            fail_half_way()
+        assert path.read_text() == "precious"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_is_not_overwritten_unless_forced(self, tmp_path):
+        path = write(tmp_path, "old")
+        with pytest.raises(InputError, match=r"exists already.*force=True"), atomic_output(path):
+            pass
+        with atomic_output(path, force=True) as temporary:
+            temporary.write_text("new")
+        assert path.read_text() == "new"
+
+    def test_a_file_that_appears_meanwhile_is_kept(self, tmp_path):
+        path = tmp_path / "out.csv"
+        with pytest.raises(InputError, match="exists already"), atomic_output(path):
+            path.write_text("theirs")
+        assert path.read_text() == "theirs"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_an_input_is_not_overwritten_even_by_force(self, tmp_path):
+        path = write(tmp_path, "input")
+        other = tmp_path / "sub" / ".." / path.name
+        (tmp_path / "sub").mkdir()
+        with pytest.raises(InputError, match="is an input"):
+            check_output(other, force=True, inputs=[path])
+
+    def test_folders_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="not a regular file"):
+            check_output(tmp_path, force=True)
+        with pytest.raises(InputError, match="there is no folder"):
+            check_output(tmp_path / "absent" / "out.csv")
+
+    def test_a_folder_without_permission_is_refused(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("os.access", lambda *_: False)
+        with pytest.raises(InputError, match="no permission"):
+            check_output(tmp_path / "out.csv")
