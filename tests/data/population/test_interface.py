@@ -14,7 +14,15 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf._utils.types import Columns
-from c2rf.data.population.interface import Population, draw_sample
+from c2rf.data.population.interface import (
+    Population,
+    Transformed,
+    draw_sample,
+    filled,
+    random_rows,
+    row_blocks,
+)
+from c2rf.data.population.memory import Memory, user_chunks
 from people import make_people
 
 LOGISTIC = {"learner": "logistic"}
@@ -94,3 +102,43 @@ def test_rows_that_change_meanwhile_are_noticed(database):
     connection.close()
     with pytest.raises(c2rf.InputError, match="had 240 rows when they were counted, but has 239"):
         database.reduce(lambda chunk: len(chunk.data), sum)
+
+
+ROWS = np.arange(20.0).reshape(10, 2)
+CUTS = [[10], [3, 7], [1, 2, 3, 4], [4, 0, 6]]
+
+
+def cut(sizes):
+    ends = np.cumsum(sizes)
+    return user_chunks([ROWS[end - size : end] for size, end in zip(sizes, ends, strict=True)])
+
+
+@pytest.mark.parametrize("sizes", CUTS)
+def test_results_do_not_depend_on_the_chunks(sizes):
+    rows = cut(sizes)
+    np.testing.assert_array_equal(rows.reduce(lambda chunk: chunk.data, np.concatenate), ROWS)
+    aligned = rows.reduce(lambda chunk, more: chunk.data[:, 0] @ more, sum, aligned=[ROWS[:, 1]])
+    assert aligned == ROWS[:, 0] @ ROWS[:, 1]
+    assert [len(block) for block in rows.blocks(np.asarray, 4)] == [4, 4, 2]
+    np.testing.assert_array_equal(np.concatenate(list(rows.blocks(np.asarray, 4))), ROWS)
+    sample, whole = draw_sample(rows, 4, [7]), draw_sample(Memory(ROWS), 4, [7])
+    assert sample.rows.tolist() == whole.rows.tolist() == random_rows(10, 4, [7]).tolist()
+    np.testing.assert_array_equal(sample.data, whole.data)
+    np.testing.assert_array_equal(sample.data, ROWS[sample.rows])
+
+
+def test_changed_rows_are_changed_everywhere():
+    rows = Transformed(cut([3, 7]), lambda chunk: chunk._replace(data=2 * chunk.data))
+    assert rows.reduce(lambda chunk: chunk.data.sum(), sum) == 2 * ROWS.sum()
+    doubled = rows.map(lambda chunk: chunk.data[:, 1], np.zeros(1))
+    np.testing.assert_array_equal(doubled, 2 * ROWS[:, 1])
+    np.testing.assert_array_equal(np.concatenate(list(rows.blocks(np.asarray, 4))), 2 * ROWS)
+    assert rows.n_rows == 10
+
+
+def test_large_arrays_are_in_files(monkeypatch):
+    monkeypatch.setattr("c2rf.data.population.interface.LARGE_BYTES", 100)
+    table = filled(ROWS.shape, (ROWS[rows] for rows in row_blocks(10, 3)))
+    assert isinstance(table, np.memmap)
+    np.testing.assert_array_equal(table, ROWS)
+    assert not isinstance(filled((2, 2), [ROWS[:2]]), np.memmap)

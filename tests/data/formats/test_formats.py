@@ -1,7 +1,8 @@
-"""Shapes of files as programs write them: read right, or refused with the cure."""
+"""All formats: files as programs write them are read right, or refused with the cure."""
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import sqlite3
@@ -19,13 +20,28 @@ import zstandard
 from pyarrow import feather
 
 from c2rf.data.cells import as_numbers, as_text
-from c2rf.data.formats import read_file
+from c2rf.data.formats import (
+    FORMATS,
+    PARQUET,
+    TEXT,
+    find_format,
+    format_by_name,
+    naming_source,
+    read_file,
+)
 from c2rf.exceptions import InputError
 
 NUMBERS = [1234.5, -0.25, 12.0]
+
+
 TOWNS = ["Köln", "Bad Ems", 'say "hi"']
+
+
 PLAIN = 'id,size,town\n1,1234.5,Köln\n2,-0.25,Bad Ems\n3,12.0,"say ""hi"""\n'
+
+
 GERMAN = 'id;size;town\n1;1234,5;Köln\n2;-0,25;Bad Ems\n3;12,0;"say ""hi"""\n'
+
 
 Write = Callable[[Path], object]
 
@@ -286,10 +302,6 @@ def test_refused_with_the_cure(tmp_path, shape):
     assert name.partition("::")[0] in str(caught.value)
 
 
-def test_there_are_sixty():
-    assert len(RIGHT) + len(REFUSED) >= 60
-
-
 def test_both_readers_read_the_same(tmp_path, monkeypatch):
     for name, write, _ in RIGHT.values():
         if name.startswith("x.csv"):
@@ -299,3 +311,58 @@ def test_both_readers_read_the_same(tmp_path, monkeypatch):
                 patch.setattr("c2rf.data.formats.text.find_spec", lambda package: None)
                 again = read_file(tmp_path / name)
             assert found.frame.to_numpy().tolist() == again.frame.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("kind", ["x.xlsx", "x.ods", "x.sav", "x.dta", "x.parquet"])
+def test_dates_are_days(tmp_path, kind):
+    path = tmp_path / kind
+    frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-02", "2021-03-04"]), "n": [1, 2]})
+    if kind.endswith("sav"):
+        pyreadstat.write_sav(frame.assign(day=frame["day"].dt.date), str(path))
+    elif kind.endswith("dta"):
+        frame.to_stata(path, convert_dates={"day": "td"}, write_index=False)
+    elif kind.endswith("parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_excel(path, index=False, engine="odf" if kind.endswith("ods") else None)
+    days = [(day - dt.date(1970, 1, 1)).days for day in (dt.date(2020, 1, 2), dt.date(2021, 3, 4))]
+    assert as_numbers(read_file(path).frame["day"]).tolist() == days
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
+def test_a_format_is_a_module_with_the_functions_it_promises(kind):
+    assert callable(kind.module.read)
+    if kind.in_chunks:
+        assert callable(kind.module.names)
+        assert callable(kind.module.chunks)
+
+
+def test_a_format_is_known_by_its_content_before_its_name(tmp_path):
+    people().to_parquet(tmp_path / "x.csv")
+    assert find_format(tmp_path / "x.csv") is PARQUET
+    (tmp_path / "x.unknown").write_text("a,b\n1,2\n")
+    assert find_format(tmp_path / "x.unknown") is TEXT
+    assert format_by_name(tmp_path / "x.unknown") is None
+
+
+def test_what_needs_a_package_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("c2rf.data.formats.find_spec", lambda package: None)
+    people().to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r'needs pyarrow; pip install "c2rf\[parquet\]"'):
+        read_file(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(2, "No such file"), "people: there is no such file"),
+        (PermissionError(13, "Permission denied"), "people cannot be read: Permission denied"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "?"), "people is not UTF-8 text"),
+        (RuntimeError("first line\nsecond"), "people cannot be read: first line"),
+        (InputError("as it is"), "as it is"),
+    ],
+)
+def test_every_error_in_reading_names_the_source(error, said):
+    with pytest.raises(InputError) as caught, naming_source("people"):
+        raise error
+    assert str(caught.value).startswith(said)

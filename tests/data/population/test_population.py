@@ -15,12 +15,23 @@ from c2rf.data.population.memory import Chunks, arrow_dataset, lazy_frame
 from c2rf.exceptions import InputError, InputTypeError
 
 pa = pytest.importorskip("pyarrow")
+
+
 pl = pytest.importorskip("polars")
+
+
 pq = pytest.importorskip("pyarrow.parquet")
+
+
 ds = pytest.importorskip("pyarrow.dataset")
 
+
 NAMES = ["a", "b", "c"]
+
+
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(1000, 3)), columns=NAMES)
+
+
 BOUNDS = [(0, 300), (300, 300), (300, 1000)]  # with an empty one
 
 

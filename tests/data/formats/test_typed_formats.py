@@ -1,4 +1,4 @@
-"""Formats with types in parts: the same cells as in memory, whatever the size of a part."""
+"""Formats with types in chunks: the same cells as in memory, whatever the size of a chunk."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ WRITE = {
 
 @pytest.mark.parametrize("name", WRITE)
 @pytest.mark.parametrize("rows", [1, 7, 100])
-def test_parts_hold_what_the_whole_holds(tmp_path, name, rows):
+def test_chunks_hold_what_the_whole_holds(tmp_path, name, rows):
     path = tmp_path / name
     WRITE[name](path, people())
     whole = read_file(path).frame
     files = Files([path], find_format(path), as_tables=True, rows=rows)
     assert files.names == list(whole)
     wanted = ["late", "size", "town"]
-    parts = [frame for frame, _ in files.read(wanted)]
-    assert max(map(len, parts)) <= rows
+    chunks = [frame for frame, _ in files.read(wanted)]
+    assert max(map(len, chunks)) <= rows
     for column in wanted:
-        texts = [text for part in parts for text in as_text(part[column])]
+        texts = [text for chunk in chunks for text in as_text(chunk[column])]
         assert texts == as_text(whole[column]).tolist()
     if "feather" not in name and "arrow" not in name and rows > 40:  # text is not touched there
-        assert as_numbers(parts[-1]["late"]).iloc[-1] == 1234.5
+        assert as_numbers(chunks[-1]["late"]).iloc[-1] == 1234.5
 
 
 @pytest.mark.parametrize("name", WRITE)
-def test_labels_are_the_same_in_parts_and_in_memory(tmp_path, name):
+def test_labels_are_the_same_in_chunks_and_in_memory(tmp_path, name):
     path = tmp_path / name
     WRITE[name](path, people().drop(columns=["kind", "late"]))
     labels = [
@@ -106,7 +106,7 @@ def test_a_packed_text_file_stays_packed(tmp_path):
     assert next(iter(rows.read(["a"])))[0]["a"].tolist() == ["1.5"] * 999
 
 
-def test_what_is_not_read_in_parts_is_said(tmp_path):
+def test_what_is_not_read_in_chunks_is_refused(tmp_path):
     path = tmp_path / "x.xlsx"
     people().to_excel(path, index=False)
     with pytest.raises(InputError, match=r"Excel is not read in chunks.*save it as CSV or Parquet"):

@@ -1,4 +1,4 @@
-"""Files: what is read is what was written, mistakes are named, half a file is never seen."""
+"""Files of votes, solutions and certificates: what is read is what was written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from c2rf.data.forest_files import FORMAT, FORMAT_VERSION, StoredSolution, read_votes
-from c2rf.data.formats import read_table
+from c2rf.data.forest_files import (
+    FORMAT,
+    FORMAT_VERSION,
+    StoredSolution,
+    certificate_text,
+    read_certificate,
+    read_votes,
+)
 from c2rf.exceptions import InputError
 from c2rf.forest.problem import Solution
 
@@ -87,37 +93,42 @@ class TestVotes:
         assert "some.csv" in str(caught.value)
 
 
-class TestTable:
-    def test_cells_stay_the_text_they_are(self, tmp_path):
-        text = 'id,"a, b",c\n007,1.10,NA\n1e400,"say ""x""",\n'
-        table = read_table(write(tmp_path, text))
-        assert list(table) == ["id", "a, b", "c"]
-        assert table.to_numpy().tolist() == [["007", "1.10", "NA"], ["1e400", 'say "x"', ""]]
-        back = tmp_path / "back.csv"
-        table.to_csv(back, index=False)
-        assert read_table(back).equals(table)
+@pytest.mark.parametrize("kind", [np.int8, np.float64, np.int64])
+@pytest.mark.parametrize("save", [np.save, np.savez, np.savez_compressed])
+def test_one_array(tmp_path, save, kind):
+    path = tmp_path / f"votes.{'npy' if save is np.save else 'npz'}"
+    save(path, VOTES.astype(kind))
+    np.testing.assert_array_equal(read_votes(path), VOTES)
 
-    @pytest.mark.parametrize(
-        ("content", "said"),
-        [
-            ("", "is empty"),
-            ("a,b\n", "header but no rows"),
-            ("a,b,a\n1,2,3\n", "found 'a' more than once"),
-            (",a\n0,1\n", "column 1 has no name"),
-            ("a,b\n1,2,3\n", "line 2 has 3 cells, but the header has 2"),
-            (b"a,b\n1,\x81\xff\n", "not UTF-8 text, nor Windows-1252"),
-        ],
-    )
-    def test_unusable_files_are_named(self, tmp_path, content, said):
-        with pytest.raises(InputError, match=said) as caught:
-            read_table(write(tmp_path, content, "some.csv"))
-        assert "some.csv" in str(caught.value)
 
-    def test_missing_files_and_folders_are_named(self, tmp_path):
-        with pytest.raises(InputError, match=r"absent\.csv: there is no such file"):
-            read_table(tmp_path / "absent.csv")
-        with pytest.raises(InputError, match="cannot be read"):
-            read_votes(tmp_path)
+@pytest.mark.parametrize("kind", [bool, np.uint8])
+def test_zeros_stand_for_minus_one_and_that_is_said(tmp_path, kind):
+    said = []
+    np.save(tmp_path / "votes.npy", (VOTES > 0).astype(kind))
+    np.testing.assert_array_equal(read_votes(tmp_path / "votes.npy", say=said.append), VOTES)
+    assert len(said) == 1
+
+
+def test_files_that_hold_something_else(tmp_path):
+    path = tmp_path / "votes.npz"
+    np.savez(path, one=VOTES, two=VOTES)
+    with pytest.raises(InputError, match="must hold one array; it holds 'one', 'two'"):
+        read_votes(path)
+    np.save(tmp_path / "objects.npy", np.array([{}, []], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="not a complete file of numpy's numbers"):
+        read_votes(tmp_path / "objects.npy")
+    np.save(tmp_path / "twos.npy", 2 * VOTES)
+    with pytest.raises(InputError, match=r"twos.npy: votes must be -1 or \+1; found 2 at row 0"):
+        read_votes(tmp_path / "twos.npy")
+
+
+@pytest.mark.parametrize("save", [np.save, np.savez])
+def test_half_a_file(tmp_path, save):
+    path = tmp_path / f"votes.{'npy' if save is np.save else 'npz'}"
+    save(path, VOTES)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(InputError, match="not a complete file of numpy's numbers"):
+        read_votes(path)
 
 
 def stored(weights, labels=(1, -1, 1), **stats) -> StoredSolution:
@@ -197,3 +208,14 @@ class TestSolution:
     def test_what_is_no_solution_is_refused(self, tmp_path, content, said):
         with pytest.raises(InputError, match=said):
             StoredSolution.read(write(tmp_path, content))
+
+
+def test_certificates_come_back_and_are_json(tmp_path):
+    certificate = {"bound": 3, "tree": [["steps"], ["add", 1, [2, 3]]]}
+    path = tmp_path / "proof.json"
+    path.write_text(certificate_text(certificate))
+    assert read_certificate(path) == certificate
+    assert len(path.read_text().splitlines()) == 7  # a line for each node
+    path.write_text("{")
+    with pytest.raises(InputError, match=r"proof.json is not a certificate"):
+        read_certificate(path)

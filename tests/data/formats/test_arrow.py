@@ -1,0 +1,62 @@
+"""Parquet and Arrow files: types are kept, and cast to those of all files."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from c2rf.data.dialect import AS_FOUND
+from c2rf.data.formats import arrow, read_file
+from c2rf.exceptions import InputError
+
+
+def write(path, **columns):
+    parquet.write_table(pa.table(columns), path, row_group_size=2)
+    return path
+
+
+@pytest.fixture
+def two(tmp_path):
+    first = write(tmp_path / "0.parquet", n=[1, 2, 3], t=["a", "b", None])
+    return first, write(tmp_path / "1.parquet", t=["c"], n=[1.5])
+
+
+def test_a_common_schema_holds_the_numbers_of_all_files(two):
+    schema = arrow.common_schema(two)
+    assert str(schema.field("n").type) == "double"
+    chunks = [table for path in two for table, _ in arrow.chunks(path, AS_FOUND, ["n"], 9, schema)]
+    assert [table["n"].tolist() for table in chunks] == [[1, 2], [3], [1.5]]
+    assert {str(table["n"].dtype) for table in chunks} == {"double[pyarrow]"}
+
+
+def test_files_whose_types_do_not_go_together(two, tmp_path):
+    other = write(tmp_path / "2.parquet", n=["x"], t=["c"])
+    with pytest.raises(InputError, match=r"column 'n' holds text \(string\), there numbers"):
+        arrow.common_schema([*two, other])
+
+
+def test_row_groups_are_read_together_up_to_a_number_of_rows(two):
+    found = list(arrow.row_groups(two, 2))
+    assert [(path.name, groups) for path, groups in found] == [
+        ("0.parquet", (0,)),
+        ("0.parquet", (1,)),
+        ("1.parquet", (0,)),
+    ]
+    assert [groups for _, groups in arrow.row_groups(two, 3)] == [(0, 1), (0,)]
+    whole = arrow.read_row_groups((two[0], (0, 1)), arrow.common_schema(two), ["t", "n"])
+    assert list(whole) == ["t", "n"]
+    assert whole["n"].tolist() == [1, 2, 3]
+    assert arrow.n_rows(two[0]) == 3
+
+
+def test_columns_that_hold_lists_are_refused(tmp_path):
+    path = write(tmp_path / "x.parquet", n=[1], many=[[1, 2]])
+    with pytest.raises(InputError, match="found 'many' of type list"):
+        read_file(path)
+
+
+def test_an_index_without_a_name_is_no_column(tmp_path):
+    pd.DataFrame({"a": [1, 2]}, index=[5, 6]).to_parquet(tmp_path / "x.parquet")
+    assert list(read_file(tmp_path / "x.parquet").frame) == ["a"]

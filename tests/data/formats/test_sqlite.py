@@ -1,0 +1,44 @@
+"""Tables of SQLite databases, which are never changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from c2rf.data.dialect import AS_FOUND
+from c2rf.data.formats import read_file, sqlite
+from c2rf.exceptions import InputError
+
+
+@pytest.fixture
+def base(tmp_path):
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute('create table "odd ""name""" (a, "b c")')
+        connection.executemany('insert into "odd ""name""" values (?, ?)', [(1, "x"), (None, "y")])
+        connection.execute("create table empty (a)")
+        connection.commit()
+    return path
+
+
+def test_names_may_need_quotes(base):
+    path = base.with_name('x.db::odd "name"')
+    before = base.read_bytes()
+    table = read_file(path)
+    assert table.frame["b c"].tolist() == ["x", "y"]
+    assert table.frame["a"].isna().tolist() == [False, True]
+    (first, where), (second, _) = sqlite.chunks(path, AS_FOUND, ["b c"], 1)
+    assert (first["b c"].tolist(), second["b c"].tolist()) == (["x"], ["y"])
+    assert where == f"{path}, from data row 1"
+    assert base.read_bytes() == before
+
+
+def test_tables_that_are_not_there_or_empty(base):
+    with pytest.raises(InputError, match=r"has several tables.*name one, like .*x.db::"):
+        read_file(base)
+    with pytest.raises(InputError, match=r"has no table 'emty'.*did you mean 'empty'"):
+        read_file(base.with_name("x.db::emty"))
+    with pytest.raises(InputError, match="has columns but no rows"):
+        read_file(base.with_name("x.db::empty"))

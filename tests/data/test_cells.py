@@ -1,0 +1,85 @@
+"""What cells mean: dates with one reading are days, types of one column are found."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2rf.data.cells import TypedCells, as_numbers, dates_in, plain_numbers, typed_column
+from c2rf.data.dialect import Dialect, ReadAs
+from c2rf.data.formats import read_file
+from c2rf.data.numerals import Marks
+from c2rf.exceptions import InputError
+
+
+def text(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "shape", ["%d.%m.%Y", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d"]
+)
+def test_dates_in_text_are_days(tmp_path, shape):
+    days = pd.date_range("1999-12-30", periods=5, freq="37D")
+    cells = "\n".join(f"{day:{shape}};x" for day in days)
+    path = text(tmp_path / "x.csv", f"day;b\n{cells}\n;y\n")
+    numbers = as_numbers(read_file(path).frame["day"])
+    assert numbers.tolist()[:-1] == [(day - pd.Timestamp(0)).days for day in days]
+    assert np.isnan(numbers.iloc[-1])
+
+
+@pytest.mark.parametrize("cell", ["02/03/2020", "31.02.2020", "1.2.20", "2020", "12.2020"])
+def test_what_is_no_date_beyond_doubt_is_none(cell):
+    assert dates_in(pd.Series([cell])) is None
+
+
+@pytest.mark.parametrize("marks", [Marks(","), Marks(",", ".")])
+@pytest.mark.parametrize("dtype", ["str", object])
+def test_numbers_are_put_into_plain_form(marks, dtype):
+    """Alike by the fast way, where only decimal commas occur, and by the way for all cells."""
+    table = pd.DataFrame({"n": ["1,5", "-2", "", "x"], "t": ["1,5", "a", "b", "c"]}, dtype=dtype)
+    plain = plain_numbers(table, Dialect(";", decimal=",", marks={"n": marks}), Path("x.csv"))
+    assert plain["n"].tolist() == ["1.5", "-2", "", "x"]
+    assert plain["t"].tolist() == table["t"].tolist()
+    only_numbers = plain_numbers(table[:3], Dialect(";", marks={"n": marks}), Path("x.csv"))
+    assert only_numbers["n"].tolist() == ["1.5", "-2", ""]
+
+
+def test_a_cell_with_two_readings_after_the_sample_is_refused_with_its_row():
+    table = pd.DataFrame({"n": ["12", "1.234"]})
+    with pytest.raises(InputError, match=r"x.csv, data row 8: in column 'n' '1.234' is 1.234 with"):
+        plain_numbers(table, Dialect(), Path("x.csv"), 7)
+    assert (
+        plain_numbers(table.assign(n=["Ulm", "1.234"]), Dialect(), Path("x.csv"))["n"][1] == "1.234"
+    )
+
+
+def test_marks_of_the_first_rows_hold_for_those_that_follow():
+    cells = TypedCells(Path("x.jsonl"), ReadAs())
+    assert cells.table({"n": ["1,5", 2]})["n"].tolist() == [1.5, 2]
+    assert cells.note == ", decimal comma in text"
+    assert cells.table({"n": ["1.234", 2]}, 3)["n"].tolist() == [1234, 2]
+    with pytest.raises(InputError, match=r"data row 5: in column 'n' numbers have a decimal comma"):
+        cells.table({"n": ["12.5", 2]}, 5)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "found"),
+    [
+        ([True, None], "boolean", [True, pd.NA]),
+        ([True, 2], "Int64", [1, 2]),
+        ([1.0, 2.0**60], "float64", [1.0, 2.0**60]),
+        ([dt.date(2020, 1, 2), None], "datetime64", [pd.Timestamp(2020, 1, 2), pd.NaT]),
+        ([dt.date(1, 1, 1), "x"], "str", ["0001-01-01", "x"]),
+        ([None, ""], "str", ["", ""]),
+    ],
+)
+def test_a_column_has_one_type_where_its_cells_have(cells, kind, found):
+    column = typed_column(cells)
+    assert str(column.dtype).startswith(kind)
+    assert [str(cell) for cell in column] == [str(cell) for cell in found]

@@ -1,0 +1,86 @@
+"""What columns hold, which are left out, and what is refused."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2rf.data.profile import (
+    FEW_LEVELS,
+    ColumnProfile,
+    ValueCounts,
+    feature_names,
+    look_like_codes,
+    why_left_out,
+)
+from c2rf.exceptions import InputError
+
+
+def test_dates_among_numbers_are_refused():
+    profile = ColumnProfile(pd.Series(["2001", "2002"], name="born"))
+    with pytest.raises(InputError, match="holds dates in some rows and numbers in others"):
+        profile.with_unlabeled(profile.count(pd.Series(["2001-05-06"])))
+    profile = ColumnProfile(pd.Series(["06.05.2001", ""], name="born"))
+    assert profile.with_unlabeled(profile.count(pd.Series(["2001-05-06"]))).kind == "dates"
+
+
+def profiled(labeled, *chunks, is_text=False):
+    profile = ColumnProfile(pd.Series(labeled, name="x"), is_text)
+    counts = [profile.count(pd.Series(cells)) for cells in chunks]
+    return profile.with_unlabeled(reduce(ValueCounts.merge, counts))
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_counts_do_not_depend_on_the_chunks(cut):
+    cells = ["Ulm", "", "Aalen", "Aalen"]
+    profile = profiled(["Ulm", "Bonn", None], cells[:cut], cells[cut:])
+    assert (profile.kind, profile.levels) == ("one-hot", 2)
+    assert (profile.missing, profile.unseen) == ((1, 1), 2)
+
+
+def test_kinds_of_columns():
+    many = [f"t{k}" for k in range(FEW_LEVELS + 1)]
+    assert profiled(["1", "2"], ["3", ""]).kind == "numbers"
+    assert profiled([1.5, 2], [3.0, None]).missing == (0, 1)
+    assert profiled(["1", "2"], ["3"], is_text=True).kind == "one-hot"
+    assert profiled(many, many).kind == "ordinal"
+    assert profiled(many[:-1], many).kind == "one-hot"
+    assert profiled(["2020-01-02"], ["2020-01-03"]).kind == "dates"
+
+
+def test_a_few_odd_cells_in_a_column_of_numbers_are_refused_with_their_place():
+    numbers = [str(k) for k in range(50)]
+    with pytest.raises(InputError, match=r"'a' in data row 2 of the unlabeled file \(1 such"):
+        profiled(numbers, ["7", "a"])
+    with pytest.raises(
+        InputError, match="must have a decimal point and no other sign; found '1,5'"
+    ):
+        profiled(numbers, ["1,5"])
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(np.inf, "must be finite"), (1e39, "must be at most")]
+)
+def test_numbers_that_trees_cannot_hold(number, said):
+    with pytest.raises(InputError, match=said):
+        profiled([1.0], [number])
+
+
+def test_columns_to_learn_from():
+    labeled = pd.DataFrame(columns=["id", "age", "sick"])
+    assert feature_names(labeled, labeled[["age", "id"]], "sick", ["id"]) == ["age"]
+    with pytest.raises(InputError, match="only in the labeled one: 'age'"):
+        feature_names(labeled, labeled[["id"]], "sick", [])
+    with pytest.raises(InputError, match="no column to learn from"):
+        feature_names(labeled, labeled, "sick", ["id", "age"])
+
+
+def test_ids_and_codes_are_recognised():
+    ids = pd.Series(range(100), name="nr")
+    assert why_left_out(ids, ids + 100) == "numbers the rows"
+    assert why_left_out(ids % 30, ids) is None
+    assert look_like_codes(pd.Series(["12345"] * 3, name="plz"))
+    assert not look_like_codes(pd.Series(["12345"] * 3, name="income"))
