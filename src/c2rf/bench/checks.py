@@ -14,9 +14,9 @@ from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS
-from c2rf.bench.quality import METRICS, Quality
+from c2rf.bench.quality import Quality
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results, Runner
+from c2rf.bench.results import METRICS, Results, Runner
 
 NEAR = 8.0
 """Points of accuracy within which medians of five samples count as near the paper's."""
@@ -89,10 +89,8 @@ def _near_the_paper(results: Results, runner: Runner, known: Sequence[str]) -> C
     # auto solves the problem of p-C²RF, and to the end.
     column = ("accuracy", "rf" if runner.method == "rf" else "p-c2rf")
     paper = published.quality(results.protocol.name)[column].to_dict()
-    apart = {}
-    for data in known:
-        median = results.median(data, runner, "accuracy")
-        apart[data] = np.inf if median is None else abs(median - paper[published.ids()[data]])
+    medians = results.summary("accuracy", "median")[runner].fillna(np.inf)
+    apart = {data: abs(medians[data] - paper[published.ids()[data]]) for data in known}
     far = [
         f"{data} by {gap:.1f}" if np.isfinite(gap) else f"{data} (too few answers)"
         for data, gap in apart.items()
@@ -107,11 +105,8 @@ def _near_the_paper(results: Results, runner: Runner, known: Sequence[str]) -> C
 
 
 def _not_worse_than_rf(results: Results, runner: Runner) -> Check:
-    gains = {
-        data: 100 * float(np.median(gain))
-        for data, gain in results.differences(runner, "accuracy").items()
-        if data in NAMES
-    }
+    medians = results.gains(runner, Runner("rf"), "accuracy").groupby("data").median()
+    gains = {data: medians[data] for data in results.data_sets if data in NAMES and data in medians}
     good = [data for data, gain in gains.items() if gain > -0.5]
     worse = [f"{data} by {-gain:.1f}" for data, gain in gains.items() if gain <= -0.5]
     return Check(
@@ -125,13 +120,9 @@ def _not_worse_than_rf(results: Results, runner: Runner) -> Check:
 def _against_top_lambda(results: Results) -> Check:
     """Compare with the simplest thing a user could do with the same votes and the total."""
     weighted, plain = results.main_runner("auto"), results.main_runner("top-lambda")
-    medians = {}
-    for data in results.data_sets:
-        ours, simple = (results.median(data, run, "accuracy") for run in (weighted, plain))
-        if ours is not None and simple is not None:
-            medians[data] = (ours, simple)
-    ahead = [data for data, (ours, simple) in medians.items() if ours > simple]
-    means = np.mean(list(medians.values()), axis=0) if medians else (np.nan, np.nan)
+    medians = results.summary("accuracy", "median")[[weighted, plain]].dropna()
+    ahead = list(medians.index[medians[weighted] > medians[plain]])
+    means = medians.mean().to_list()
     return Check(
         f"{results.protocol.name}: weights found by auto label better than taking the lambda "
         "points with most votes on most data sets",
@@ -152,9 +143,8 @@ def goals(quality: Quality) -> Iterator[Check]:
         return
     for method, goals_of in GOALS.items():
         runner = quality.runner(method)
-        means = [] if runner is None else [quality.mean(runner, metric) for metric in METRICS]
-        found = [mean for mean in means if mean is not None]
-        if runner is not None and len(found) == len(METRICS):
+        found = [] if runner is None else [quality.mean(runner, metric) for metric in METRICS]
+        if runner is not None and not np.isnan(found).any():
             yield Check(
                 f"{runner.short}: means of at least {' / '.join(map(str, goals_of))}",
                 all(mean >= goal for mean, goal in zip(found, goals_of, strict=True)),

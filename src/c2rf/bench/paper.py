@@ -21,7 +21,7 @@ from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results, Runner
+from c2rf.bench.results import METRICS, Results, Runner, runner_of
 from c2rf.report.page import LOOK, Grid, images
 
 UNSOLVED = "---"
@@ -87,18 +87,17 @@ def table_2(results: Results) -> Grid:
     """Make Table 2: median run times in seconds, of the trees and the solve together."""
     paper = published.run_times()
     order = _with_the_paper_s(results.runners, paper.columns)
-    rows = []
+    rows, medians = [], results.median_seconds()
+    # As in the paper, the best of the methods that solve the problem is in bold.
+    best = medians[[r for r in results.runners if BENCH_METHODS[r.method].solves]].min(axis=1)
     for name in results.data_sets:
-        times = {runner: results.median_seconds(name, runner) for runner in results.runners}
-        # As in the paper, the best of the methods that solve the problem.
-        rivals = [t for runner, t in times.items() if BENCH_METHODS[runner.method].solves and t]
         row = [_id(name), name]
         for who in order:
             if isinstance(who, Runner):
-                best = bool(rivals) and times[who] == min(rivals)
-                row.append(bold(_seconds(times[who], ran=bool(results.cell(name, who))), best))
+                median = medians.loc[name, who]
+                row.append(bold(_seconds(median, results.ran(name, who)), median == best[name]))
             else:
-                row.append(_seconds(_of_paper(paper[who], name), ran=name in NAMES))
+                row.append(_seconds(_of_paper(paper[who], name), name in NAMES))
         rows.append(row)
     note = (
         f"Seconds for the trees and the solve. {caps(results).capitalize()}; the paper's limit was "
@@ -118,10 +117,21 @@ def quality_table(results: Results, number: int) -> Grid:
     runners = [r for method in SHOWN if (r := results.main_runner(method)) is not None]
     order = _with_the_paper_s(runners, ("rf", "p-c2rf"))
     header, rows = [*_NAMES], [[_id(data), data] for data in results.data_sets]
-    for metric, short in (("accuracy", "AC"), ("mcc", "(1+MCC)/2")):
+    for metric, short in METRICS.items():
         header += [_column(who, short) for who in order]
+        medians = results.summary(metric, "median")[runners]
+        paper = published.quality(name)[metric]
         for data, row in zip(results.data_sets, rows, strict=True):
-            row += _quality_cells(results, data, order, metric)
+            top = medians.loc[data].max()
+            for who in order:
+                if isinstance(who, str):
+                    theirs = _of_paper(paper[who], data)
+                    row.append("" if pd.isna(theirs) else f"{theirs:.2f}")
+                elif pd.isna(value := medians.loc[data, who]):
+                    row.append(UNSOLVED if results.ran(data, who) else "")
+                else:
+                    mark = "" if results.proven(data, who) else UNPROVEN
+                    row.append(bold(f"{value:.2f}{mark}", value == top))
     sampled = "biased" if name == "biased" else "simple random"
     note = (
         "Medians over samples, in percent, on the unlabeled rows. The paper's tables print "
@@ -135,25 +145,6 @@ def quality_table(results: Results, number: int) -> Grid:
     )
     title = f"Table {number}. Median quality, {sampled} samples"
     return Grid(title, header, rows, note, n_names=2)
-
-
-def _quality_cells(
-    results: Results, data: str, order: Sequence[Runner | str], metric: str
-) -> list[str]:
-    paper = published.quality(results.protocol.name)[metric]
-    ours = {who: results.median(data, who, metric) for who in order if isinstance(who, Runner)}
-    top = max((value for value in ours.values() if value is not None), default=None)
-    cells = []
-    for who in order:
-        if isinstance(who, str):
-            theirs = _of_paper(paper[who], data)
-            cells.append("" if theirs is None else f"{theirs:.2f}")
-        elif (value := ours[who]) is None:
-            cells.append(UNSOLVED if results.cell(data, who) else "")
-        else:
-            mark = "" if results.proven(data, who) else UNPROVEN
-            cells.append(bold(f"{value:.2f}{mark}", value == top))
-    return cells
 
 
 def _with_the_paper_s(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner | str]:
@@ -190,14 +181,13 @@ def _id(name: str) -> str:
     return str(published.ids().get(name, ""))
 
 
-def _of_paper(column: Any, name: str) -> float | None:
-    """Return the paper's figure for a data set; None for "---" and for one it does not have."""
-    value = column.get(published.ids().get(name))
-    return None if value is None or pd.isna(value) else float(value)
+def _of_paper(column: Any, name: str) -> float:
+    """Return the paper's figure for a data set; NaN for "---" and for one it does not have."""
+    return float(column.get(published.ids().get(name), np.nan))
 
 
-def _seconds(value: float | None, *, ran: bool) -> str:
-    if value is None:
+def _seconds(value: float, ran: bool) -> str:
+    if np.isnan(value):
         return UNSOLVED if ran else ""
     return f"{value:.3f}" if value < 100 else f"{value:.1f}"
 
@@ -233,7 +223,7 @@ def figure_1(results: Results) -> BenchFigure:
         ours, paper = figure.subplots(1, 2, sharex=True, sharey=True)
         n_problems = len({(r.data, r.seed) for r in results.records})
         for runner in results.runners:
-            run = [r for r in results.records if _is(r, runner)]
+            run = [r for r in results.records if runner_of(r) == runner]
             until = max((r.time_limit for r in run if r.time_limit is not None), default=None)
             times = [r.seconds["total"] for r in run if r.solved]
             _ecdf(ours, times, n_problems, runner, until)
@@ -268,14 +258,12 @@ def figure_gains(results: Results, number: int) -> BenchFigure:
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         for axes, metric in zip(figure.subplots(1, 2), ("accuracy", "mcc"), strict=True):
-            gains = [results.differences(runner, metric) for runner in runners]
-            boxes = [
-                (r.title, _all(gain), r.method) for r, gain in zip(runners, gains, strict=True)
-            ]
-            if runners:
-                medians = np.array([np.median(gain) for gain in gains[0].values()])
-                boxes.append((f"{runners[0].title}\nmedians", medians, runners[0].method))
             scale = 100 if metric == "accuracy" else 50
+            gains = [results.gains(runner, Runner("rf"), metric) / scale for runner in runners]
+            boxes = [(r.title, g.to_numpy(), r.method) for r, g in zip(runners, gains, strict=True)]
+            if runners:
+                medians = gains[0].groupby("data").median().to_numpy()
+                boxes.append((f"{runners[0].title}\nmedians", medians, runners[0].method))
             theirs = (paper[metric]["p-c2rf"] - paper[metric]["rf"]) / scale
             boxes.append(("p-C²RF, paper\nmedians", theirs.to_numpy(), ""))
             _boxes(axes, boxes)
@@ -289,7 +277,7 @@ def figure_gains(results: Results, number: int) -> BenchFigure:
 def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
     shares = []
     for runner in runners:
-        gains = _all(results.differences(runner, "accuracy"))
+        gains = results.gains(runner, Runner("rf"), "accuracy") / 100
         if len(gains):
             near = np.mean(np.abs(gains) <= 0.05)
             shares.append(
@@ -309,12 +297,8 @@ def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
 
 
 def _solved_share(results: Results, runner: Runner, n_problems: int) -> str:
-    solved = sum(r.solved for r in results.records if _is(r, runner))
+    solved = results.samples["solved"][runner].sum()
     return f"{runner.title} {100 * solved / n_problems:.0f} %"
-
-
-def _is(record: Record, runner: Runner) -> bool:
-    return (record.method, record.backend) == (runner.method, runner.backend)
 
 
 def _ecdf(
@@ -351,7 +335,3 @@ def _boxes(axes: Axes, boxes: Sequence[tuple[str, NDArray[np.float64], str]]) ->
         if not method:
             patch.set(hatch="///")
     axes.tick_params(axis="x", labelsize=7)
-
-
-def _all(gains: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.concatenate([np.empty(0), *gains.values()])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -16,12 +18,9 @@ from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.paper import UNSOLVED, BenchFigure, bold
 from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results, Runner, tuned_and_others
+from c2rf.bench.results import METRICS, Results, Runner, runner_of, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS
 from c2rf.report.page import LOOK, Grid, images
-
-METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
-"""What is scored, and how it is printed: both in percent."""
 
 COMPARED = tuple(name for name in BENCH_METHODS if name not in ("c2rf", "only-pp", "only-br"))
 """Methods that are compared; the others solve what p-c2rf solves."""
@@ -49,55 +48,35 @@ class Quality:
         self.results = results
         found = (results.main_runner(method) for method in COMPARED)
         self.runners = [runner for runner in found if runner is not None]
+        self.means: dict[str, Any] = {m: results.summary(m, "mean")[self.runners] for m in METRICS}
 
     def runner(self, method: str) -> Runner | None:
         """Return a method with its solver, None if it has no records."""
         return next((runner for runner in self.runners if runner.method == method), None)
 
-    def by_data_set(self, runner: Runner, metric: str) -> dict[str, float | None]:
-        """Return the mean over the samples of each data set, None where too few have a score."""
-        return {data: self.results.mean(data, runner, metric) for data in self.results.data_sets}
+    def mean(self, runner: Runner, metric: str) -> float:
+        """Return the mean over all data sets, NaN if one is missing."""
+        return float(self.means[metric][runner].mean(skipna=False))
 
-    def mean(self, runner: Runner, metric: str) -> float | None:
-        """Return the mean over all data sets, None if one is missing."""
-        return _mean(list(self.by_data_set(runner, metric).values()))
-
-    def gains(self, runner: Runner, rival: Runner, data: str) -> NDArray[np.float64]:
-        """Return how many points of accuracy a method is ahead of another, sample by sample."""
-        ours, theirs = (self.results.scores(data, who, "accuracy") for who in (runner, rival))
-        return np.array([value - theirs[seed] for seed, value in ours.items() if seed in theirs])
-
-    def smallest_gain(self, runner: Runner, rival: Runner) -> tuple[str, float] | None:
+    def smallest_gain(self, runner: Runner, other: Runner) -> tuple[str, float] | None:
         """Return the data set on which a method is least ahead of another, and by how much.
 
         None if a data set is missing on either side.
         """
-        gains = {data: self.gains(runner, rival, data) for data in self.results.data_sets}
-        if not gains or any(len(gain) == 0 for gain in gains.values()):
+        gains = self.results.gains(runner, other, "accuracy").groupby("data").mean()
+        if len(gains) < len(self.results.data_sets) or gains.empty:
             return None
-        means = {data: float(gain.mean()) for data, gain in gains.items()}
-        worst = min(means, key=lambda data: means[data])
-        return worst, means[worst]
-
-    def mean_of_sample(self, runner: Runner, metric: str, number: int) -> float | None:
-        """Return the mean over all data sets of the sample of that number."""
-        values = []
-        for data in self.results.data_sets:
-            seeds = {r.seed for r in self.results.cell(data, runner) if r.sample == number}
-            scores = self.results.scores(data, runner, metric)
-            values.append(next((scores[seed] for seed in seeds if seed in scores), None))
-        return _mean(values)
+        return str(gains.idxmin()), float(gains.min())
 
     def ranks(self, metric: str) -> Ranks | None:
         """Rank the methods that have a score on every data set.
 
         None where there is nothing to rank: fewer than three methods or two data sets.
         """
-        scored = {runner: self.by_data_set(runner, metric) for runner in self.runners}
-        whole = {r: list(of.values()) for r, of in scored.items() if None not in of.values()}
-        if len(whole) < 3 or len(self.results.data_sets) < 2:
+        whole = self.means[metric].dropna(axis=1)
+        if whole.shape[0] < 2 or whole.shape[1] < 3:
             return None
-        return Ranks(list(whole), np.array(list(whole.values()), dtype=float).T)
+        return Ranks(list(whole.columns), whole.to_numpy())
 
 
 class Ranks:
@@ -170,15 +149,14 @@ class Setting:
 
         None if a data set of this setting is missing on either side.
         """
-        found = []
-        for data in self.results.data_sets:
-            here, there = (r.scores(data, runner, metric) for r in (self.results, usual.results))
-            both = [(here[seed], here[seed] - there[seed]) for seed in here if seed in there]
-            if not both:
-                return None
-            found.append(np.mean(both, axis=0))
-        mean, change = np.mean(found, axis=0)
-        return float(mean), float(change)
+        here, there = (r.samples[metric] for r in (self.results, usual.results))
+        if runner not in here or runner not in there:
+            return None
+        both = pd.DataFrame({"here": here[runner], "change": here[runner] - there[runner]}).dropna()
+        means = both.groupby("data").mean()
+        if len(means) < len(self.results.data_sets):
+            return None
+        return float(means["here"].mean()), float(means["change"].mean())
 
 
 def changed_settings(records: Sequence[Record], usual: Protocol) -> list[Setting]:
@@ -200,11 +178,6 @@ def _one_change(variant: Protocol, usual: Protocol) -> Iterator[str]:
         yield changed[0]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return float(np.mean(there)) if there and len(there) == len(values) else None
-
-
 NOTE = (
     "All times 100, means over samples; the lower the better, the best in bold. Calibration "
     f"error: rows are put in {N_BINS} bins of equal width by the confidence, which is the "
@@ -223,35 +196,23 @@ def calibration_tables(quality: Quality) -> Iterator[Grid]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
     found = [record for record in quality.results.records if record.calibration is not None]
     for name, records in tuned_and_others(found):
-        runners = [r for r in quality.runners if any(r.method == own.method for own in records)]
+        measured = pd.DataFrame(
+            [{"data": r.data, "method": r.method, **(r.calibration or {})} for r in records]
+        )
+        runners = [r for r in quality.runners if r.method in set(measured["method"])]
         header = ["data set", *(f"{m}: {r.short}" for m in MEASURES.values() for r in runners)]
-        cells = {data: _measured(data, runners, records) for data in quality.results.data_sets}
-        rows = [_row(data, measured) for data, measured in cells.items()]
-        rows.append(_row("mean", np.mean(list(cells.values()), axis=0)))
+        means: Any = measured.groupby(["data", "method"]).mean().unstack()
+        means = 100 * means.reindex(quality.results.data_sets)
+        means.loc["mean"] = means.mean(skipna=False)
+        rows = []
+        for data in means.index:
+            row = [data]
+            for measure in MEASURES:
+                values = means.loc[data, measure][[r.method for r in runners]]
+                texts = [UNSOLVED if np.isnan(v) else f"{v:.1f}" for v in values]
+                row += [bold(text, text == f"{values.min():.1f}") for text in texts]
+            rows.append(row)
         yield Grid(f"How true probabilities are, {name}", header, rows, NOTE)
-
-
-def _measured(data: str, runners: Sequence[Runner], records: Sequence[Record]) -> np.ndarray:
-    """Return the mean of each measure for each method, NaN where there is no record."""
-    found = np.full((len(MEASURES), len(runners)), np.nan)
-    for column, runner in enumerate(runners):
-        own = [
-            [record.calibration[measure] for measure in MEASURES]
-            for record in records
-            if (record.data, record.method) == (data, runner.method) and record.calibration
-        ]
-        if own:
-            found[:, column] = np.mean(own, axis=0)
-    return found
-
-
-def _row(name: str, measured: np.ndarray) -> list[str]:
-    row = [name]
-    for of_measure in measured:
-        texts = [UNSOLVED if np.isnan(value) else f"{100 * value:.1f}" for value in of_measure]
-        least = f"{100 * np.nanmin(of_measure):.1f}" if not np.isnan(of_measure).all() else None
-        row += [bold(text, text == least) for text in texts]
-    return row
 
 
 ABOUT = (
@@ -271,13 +232,16 @@ def means_table(quality: Quality) -> Grid:
     header = ["method", "name in bench run"]
     header += [f"{what} {short}" for what in ("mean", "rank") for short in METRICS.values()]
     header += ["median seconds", "data sets"]
-    means = {m: {r: quality.mean(r, m) for r in quality.runners} for m in METRICS}
+    means = {m: quality.means[m].mean(skipna=False) for m in METRICS}
     rows = []
     for runner in quality.runners:
         row = [runner.short, runner.method]
-        row += [_top(means[metric][runner], means[metric].values()) for metric in METRICS]
-        row += [_number(ranked[metric].get(runner)) for metric in METRICS]
-        rows.append([*row, _number(_seconds(quality, runner)), _coverage(quality, runner)])
+        row += [_top(means[metric][runner], means[metric].max()) for metric in METRICS]
+        row += [_number(ranked[metric].get(runner, np.nan)) for metric in METRICS]
+        n_scored = quality.means["accuracy"][runner].count()
+        n_data_sets = len(quality.results.data_sets)
+        row.append(_number(_seconds(quality, runner)))
+        rows.append([*row, f"{n_scored} of {n_data_sets}"])
     note = (
         f"Means over the {len(quality.results.data_sets)} data sets. Ranks are averages over data "
         "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "
@@ -292,12 +256,12 @@ def scores_table(quality: Quality, metric: str) -> Grid:
     """Make the table of the scores on each data set, with their spread over samples."""
     rows = []
     for data in quality.results.data_sets:
-        means = {r: quality.by_data_set(r, metric)[data] for r in quality.runners}
+        means = quality.means[metric].loc[data]
+        spreads = quality.results.samples[metric].loc[data].std()
         row = [data]
         for runner in quality.runners:
-            scores = list(quality.results.scores(data, runner, metric).values())
-            spread = f" ± {np.std(scores, ddof=1):.1f}" if len(scores) > 1 else ""
-            row.append(_top(means[runner], means.values(), spread))
+            spread = "" if np.isnan(spreads[runner]) else f" ± {spreads[runner]:.1f}"
+            row.append(_top(means[runner], means.max(), spread))
         rows.append(row)
     header = ["data set", *(runner.short for runner in quality.runners)]
     note = "Means over samples ± their standard deviation over samples; the best are in bold."
@@ -315,7 +279,8 @@ def against_table(quality: Quality, rival_method: str) -> Grid | None:
     for data in quality.results.data_sets:
         row = [data]
         for runner in others:
-            gains = quality.gains(runner, rival, data)
+            both = quality.results.gains(runner, rival, "accuracy")
+            gains = both[both.index.get_level_values("data") == data]
             row.append(_gain(gains))
             if len(gains):
                 outcomes[runner].append(_outcome(gains))
@@ -334,11 +299,15 @@ def against_table(quality: Quality, rival_method: str) -> Grid | None:
 def samples_table(quality: Quality) -> Grid:
     """Make the table of means over data sets for each sample on its own."""
     numbers = sorted({record.sample for record in quality.results.records})
+    by_number = {
+        metric: scores.groupby("sample").mean(skipna=False)
+        for metric, scores in quality.results.samples.items()
+        if metric in METRICS
+    }
     header = ["method"]
     header += [f"{short}, sample {number}" for short in METRICS.values() for number in numbers]
     rows = [
-        [r.short]
-        + [_number(quality.mean_of_sample(r, metric, n)) for metric in METRICS for n in numbers]
+        [r.short, *(_number(by_number[metric].loc[n, r]) for metric in METRICS for n in numbers)]
         for r in quality.runners
     ]
     note = (
@@ -391,43 +360,33 @@ def _ranked(ranks: Ranks | None) -> dict[Runner, float]:
     return dict(zip(ranks.runners, ranks.average.tolist(), strict=True))
 
 
-def _seconds(quality: Quality, runner: Runner) -> float | None:
-    times = [
-        record.seconds["total"]
-        for data in quality.results.data_sets
-        for record in quality.results.cell(data, runner)
-    ]
-    return float(np.median(times)) if times else None
+def _seconds(quality: Quality, runner: Runner) -> float:
+    own = [r.seconds["total"] for r in quality.results.records if runner_of(r) == runner]
+    return float(np.median(own))
 
 
-def _coverage(quality: Quality, runner: Runner) -> str:
-    found = quality.by_data_set(runner, "accuracy").values()
-    return f"{sum(value is not None for value in found)} of {len(found)}"
-
-
-def _outcome(gains: np.ndarray) -> int:
+def _outcome(gains: Any) -> int:
     """Return 1 for a win, 0 for a tie, -1 for a loss."""
     mean = float(gains.mean())
     return 0 if abs(mean) <= TIE else int(np.sign(mean))
 
 
-def _gain(gains: np.ndarray) -> str:
-    if len(gains) == 0:
+def _gain(gains: Any) -> str:
+    if gains.empty:
         return UNSOLVED
     text = f"{gains.mean():+.1f} ({gains.min():+.1f} to {gains.max():+.1f})"
     return bold(text, _outcome(gains) > 0)
 
 
-def _top(value: float | None, others: Iterable[float | None], spread: str = "") -> str:
+def _top(value: float, best: float, spread: str = "") -> str:
     """Return a score, in bold if it is as printed the best."""
-    if value is None:
+    if np.isnan(value):
         return UNSOLVED
-    best = max(other for other in others if other is not None)
     return bold(f"{value:.1f}{spread}", f"{value:.1f}" == f"{best:.1f}")
 
 
-def _number(value: float | None) -> str:
-    return UNSOLVED if value is None else f"{value:.2f}"
+def _number(value: float) -> str:
+    return UNSOLVED if np.isnan(value) else f"{value:.2f}"
 
 
 _INK, _BAR = "#1c2430", "#0072B2"
@@ -571,17 +530,19 @@ def _by_data_set(axes: Axes, quality: Quality) -> None:
     """Draw a row for each data set, a mark for each method, and the line between them."""
     names = quality.results.data_sets
     rows = np.arange(len(names))
-    found = [
-        (runner, np.array(list(quality.by_data_set(runner, "accuracy").values()), dtype=float))
-        for method in _WITH_FEW_LABELS
-        if (runner := quality.runner(method)) is not None
-    ]
-    means = np.array([values for _, values in found]).reshape(-1, len(names))
-    axes.hlines(rows, means.min(axis=0), means.max(axis=0), color="#888888", linewidth=1.5)
-    for place, (runner, values) in enumerate(found):
+    found = [r for method in _WITH_FEW_LABELS if (r := quality.runner(method)) is not None]
+    means = quality.means["accuracy"][found]
+    axes.hlines(rows, means.min(axis=1), means.max(axis=1), color="#888888", linewidth=1.5)
+    for place, runner in enumerate(found):
         mark, color = _WITH_FEW_LABELS[runner.method]
         axes.scatter(
-            values, rows, s=34, marker=mark, color=color, label=runner.short, zorder=4 - place
+            means[runner],
+            rows,
+            s=34,
+            marker=mark,
+            color=color,
+            label=runner.short,
+            zorder=4 - place,
         )
     axes.set_yticks(rows, names)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
@@ -591,7 +552,7 @@ def _in_words(quality: Quality) -> str:
     """Return the means of both methods, and where ours is least ahead."""
     ours, rival = (quality.runner(method) for method in _WITH_FEW_LABELS)
     means = {r.short: quality.mean(r, "accuracy") for r in (ours, rival) if r is not None}
-    words = [f"{name} {mean:.1f}" for name, mean in means.items() if mean is not None]
+    words = [f"{name} {mean:.1f}" for name, mean in means.items() if not np.isnan(mean)]
     if ours and rival and (found := quality.smallest_gain(ours, rival)) is not None:
         words.append(f"smallest gain {found[1]:+.1f} on {found[0]}")
     return ", ".join(words)

@@ -14,7 +14,6 @@ from c2rf.bench.paper import caps, machines, quality_table, table_1, table_2
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.quality import (
     ABOUT,
-    METRICS,
     Quality,
     against_table,
     calibration_tables,
@@ -25,7 +24,7 @@ from c2rf.bench.quality import (
     settings_table,
 )
 from c2rf.bench.records import Record
-from c2rf.bench.results import Results
+from c2rf.bench.results import METRICS, Results
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
@@ -174,7 +173,7 @@ def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[st
 
 
 def _what_ran(results: Results) -> str:
-    samples = sum(results.n_samples(data) for data in results.data_sets)
+    samples = len(results.samples["solved"])
     return (
         f"Protocol {results.protocol.name}: {len(results.data_sets)} data sets, {samples} samples, "
         f"{len(results.records)} records; {_drawn(results.protocol)}; {caps(results)}"

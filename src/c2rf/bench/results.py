@@ -1,22 +1,22 @@
-"""Records as the paper looks at them: by data set, medians over samples, "---" where unsolved."""
+"""Records as tables: samples of data sets by methods, and their means and medians by data set."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import Record
 
-Cell = list[Record]
-"""The records of one method on all samples of one data set."""
+METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
+"""What is scored, and how it is printed: both in percent."""
 
 TUNED_ON = (0, 1)
 """Numbers of the samples that settings were chosen by; the others judge them."""
@@ -24,10 +24,10 @@ TUNED_ON = (0, 1)
 
 @dataclass(frozen=True, order=True)
 class Runner:
-    """A method with the solver it used; a solver is half of a run time."""
+    """A method with the solver it used, which is half of a run time; "" if it used none."""
 
     method: str
-    backend: str | None = None
+    backend: str = ""
 
     @property
     def short(self) -> str:
@@ -43,10 +43,8 @@ class Runner:
         >>> Runner("p-c2rf", "highs").title, Runner("rf").title
         ('p-C²RF, HiGHS', 'RF')
         """
-        if self.backend is None:
-            return self.short
         names = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
-        return f"{self.short}, {names.get(self.backend, self.backend)}"
+        return f"{self.short}, {names.get(self.backend, self.backend)}".removesuffix(", ")
 
 
 class Results:
@@ -63,6 +61,13 @@ class Results:
         The protocol's name.
     variant : Protocol or None
         The variant to take, if it is to be another.
+
+    Attributes
+    ----------
+    samples : dict of str to DataFrame
+        For "accuracy" and "mcc" (in percent, as the paper's tables print them), "seconds" of what
+        was solved, and "solved": a row per data set and sample, a column per :class:`Runner`, NaN
+        where there is none.
     """
 
     def __init__(
@@ -76,85 +81,70 @@ class Results:
                 same = (record.data, record.seed, record.method, record.backend)
                 best[same] = max(record, best.get(same, record), key=_limit)
         self.records = list(best.values())
-
-    @property
-    def data_sets(self) -> list[str]:
-        """Names of the data sets, the paper's first and in its order."""
         found = {record.data for record in self.records}
-        return [name for name in NAMES if name in found] + sorted(found - set(NAMES))
-
-    @property
-    def runners(self) -> list[Runner]:
-        """The methods with their solvers, in the order of the paper."""
+        # The paper's data sets first, in its order; methods in the order of the paper
+        self.data_sets = [name for name in NAMES if name in found] + sorted(found - set(NAMES))
         order = list(BENCH_METHODS)
-        found = {Runner(record.method, record.backend) for record in self.records}
-        return sorted(found, key=lambda run: (order.index(run.method), run.backend or ""))
+        self.runners = sorted(
+            {runner_of(record) for record in self.records},
+            key=lambda run: (order.index(run.method), run.backend),
+        )
+        self.samples: dict[str, Any] = self._tables()
+
+    def _tables(self) -> dict[str, Any]:
+        rows = pd.DataFrame(
+            [
+                {
+                    "data": r.data,
+                    "sample": r.sample,
+                    "seed": r.seed,
+                    "runner": runner_of(r),
+                    "accuracy": np.nan if r.accuracy is None else 100 * r.accuracy,
+                    # What the paper's tables call MCC is 100 (1 + MCC) / 2.
+                    "mcc": np.nan if r.mcc is None else 50 * (1 + r.mcc),
+                    "seconds": r.seconds["total"] if r.solved else np.inf,
+                    "solved": float(r.solved),
+                }
+                for r in self.records
+            ],
+            columns=["data", "sample", "seed", "runner", *METRICS, "seconds", "solved"],
+        ).set_index(["data", "sample", "seed", "runner"])
+        return {str(name): rows[name].unstack().reindex(columns=self.runners) for name in rows}
 
     def main_runner(self, method: str) -> Runner | None:
         """Return the method with the solver that has most records, None if it has none."""
-        backends = Counter(record.backend for record in self.records if record.method == method)
-        return Runner(method, backends.most_common(1)[0][0]) if backends else None
+        runners = map(runner_of, self.records)
+        found = Counter(runner for runner in runners if runner.method == method)
+        return found.most_common(1)[0][0] if found else None
 
-    def cell(self, data: str, runner: Runner | None) -> Cell:
-        """Return the records of a method on a data set."""
-        if runner is None:
-            return []
-        wanted = (data, runner.method, runner.backend)
-        return [r for r in self.records if (r.data, r.method, r.backend) == wanted]
+    def summary(self, table: str, how: str) -> Any:
+        """Return the "mean" or "median" by data set, NaN where too few samples have a value."""
+        values = self.samples[table].groupby("data")
+        enough = values.count().mul(2).gt(values.size(), axis=0)
+        return values.agg(how).where(enough).reindex(self.data_sets)
 
-    def n_samples(self, data: str) -> int:
-        """Return the number of samples of a data set that any method has run on."""
-        return len({record.seed for record in self.records if record.data == data})
+    def median_seconds(self) -> Any:
+        """Return median run times; NaN where not more than half of the samples were solved."""
+        medians = self.samples["seconds"].fillna(np.inf).groupby("data").median()
+        return medians.replace(np.inf, np.nan).reindex(self.data_sets)
 
-    # What the tables print
+    def ran(self, data: str, runner: Runner) -> bool:
+        """Say whether there are records of a method on a data set."""
+        return bool(self.samples["solved"].loc[data, runner].notna().any())
 
-    def median_seconds(self, data: str, runner: Runner) -> float | None:
-        """Return the median run time; None where not more than half of the samples were solved."""
-        times = [r.seconds["total"] for r in self.cell(data, runner) if r.solved]
-        unsolved = [np.inf] * (self.n_samples(data) - len(times))
-        middle = float(np.median([*times, *unsolved]))
-        return middle if np.isfinite(middle) else None
+    def proven(self, data: str, runner: Runner) -> bool:
+        """Say whether more than half of the samples were solved within the time limit."""
+        return bool(self.samples["solved"].loc[data, runner].fillna(0).mean() > 0.5)
 
-    def scores(self, data: str, runner: Runner | None, metric: str) -> dict[int, float]:
-        """Return by seed "accuracy" (in percent) or "mcc" (as the paper prints it)."""
-        found = {record.seed: score(record, metric) for record in self.cell(data, runner)}
-        return {seed: value for seed, value in found.items() if value is not None}
+    def gains(self, runner: Runner, over: Runner, metric: str) -> Any:
+        """Return how many points a method is ahead of another, on the samples that both have."""
+        table = self.samples[metric].reindex(columns=[runner, over])
+        return (table[runner] - table[over]).dropna()
 
-    def median(self, data: str, runner: Runner | None, metric: str) -> float | None:
-        """Return the median of "accuracy" or "mcc"."""
-        return self._if_enough(np.median, data, runner, metric)
 
-    def mean(self, data: str, runner: Runner | None, metric: str) -> float | None:
-        """Return the mean of "accuracy" or "mcc"."""
-        return self._if_enough(np.mean, data, runner, metric)
-
-    def proven(self, data: str, runner: Runner | None) -> bool:
-        """Whether more than half of the samples were solved within the time limit."""
-        return self._enough(data, sum(record.solved for record in self.cell(data, runner)))
-
-    def differences(self, runner: Runner | None, metric: str) -> dict[str, NDArray[np.float64]]:
-        """Return by data set how much better than RF a method is on each sample.
-
-        "accuracy" in [-1, 1], "mcc" in [-2, 2].
-        """
-        found = {}
-        for data in self.data_sets:
-            rf = {record.seed: getattr(record, metric) for record in self.cell(data, Runner("rf"))}
-            pairs = [(getattr(r, metric), rf.get(r.seed)) for r in self.cell(data, runner)]
-            gains = [ours - base for ours, base in pairs if ours is not None and base is not None]
-            if gains:
-                found[data] = np.array(gains)
-        return found
-
-    def _if_enough(
-        self, middle: Callable[[Any], Any], data: str, runner: Runner | None, metric: str
-    ) -> float | None:
-        values = list(self.scores(data, runner, metric).values())
-        return float(middle(values)) if self._enough(data, len(values)) else None
-
-    def _enough(self, data: str, n_solved: int) -> bool:
-        """Whether these are more than half of the samples: 3 of 5."""
-        return 2 * n_solved > self.n_samples(data)
+def runner_of(record: Record) -> Runner:
+    """Return the method of a record with its solver."""
+    return Runner(record.method, record.backend or "")
 
 
 def tuned_and_others(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
@@ -164,14 +154,6 @@ def tuned_and_others(records: Sequence[Record]) -> Iterator[tuple[str, list[Reco
     for name, own in (("samples 0 and 1", tuned), ("the other samples", others)):
         if own:
             yield name, own
-
-
-def score(record: Record, metric: str) -> float | None:
-    """Return accuracy in percent, or 100 (1 + MCC) / 2, which is what the paper's tables print."""
-    value: float | None = getattr(record, metric)
-    if value is None:
-        return None
-    return 100 * value if metric == "accuracy" else 50 * (1 + value)
 
 
 def _variant(records: Sequence[Record], name: str) -> Protocol:
