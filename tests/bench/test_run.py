@@ -291,7 +291,7 @@ def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None
         screen.started(keys[0])
         screen.finished(replace(record, seconds={"total": 10.0}))
         screen.started(keys[1])
-        screen.elsewhere(keys[2])
+        screen.made_by_another(keys[2])
         assert screen.seconds_left() == 2 * 10 / 2
         table = screen.table()
         capped = replace(record.key, method="auto", time_limit=60.0)

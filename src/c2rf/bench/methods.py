@@ -216,10 +216,10 @@ def _top_probabilities(sample: TrialSample) -> TrialAnswer:
     trees = ExtraTreesClassifier(baselines.N_TREES, random_state=sample.seed).fit(X, y)
     found = trees.predict_proba(X_unlabeled)
     labels = baselines.top_lambda(found[:, 1], n_positive, random_state=sample.seed)
-    return TrialAnswer(labels, "computed", probability=_meeting_the_total(found, n_positive))
+    return TrialAnswer(labels, "computed", probability=_shifted_to_total(found, n_positive))
 
 
-def _meeting_the_total(probabilities: Floats, n_positive: int) -> Floats:
+def _shifted_to_total(probabilities: Floats, n_positive: int) -> Floats:
     """Return the probabilities to be positive, with log-odds shifted so that they add up."""
     logs = log_scores(probabilities, LEAST_PROBABILITY)
     rate = n_positive / len(logs)

@@ -165,12 +165,12 @@ def changed_settings(records: Sequence[Record], usual: Protocol) -> list[Setting
     found = [
         Setting(name, getattr(variant, name), Results(records, usual.name, variant))
         for variant in variants
-        for name in _one_change(variant, usual)
+        for name in _single_difference(variant, usual)
     ]
     return sorted(found, key=lambda setting: (SETTINGS.index(setting.name), setting.value))
 
 
-def _one_change(variant: Protocol, usual: Protocol) -> Iterator[str]:
+def _single_difference(variant: Protocol, usual: Protocol) -> Iterator[str]:
     """Yield the one thing that differs, nothing if it is another or there are more."""
     ours = asdict(usual)
     changed = [name for name, value in asdict(variant).items() if value != ours[name]]

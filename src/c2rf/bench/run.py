@@ -273,7 +273,7 @@ def _tasks(
                 if records.lock(key):
                     yield Trial(key, drawn, data)
                 else:
-                    screen.elsewhere(key)
+                    screen.made_by_another(key)
 
 
 def make_record(task: Trial, answer: TrialAnswer) -> Record:
@@ -405,7 +405,7 @@ class Screen:
             self._say(f"skipped: {reason}")
         self.skipped[reason] += 1
 
-    def elsewhere(self, key: Key) -> None:
+    def made_by_another(self, key: Key) -> None:
         """Note that another process makes a record."""
         self._open[key.method] -= 1
         self.others += 1
