@@ -25,7 +25,7 @@ def record(data: str, sample: int, method: str, protocol: str = "biased", **chan
         "sample": sample,
         "seed": sample_seed(0, protocol, data, sample),
         "method": method,
-        "backend": "highs" if solves else None,
+        "backend": "highs" if BENCH_METHODS[method].backend else None,
         "time_limit": 60.0 if solves else None,
         "n_points": n_points,
         "n_features": n_features,

@@ -7,8 +7,7 @@ from c2rf.forest.bounds.certify import Certifier
 from c2rf.forest.certificate import Statement, check_certificate
 from c2rf.forest.incumbent import SolveState
 from c2rf.forest.paper import reduce
-from c2rf.forest.problem import make_problem
-from c2rf.forest.verify import make_statement
+from c2rf.forest.problem import make_problem, make_statement
 from c2rf.forest.votes import PatternTable
 
 

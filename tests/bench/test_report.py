@@ -106,7 +106,7 @@ def test_gains_compare_the_same_samples() -> None:
     records = [record("ring", k, "rf", accuracy=0.1 * k) for k in range(4)]
     records += [record("ring", k, "auto", accuracy=0.1 * k + 0.25) for k in (3, 1)]
     records += [record("ring", 2, "auto", accuracy=None, status="none")]
-    gains = Results(records, "biased").gains(Runner("auto", "highs"), RF, "accuracy")
+    gains = Results(records, "biased").gains(Runner("auto"), RF, "accuracy")
     np.testing.assert_allclose(gains["ring"], [25, 25])
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench_records import record as recorded
 from bench_records import toy
 from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, Solver, TrialAnswer
@@ -335,3 +336,11 @@ def test_every_method_has_a_title() -> None:
     assert all(
         isinstance(method, BenchMethod) and method.title for method in BENCH_METHODS.values()
     )
+
+
+def test_methods_that_run_no_solver_name_none():
+    methods = ["auto", "c2rf-offset", "p-c2rf"]
+    keys = Plan([PROTOCOLS["simple"]], ["magic"], methods, samples=1).keys()
+    assert [key.backend for key in keys] == [None, None, "highs"]
+    older = json.loads(recorded("magic", 0, "auto").to_line()) | {"backend": "scip"}
+    assert Record.from_line(json.dumps(older)).backend is None

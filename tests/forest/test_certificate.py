@@ -71,10 +71,10 @@ def test_a_proof_by_cases():
 @pytest.mark.parametrize(
     ("bound", "rows", "tree", "why"),
     [
-        (3, [AT_LEAST_ONE], [["add", 1, 0, 2]], "1 cases are left open"),
-        (2, [AT_LEAST_ONE], [["add", 1, 0, 2], ["add", 1]], "node 1 belongs to no case"),
+        (3, [AT_LEAST_ONE], [["add", 1, 0, 2]], "1 subproblems are left open"),
+        (2, [AT_LEAST_ONE], [["add", 1, 0, 2], ["add", 1]], "node 1 belongs to no subproblem"),
         (2, [[[-1, 2], [1, 1], 1]], [["add", 1, 0, 2]], "row 0 is not proven"),
-        (2, [AT_LEAST_ONE], [["split", 1], ["add", 1, 0, 3]], "1 cases are left open"),
+        (2, [AT_LEAST_ONE], [["split", 1], ["add", 1, 0, 3]], "1 subproblems are left open"),
         (2, [AT_LEAST_ONE], [["split", 3], ["add", 1], ["add", 1]], "splits by no pattern"),
         (2, [AT_LEAST_ONE], [["add", 1, 1, 2]], "a row that is not there"),
         (2, [AT_LEAST_ONE], [["add", 1, 0, -2]], "a row that is not there"),

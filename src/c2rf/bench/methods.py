@@ -152,12 +152,15 @@ class BenchMethod:
     label : callable
         Labels a sample with the help of a solver.
     solves : str or None
-        The problem it solves with a solver; methods that solve the same one must agree.
+        The optimisation problem it solves; methods that solve the same one must agree.
+    backend : bool
+        Whether it runs the solver of ``--backend``.
     """
 
     title: str
     label: Callable[[TrialSample, Solver], TrialAnswer]
     solves: str | None = None
+    backend: bool = False
 
 
 def majority(sample: TrialSample, _: Solver) -> TrialAnswer:
@@ -252,7 +255,8 @@ def _known(sample: TrialSample) -> tuple[Floats, Signs, Floats, int]:
 
 
 def _paper(title: str, method: str) -> BenchMethod:
-    return BenchMethod(title, partial(weighted, method=method), solves="the paper's")
+    run = partial(weighted, method=method)
+    return BenchMethod(title, run, solves="the paper's", backend=method != "auto")
 
 
 def _learner(title: str, learn: Callable[[TrialSample], TrialAnswer]) -> BenchMethod:

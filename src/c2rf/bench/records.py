@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import Protocol
 from c2rf.exceptions import InputError
 
@@ -45,7 +46,7 @@ class Record(Key):
     Parameters
     ----------
     protocol, data, sample, seed, method, backend, time_limit
-        The key. Methods that solve nothing have no backend and no time limit.
+        The key. Methods that run no solver have no backend, those that solve nothing no time limit.
     n_points, n_features, n_rescaled : int
         Of the data set: rows and features, and how many of these were rescaled.
     n_labeled, n_labeled_positive, n_unlabeled, n_positive : int
@@ -128,6 +129,9 @@ class Record(Key):
             raise _OtherFormatError(found)
         if "claims" in entries:  # before format 6
             entries["intervals"] = entries.pop("claims")
+        method = BENCH_METHODS.get(entries["method"])
+        if method is not None and not method.backend:  # some older records name a solver here
+            entries["backend"] = None
         return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
 
 

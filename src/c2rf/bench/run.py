@@ -54,7 +54,7 @@ def label(method: str, sample: TrialSample, solver: Solver) -> TrialAnswer:
     >>> int((answer.labels > 0).sum()) == sample.n_positive
     True
     """
-    if BENCH_METHODS[method].solves:
+    if BENCH_METHODS[method].backend:
         BACKENDS[solver.backend].version()  # imports the solver, which is not the method's time
     with threadpool_limits(1):
         start = time.perf_counter()
@@ -171,9 +171,9 @@ class Plan:
     Examples
     --------
     >>> from c2rf.bench.protocol import PROTOCOLS
-    >>> plan = Plan([PROTOCOLS["simple"]], ["magic"], ["rf", "auto"], samples=2)
+    >>> plan = Plan([PROTOCOLS["simple"]], ["magic"], ["rf", "p-c2rf"], samples=2)
     >>> [(key.sample, key.method, key.backend) for key in plan.keys()]
-    [(0, 'rf', None), (0, 'auto', 'highs'), (1, 'rf', None), (1, 'auto', 'highs')]
+    [(0, 'rf', None), (0, 'p-c2rf', 'highs'), (1, 'rf', None), (1, 'p-c2rf', 'highs')]
     """
 
     protocols: Sequence[Protocol]
@@ -191,15 +191,15 @@ class Plan:
         return [self._key(*which) for which in every]
 
     def _key(self, protocol: Protocol, data: str, sample: int, method: str) -> Key:
-        solves = BENCH_METHODS[method].solves
+        chosen = BENCH_METHODS[method]
         return Key(
             protocol,
             data,
             sample,
             sample_seed(self.seed, protocol.name, data, sample),
             method,
-            self.solver.backend if solves else None,
-            self.solver.time_limit if solves else None,
+            self.solver.backend if chosen.backend else None,
+            self.solver.time_limit if chosen.solves else None,
         )
 
 

@@ -4,8 +4,8 @@ Whole numbers only, no solver, nothing else of c2rf. The page "How we prove it" 
 line. Distinct rows of votes are called patterns: whole numbers whose bit j is 1 where tree j votes
 +1, sorted, and numbered from 1. The literal ``i`` says "pattern i is positive" (z_i = 1), ``-i``
 "pattern i is negative" (z_i = 0). A bound B is proven by contradiction: suppose that weights miss
-the total by B - 1 at most. Their count of positives T, the sum of w_i z_i, then lies between
-total - (B - 1) and total + (B - 1). Cases are told apart until each of them is impossible.
+the total by B - 1 at most. Their count of positives, the sum of w_i z_i, then lies in the interval
+from total - (B - 1) to total + (B - 1). Branch and bound over z shows that this is impossible.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ def check_certificate(statement: Statement, certificate: Any) -> int | None:
     proven = [box.proven_row(row, number) for number, row in enumerate(rows)]
     _require(bound != 0 or not (rows or tree), "a bound of 0 has no rows and no tree")
     if bound != 0:
-        _Walk(statement, proven, tree).close(_Case(box.decided(), box.ends(bound)))
+        _Tree(statement, proven, tree).close(_Subproblem(box.decided(), box.interval(bound)))
     return None if bound is None else int(bound)
 
 
 class Box:
-    """What the weights can do to scores: all numbers are multiples of one small fraction."""
+    """The box of the weights in whole numbers, and what scores it allows."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
         low, high = statement.lower - TOLERANCE, statement.upper + TOLERANCE
-        ends = [(low, high)] * statement.n_trees
+        sides = [(low, high)] * statement.n_trees
         if statement.offset is not None:  # the offset is a tree that always votes +1
-            ends.append((statement.offset[0] - TOLERANCE, statement.offset[1] + TOLERANCE))
-        unit = lcm(*(end.denominator for pair in ends for end in pair), TOLERANCE.denominator)
-        self.sides = [(int(low * unit), int(high * unit)) for low, high in ends]
+            sides.append((statement.offset[0] - TOLERANCE, statement.offset[1] + TOLERANCE))
+        unit = lcm(*(side.denominator for pair in sides for side in pair), TOLERANCE.denominator)
+        self.sides = [(int(low * unit), int(high * unit)) for low, high in sides]
         self.one = int((1 - TOLERANCE) * unit)
 
     def votes(self, literal: int) -> list[int]:
@@ -97,21 +97,21 @@ class Box:
         if most == 1 < len(literals) - 1:
             return self.is_clique(votes)
         # All literals at once, with any multipliers; or any ``most + 1`` of them, each once.
-        winners = total if most == len(literals) - 1 else most + 1
+        weight = total if most == len(literals) - 1 else most + 1
         for (low, high), column in zip(self.sides, zip(*votes, strict=True), strict=True):
             load = sum(map(mul, multipliers, column))
-            least = max(-winners, load - total + winners)
-            greatest = min(winners, load + total - winners)
+            least = max(-weight, load - total + weight)
+            greatest = min(weight, load + total - weight)
             reach += max(least * low, least * high, greatest * low, greatest * high)
-        return reach < winners * self.one
+        return reach < weight * self.one
 
     def is_clique(self, literals: list[list[int]]) -> bool:
         """Say whether no two literals are true together, given the votes of each."""
         for k, a in enumerate(literals):
             # The weights that are best for a are best for a + b: where they differ, none matters.
             best = [side[vote > 0] for side, vote in zip(self.sides, a, strict=True)]
-            room = 2 * self.one - sum(map(mul, best, a))
-            if any(sum(map(mul, best, b)) >= room for b in literals[k + 1 :]):
+            needed = 2 * self.one - sum(map(mul, best, a))
+            if any(sum(map(mul, best, b)) >= needed for b in literals[k + 1 :]):
                 return False
         return True
 
@@ -126,8 +126,8 @@ class Box:
             z.append(0 if most < self.one else 1 if least > -self.one else None)
         return z
 
-    def ends(self, bound: int | None) -> tuple[int, int] | None:
-        """Return between which numbers T lies if the bound is wrong; without a bound, anywhere."""
+    def interval(self, bound: int | None) -> tuple[int, int] | None:
+        """Return the interval of the count if the bound is wrong; None without a bound."""
         total = self.statement.total
         return None if bound is None else (total - (bound - 1), total + (bound - 1))
 
@@ -139,58 +139,58 @@ class Box:
         there = all(abs(literal) in numbers for literal in literals)
         _require(there, f"row {number} names a pattern that is not there")
         _require(len(multipliers) == size > most >= 0, f"row {number} has the wrong length")
-        fair = min(multipliers) >= 0 and (most == size - 1 or set(multipliers) == {1})
-        _require(fair, f"row {number} has multipliers that are not allowed")
+        allowed = min(multipliers) >= 0 and (most == size - 1 or set(multipliers) == {1})
+        _require(allowed, f"row {number} has multipliers that are not allowed")
         _require(self.excludes(literals, multipliers, most), f"row {number} is not proven")
         return literals, most
 
 
 @dataclass
-class _Case:
-    """What is supposed: z of some patterns (None where it is open), and the ends of the count T."""
+class _Subproblem:
+    """What is supposed: z of some patterns (None: open), and the interval of the count."""
 
     z: list[int | None]
-    ends: tuple[int, int] | None
+    interval: tuple[int, int] | None
 
     def between(self) -> tuple[int, int]:
-        _require(self.ends is not None, "without a bound, T has no ends to use")
-        return self.ends or (0, 0)
+        _require(self.interval is not None, "without a bound, the count has no interval to use")
+        return self.interval or (0, 0)
 
 
-class _Walk:
-    """Goes through the cases of a tree, written one after the other, depth first."""
+class _Tree:
+    """A branch-and-bound tree whose nodes are written one after the other, depth first."""
 
     def __init__(self, statement: Statement, rows: list[Any], tree: list[Any]) -> None:
         self.counts, self.rows, self.tree = statement.counts, rows, tree
         self.rules = {"add": self._add, "steps": self._steps, "sums": self._sums}
 
-    def close(self, root: _Case) -> None:
-        """Make sure that every case of the tree ends in a contradiction."""
+    def close(self, root: _Subproblem) -> None:
+        """Make sure that every subproblem of the tree ends in a contradiction."""
         waiting = [root]
         for number, node in enumerate(self.tree):
-            _require(len(waiting) > 0, f"node {number} belongs to no case")
+            _require(len(waiting) > 0, f"node {number} belongs to no subproblem")
             _require(isinstance(node, list) and len(node) > 0, f"node {number} is not a list")
-            case, rule, numbers = waiting.pop(), node[0], _ints(node[1:])
+            sub, rule, numbers = waiting.pop(), node[0], _ints(node[1:])
             if rule == "split":
-                there = len(numbers) == 1 and 1 <= numbers[0] <= len(case.z)
+                there = len(numbers) == 1 and 1 <= numbers[0] <= len(sub.z)
                 _require(there, f"node {number} splits by no pattern")
-                for value in (1, 0):  # the case z = 0 comes first in the tree
-                    waiting.append(_Case(list(case.z), case.ends))
+                for value in (1, 0):  # z = 0 comes first in the tree
+                    waiting.append(_Subproblem(list(sub.z), sub.interval))
                     waiting[-1].z[numbers[0] - 1] = value
                 continue
             _require(isinstance(rule, str) and rule in self.rules, f"node {number} has no rule")
-            if not self.rules[rule](case, numbers):
-                waiting.append(case)
-        _require(not waiting, f"{len(waiting)} cases are left open")
+            if not self.rules[rule](sub, numbers):
+                waiting.append(sub)
+        _require(not waiting, f"{len(waiting)} subproblems are left open")
 
-    def _add(self, case: _Case, numbers: list[int]) -> bool:
+    def _add(self, sub: _Subproblem, numbers: list[int]) -> bool:
         """Add up inequalities that all hold; True if their sum cannot hold.
 
-        m T - m end <= 0  and, for each row,  y (number of true literals - most) <= 0.
+        m (count - end of its interval) <= 0  and, for each row,  y (true literals - most) <= 0.
         """
         _require(len(numbers) % 2 == 1, "add needs m, then rows, each with its multiplier")
         m = numbers[0]
-        constant = -m * case.between()[m > 0] if m else 0
+        constant = -m * sub.between()[m > 0] if m else 0
         slope = [m * count for count in self.counts]
         for row, y in zip(numbers[1::2], numbers[2::2], strict=True):
             _require(0 <= row < len(self.rows) and y >= 0, "add uses a row that is not there")
@@ -199,35 +199,35 @@ class _Walk:
             for literal in literals:
                 slope[abs(literal) - 1] += y if literal > 0 else -y
         # The least that the sum can be, each open z at its better end
-        sides = zip(slope, case.z, strict=True)
+        sides = zip(slope, sub.z, strict=True)
         least = constant + sum(min(0, c) if z is None else c * z for c, z in sides)
         if least > 0:
             return True
         # A z at its worse end would make the sum positive: it is not there.
         for i, c in enumerate(slope):
-            if case.z[i] is None and least + abs(c) > 0:
-                case.z[i] = 0 if c > 0 else 1
+            if sub.z[i] is None and least + abs(c) > 0:
+                sub.z[i] = 0 if c > 0 else 1
         return False
 
-    def _open(self, case: _Case) -> tuple[int, list[int]]:
+    def _open(self, sub: _Subproblem) -> tuple[int, list[int]]:
         """Return the count that is sure to be positive, and the counts that are open."""
-        both = list(zip(self.counts, case.z, strict=True))
+        both = list(zip(self.counts, sub.z, strict=True))
         return sum(w for w, z in both if z == 1), [w for w, z in both if z is None]
 
-    def _steps(self, case: _Case, numbers: list[int]) -> bool:
-        """Move the ends of T to values it can have: it goes in steps of a common divisor."""
+    def _steps(self, sub: _Subproblem, numbers: list[int]) -> bool:
+        """Narrow the interval: the count moves in steps of a common divisor of the open counts."""
         _require(not numbers, "steps takes no numbers")
-        (low, high), (sure, open_) = case.between(), self._open(case)
+        (low, high), (sure, open_) = sub.between(), self._open(sub)
         if not open_:
             return not low <= sure <= high
         step = gcd(*open_)
-        case.ends = low + (sure - low) % step, high - (high - sure) % step
-        return case.ends[0] > case.ends[1]
+        sub.interval = low + (sure - low) % step, high - (high - sure) % step
+        return sub.interval[0] > sub.interval[1]
 
-    def _sums(self, case: _Case, numbers: list[int]) -> bool:
-        """Move the ends of T to what the sums of the k largest open counts allow."""
+    def _sums(self, sub: _Subproblem, numbers: list[int]) -> bool:
+        """Narrow the interval to what the sums of the k largest open counts allow."""
         _require(len(numbers) == 1 and numbers[0] >= 0, "sums needs a number k")
-        (low, high), (sure, open_) = case.between(), self._open(case)
+        (low, high), (sure, open_) = sub.between(), self._open(sub)
         sums, rest = {sure}, sum(open_)
         for count in sorted(open_, reverse=True)[: numbers[0]]:
             rest -= count
@@ -236,8 +236,8 @@ class _Walk:
             _require(len(sums) <= MOST_SUMS, "there are too many sums to look at")
         if not sums:
             return True
-        case.ends = max(low, min(sums)), min(high, max(sums) + rest)
-        return case.ends[0] > case.ends[1]
+        sub.interval = max(low, min(sums)), min(high, max(sums) + rest)
+        return sub.interval[0] > sub.interval[1]
 
 
 def _require(condition: bool, what: str) -> None:

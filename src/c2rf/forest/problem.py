@@ -1,20 +1,19 @@
-"""The problem without any forest in it, its solution, and the check of one against the other.
+"""The problem: patterns of votes, counts, a target and a box; its whole-number form; its solution.
 
-The few numbers that decide what counts as equal, in one place.
-
-The problem without any forest in it, its solution, and the check of one against the other.
-
-A :class:`Problem` is a table of patterns with counts, a wished number of positives and a box for
-each column. It is a little wider than the paper's: every column has a box of its own. That one
-step carries everything that changes columns later:
+A :class:`Problem` is a little wider than the paper's: every column has a box of its own. That is
+enough for everything that changes columns later:
 
 - trees that vote alike become one column whose box is the sum of theirs (Proposition 4),
 - a free shift of the score is a column that votes +1 on every pattern.
+
+:func:`make_statement` writes the same problem in whole numbers and fractions, which is what a
+certificate is about. The tolerances that decide what counts as equal are here, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -23,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from c2rf._utils.scalars import check_number, is_number
 from c2rf._utils.types import Floats
 from c2rf.exceptions import InputError, InputTypeError
+from c2rf.forest.certificate import TOLERANCE, Statement
 from c2rf.forest.votes import PatternTable
 
-MARGIN_TOLERANCE: Final = 1e-9
+MARGIN_TOLERANCE: Final = float(TOLERANCE)
 """A margin is met at 1 - MARGIN_TOLERANCE; a weight may leave its box by as much."""
 
 BOUND_TOLERANCE: Final = 1e-6
@@ -46,7 +46,7 @@ Status = Literal["optimal", "feasible"]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Patterns, counts, the wished number of positives and a box for the column weights.
+    """Patterns, counts, the target number of positives and a box for the column weights.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Problem:
     counts : ndarray of int64, shape (n_patterns,)
         Number of rows with each pattern.
     n_positive : int
-        The number of positive rows wished for. After a reduction it may be negative, or
+        The target: how many rows should be positive. After a reduction it may be negative, or
         larger than the number of rows: the distance still counts.
     lower, upper : ndarray of float, shape (n_columns,)
         Bounds of the weight of each column.
@@ -102,7 +102,7 @@ class Problem:
         return int(self.counts[scores(self.patterns, weights) > 0].sum())
 
     def eta(self, weights: Floats) -> int:
-        """Return how far the number of positive rows is from the wished one."""
+        """Return how far the number of positive rows is from the target."""
         return abs(self.count(weights) - self.n_positive)
 
 
@@ -141,6 +141,44 @@ def make_problem(
         patterns = np.hstack([patterns, np.ones((len(patterns), 1), dtype=np.int8)])
         low, high = np.append(low, lo), np.append(high, hi)
     return Problem(patterns, table.counts, check_total(n_positive, table.n_points), low, high)
+
+
+def make_statement(
+    table: PatternTable,
+    total: int,
+    lower: float,
+    upper: float,
+    offset: tuple[float, float] | None = None,
+) -> Statement:
+    """Write a problem in whole numbers; floats are the exact fractions they stand for.
+
+    Examples
+    --------
+    >>> table = PatternTable.from_votes([[1, -1], [1, 1], [1, -1]])
+    >>> make_statement(table, 1, 0.5, 100).lower
+    Fraction(1, 2)
+    """
+    shift = None if offset is None else (Fraction(float(offset[0])), Fraction(float(offset[1])))
+    return Statement(
+        table.n_trees,
+        _whole_numbers(table),
+        table.counts.tolist(),
+        total,
+        Fraction(float(lower)),
+        Fraction(float(upper)),
+        shift,
+    )
+
+
+def _whole_numbers(table: PatternTable) -> list[int]:
+    """Return each pattern as a number whose bit j is 1 where tree j votes +1."""
+    patterns = [0] * table.n_patterns
+    for place in reversed(range(table.words.shape[1])):
+        patterns = [
+            high << 64 | low
+            for high, low in zip(patterns, table.words[:, place].tolist(), strict=True)
+        ]
+    return patterns
 
 
 def check_size(table: PatternTable) -> None:
@@ -216,7 +254,7 @@ class Solution:
     labels : ndarray of int8
         Sign of the score of each row (of each pattern if a table was solved).
     eta : int
-        Distance of the number of positive rows from the wished number.
+        Distance of the number of positive rows from the target.
     bound : int
         Proven: no weights in the box come closer than this.
     status : {"optimal", "feasible"}

@@ -1,8 +1,4 @@
-"""The check of a solution's claims, in exact arithmetic where it decides.
-
-From the user's votes and numbers to the statement that a certificate is about.
-
-The check of a solution's claims, in exact arithmetic where it decides.
+"""The check of a solution's claims, in exact arithmetic where it matters.
 
 Float weights are rational numbers, so every score has an exact value. A float score is off by at
 most a bound that is easy to state; only where that bound leaves the answer open is the exact
@@ -19,46 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from c2rf._utils.types import Floats
 from c2rf.exceptions import VerificationError
 from c2rf.forest.certificate import TOLERANCE, CertificateError, Statement, check_certificate
-from c2rf.forest.problem import Solution, check_box, check_offset, check_total, scores
+from c2rf.forest.problem import (
+    Solution,
+    check_box,
+    check_offset,
+    check_total,
+    make_statement,
+    scores,
+)
 from c2rf.forest.votes import PatternTable, check_votes
-
-
-def make_statement(
-    table: PatternTable,
-    total: int,
-    lower: float,
-    upper: float,
-    offset: tuple[float, float] | None = None,
-) -> Statement:
-    """Write a problem in whole numbers; floats are the exact fractions they stand for.
-
-    Examples
-    --------
-    >>> table = PatternTable.from_votes([[1, -1], [1, 1], [1, -1]])
-    >>> make_statement(table, 1, 0.5, 100).lower
-    Fraction(1, 2)
-    """
-    ends = None if offset is None else (Fraction(float(offset[0])), Fraction(float(offset[1])))
-    return Statement(
-        table.n_trees,
-        _whole_numbers(table),
-        table.counts.tolist(),
-        total,
-        Fraction(float(lower)),
-        Fraction(float(upper)),
-        ends,
-    )
-
-
-def _whole_numbers(table: PatternTable) -> list[int]:
-    """Return each pattern as a number whose bit j is 1 where tree j votes +1."""
-    patterns = [0] * table.n_patterns
-    for place in reversed(range(table.words.shape[1])):
-        patterns = [
-            high << 64 | low
-            for high, low in zip(patterns, table.words[:, place].tolist(), strict=True)
-        ]
-    return patterns
 
 
 def verify(
@@ -81,7 +46,7 @@ def verify(
     votes : array-like of shape (n_rows, n_trees) or PatternTable
         What was solved.
     n_positive : int or float
-        The wished number of positives, or their rate.
+        The known number of positives, or their rate.
     solution : Solution
         What is claimed.
     lower, upper : float
@@ -106,19 +71,19 @@ def verify(
         rows = check_votes(votes)
         counts = np.ones(len(rows), dtype=np.int64)
     check_box(lower, upper)
-    wished = check_total(n_positive, int(counts.sum()))
+    target = check_total(n_positive, int(counts.sum()))
     weights, shift = _as_numbers(solution)
     _check_weights(weights, rows.shape[1], lower, upper)
     _check_shift(shift, None if offset is None else check_offset(offset))
     signs = certain_signs(rows, weights, shift)
     _check_labels(np.asarray(solution.labels), signs)
-    eta = abs(int(counts[signs > 0].sum()) - wished)
+    eta = abs(int(counts[signs > 0].sum()) - target)
     if solution.eta != eta:
         raise VerificationError(f"eta is claimed to be {solution.eta}; recounted it is {eta}")
     _check_status(solution)
     if solution.certificate is not None:
         table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(rows)
-        statement = make_statement(table, wished, lower, upper, offset)
+        statement = make_statement(table, target, lower, upper, offset)
         _check_proof(solution, statement)
 
 

@@ -465,7 +465,7 @@ class SignSystem:
         signs = [self.ground.decided[i] for i in self.ground.places.tolist()]
         lower = np.array([z == 1 for z in signs], dtype=np.int8)
         upper = np.array([z != 0 for z in signs], dtype=np.int8)
-        return Case(lower, upper, self.ground.box.ends(bound))
+        return Case(lower, upper, self.ground.box.interval(bound))
 
     def forget_pairs(self) -> bool:
         """Begin again without pairs if they are many; say whether that is so."""
