@@ -1,11 +1,13 @@
 """Forests: the compiled ones against an independent reading of them, the plain ones, leaves."""
 
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
+from c2rf._utils.compiled import can_compile
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
 from c2rf.learners import trees
 from c2rf.learners.calibration import calibrated_means
@@ -139,7 +141,8 @@ class TestAgainstScikitLearn:
 
 
 def test_without_numba_trees_are_scikit_learns_and_it_says_so_once(monkeypatch):
-    monkeypatch.setattr(trees, "can_compile", lambda: False)
+    monkeypatch.setitem(sys.modules, "numba", None)  # importing it fails
+    can_compile.cache_clear()
     trees.are_compiled.cache_clear()
     X, targets = rows(20)
     with pytest.warns(RuntimeWarning, match="Numba cannot be used"):
@@ -148,6 +151,7 @@ def test_without_numba_trees_are_scikit_learns_and_it_says_so_once(monkeypatch):
         warnings.simplefilter("error")
         assert isinstance(grow_forest(X, targets, Growth(1, 4), seed=0), PlainForest)
     monkeypatch.undo()
+    can_compile.cache_clear()
     trees.are_compiled.cache_clear()
     assert trees.are_compiled()
 

@@ -242,13 +242,12 @@ _MOST_SEEDS = np.iinfo(np.int32).max
 class BlendClassifier(ClassifierMixin, BaseEstimator):
     """Blend trees, linear and kernel methods, each weighted by held-out labeled rows.
 
-    Which kind of classifier is best differs from data to data, and a few dozen labeled rows
-    hardly tell. They tell more when one knows the population they come from: this classifier
-    looks at unlabeled rows and at the known rates of the classes, if it is given any, to encode
-    columns, to learn, and above all to weigh its base learners by the accuracy they would have when
-    they label the population at its known rates. What the base learners say of the population
-    together is then learned by a forest, the student, and both are averaged; a distilled model
-    labels any number of other rows.
+    Which kind of classifier is best differs from data to data, and a few dozen labeled rows alone
+    cannot show it. This classifier also uses unlabeled rows and the known rates of the classes, if
+    it is given any: to encode columns, to fit, and above all to weigh its base learners by the
+    accuracy they would have when they label the population at its known rates. A forest, the
+    student, then learns the blended log-probabilities of the population, and both are averaged; a
+    distilled model labels any number of other rows.
 
     Parameters
     ----------
@@ -472,7 +471,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _n_threads(self) -> int:
-        """Return their number, found out here: other threads know no ``parallel_config``."""
+        """Return the number of threads, asked for here: ``parallel_config`` is per thread."""
         return int(effective_n_jobs(self.n_jobs))
 
     def _part(self, X_unlabeled: Any, rng: np.random.RandomState) -> Floats | None:

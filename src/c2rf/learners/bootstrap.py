@@ -34,7 +34,7 @@ class Replicate(NamedTuple):
     ----------
     learned_rows, learned_logs : ndarray, or None
         Rows of the sample of the population, and the logarithms of their probabilities, where the
-        learner knows more of them than its model says.
+        learner has better ones for these than ``predict_log_proba``.
     predict_log_proba : callable
         Returns the logarithms of the probabilities of any rows.
     inverse_temperature : float

@@ -3,12 +3,11 @@
 A labeled sample seldom has the classes at the rates of the population. Four corrections share that
 knowledge: weights of labeled rows (post-stratification), the means of classes (calibration as in
 survey statistics), offsets of log-probabilities (a change of class priors), and the inverse
-temperature, a factor of log-probabilities that says how sure a classifier may be.
+temperature, a factor that makes log-probabilities more or less certain.
 
-The inverse temperature of the blend rests on two kinds of evidence. Held-out labeled rows say it by
-their likelihood, but where they are few they say little. The population says it, too: the more the
-base learners disagree on its rows, the less sure one should be. That relation is the same for data
-of many kinds, so it is the prior, which labeled rows then correct.
+The inverse temperature of the blend is estimated from held-out labeled rows by likelihood, with a
+prior that needs no labels: the more the base learners disagree on rows of the population, the
+smaller it is. That relation is about the same for data of many kinds.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def calibrated_means(
 _ACCURACY = 1e-10
 _MOST_STEPS = 500
 _BLOCK = 1 << 14
-# Far from the solution the curvature says little: no step goes further than this.
+# Far from the solution the curvature is misleading: no step goes further than this.
 _LONGEST_STEP = 5.0
 
 

@@ -1,7 +1,7 @@
 """Distillation: forests that learn the log-probabilities of the blend from unlabeled rows.
 
-The blend (the teacher) was fitted to few labels; what it says of many rows of the population is
-learned by two models.
+The blend (the teacher) was fitted to few labels. Its log-probabilities of many rows of the
+population are learned by two models.
 
 The student, a forest, smooths what the teacher gets wrong by chance. No row is predicted by trees
 that were grown on it: trees are grown on halves of the rows, and predict the other half.
@@ -65,7 +65,7 @@ def student_predictions(
     X : ndarray of float32, shape (n_rows, n_columns)
         Rows of the population, without missing cells.
     targets : ndarray of shape (n_rows, n_targets)
-        What the teacher says of them.
+        Their log-probabilities by the teacher, from :func:`to_targets`.
     seed : int
         For splits and trees.
     n_jobs : int or None
@@ -197,7 +197,7 @@ def distil(
     preprocessor : Preprocessor
         With the rows of the population.
     targets : ndarray of shape (n_rows, n_targets)
-        What the teacher says of them.
+        Their log-probabilities by the teacher, from :func:`to_targets`.
     n_classes : int
         Number of classes.
     seed : int

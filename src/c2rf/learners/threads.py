@@ -1,4 +1,4 @@
-"""Threads of our own: as many as the user wants, and none that a library starts beside them.
+"""Threads: as many as ``n_jobs`` says, and none that a library starts beside them.
 
 Small problems are solved many at a time. A library that takes all cores for each of them makes all
 of them wait for each other, so inside of :func:`owned_threads` it gets one.
@@ -42,14 +42,14 @@ def in_threads(
     Parameters
     ----------
     function : callable
-        What is called; it should let go of the interpreter for most of its time.
+        What is called; it should release the interpreter lock for most of its time.
     calls : sequence of tuple
         The arguments of each call.
     n_jobs : int or None
         Number of threads as scikit-learn counts them: None is one unless a surrounding
         ``joblib.parallel_config`` says otherwise, -1 is one per core.
     what : str, optional
-        What is being done, to say after each call how many are left.
+        What is being done, to report after each call how many are left.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def in_threads(
     """
     work = _Work(function, calls)
     n_threads = min(effective_n_jobs(n_jobs), len(calls))
-    # The caller works, too: that is a thread less to start.
+    # The calling thread works, too: that is a thread less to start.
     helpers = [Thread(target=work.run, daemon=True) for _ in range(n_threads - 1)]
     countdown = None if what is None else Countdown(what, len(calls))
     try:
@@ -104,18 +104,18 @@ class _Work:
         self._function, self._calls = function, calls
         self._found: dict[int, Any] = {}
         self._failed: dict[int, BaseException] = {}
-        self._n_told = 0
+        self._n_reported = 0
         self.turns = iter(range(len(calls)))  # the interpreter hands out each number once
 
     def run(self, countdown: Countdown | None = None) -> None:
-        """Make calls until none is left; say how many all threads have made."""
+        """Make calls until none is left; report how many all threads have made."""
         for turn in iter(lambda: next(self.turns, None), None):
             try:
                 self._found[turn] = self._function(*self._calls[turn])
             except BaseException as error:
                 self._failed[turn] = error
                 self.turns = iter(())
-            self._tell(countdown)
+            self._report(countdown)
 
     def results(self, countdown: Countdown | None) -> list[Any]:
         """Return what was found, in the order of the calls, or raise the first error."""
@@ -123,12 +123,12 @@ class _Work:
             # A Ctrl-C is not to be lost among errors.
             stops = [turn for turn, e in self._failed.items() if not isinstance(e, Exception)]
             raise self._failed[min(stops or self._failed)]
-        self._tell(countdown)
+        self._report(countdown)
         return [self._found[turn] for turn in range(len(self._calls))]
 
-    def _tell(self, countdown: Countdown | None) -> None:
-        """Say how many calls were made since the last time, if any."""
-        made = len(self._found) - self._n_told
+    def _report(self, countdown: Countdown | None) -> None:
+        """Report how many calls were made since the last time, if any."""
+        made = len(self._found) - self._n_reported
         if countdown is not None and made:
             countdown.done(made)
-            self._n_told += made
+            self._n_reported += made
