@@ -88,9 +88,7 @@ def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
     truth = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
     counts = np.zeros((12, 3))
     np.add.at(counts, (groups, truth), weights)
-    margins = tuple(
-        replace(m, lower=m.sums(counts), upper=m.sums(counts)) for m in plain.margins
-    )
+    margins = tuple(replace(m, lower=m.sums(counts), upper=m.sums(counts)) for m in plain.margins)
     sizes = counts.sum(axis=1)
     free = 0 * counts
     bounds = Bounds(

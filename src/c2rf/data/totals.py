@@ -1,11 +1,11 @@
-"""Totals as people write them: in text, and in long and wide tables.
+"""Totals as people write them: in text, and in tables.
 
-Known totals as people write them: ``1234``, ``12%``, ``1200..1300``, per class and per group.
+Text is a count ``1234``, a rate ``12%``, a range ``1200..1300`` or an estimate ``1200+-50``; of
+several classes ``yes=1234,no=8766``.
 
-Tables of totals in files and frames: long (a row per figure) or wide (a column per class).
-
-A wide table is what a census gives: a row per group, a column per class, often with sums. Sums are
-recognised by their names and must be right; they are left out then, because they say nothing new.
+A table in a file is long (a row for each total) or wide (a row for each group and a column for each
+class, as a census gives it). Rows and columns of sums in a wide table are recognised by their
+names. They must be right, and are left out then, because they say nothing new.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ decimal point; a count is whole: write 1234 if that is what it means
     if len(marks) > 1 and is_rate:  # of 33.333% only one reading is at most 100
         marks = tuple(mark for mark in marks if mark in written)
     elif len(marks) > 1:
-        marks = (_decide(written, name, decimal),)
+        marks = (_decimal_mark(written, name, decimal),)
     plain = canonical(written, marks[0] or ".") or ""
     if is_rate and not 0 <= float(plain) <= 100:
         raise InputError(f"{name} must be a count, or a rate from 0% to 100%; found {text!r}")
@@ -65,8 +65,8 @@ decimal point; a count is whole: write 1234 if that is what it means
     return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)
 
 
-def _decide(text: str, name: str, decimal: str | None) -> str:
-    """Return the decimal mark of a total with two readings, of which only one can be a total."""
+def _decimal_mark(text: str, name: str, decimal: str | None) -> str:
+    """Return the decimal mark of a text like 1,234, which is a total with one of two marks only."""
     plain = {mark: canonical(text, mark) for mark in OTHER}
     mark = next(mark for mark in OTHER if mark in text)
     if decimal == OTHER[mark]:
@@ -263,7 +263,16 @@ class TotalsFile:
         of_class = next((name for name in ("class", self.target) if name in cells), "class")
         wide = [name for name in cells if name in classes]
         if wide and (of_class not in cells or "total" not in cells):
-            return self._wide(cells, wide, columns, decimals)
+            return self._read_wide(cells, wide, columns, decimals)
+        return self._read_long(cells, of_class, columns, decimals)
+
+    def _read_long(
+        self,
+        cells: dict[str, list[Any]],
+        of_class: str,
+        columns: Sequence[str],
+        decimals: Mapping[str, str | None],
+    ) -> tuple[list[Row], str | None]:
         groups = self.groups or tuple(
             name for name in cells if name in columns and name not in (of_class, "total", "se")
         )
@@ -275,54 +284,36 @@ class TotalsFile:
                 f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
                 f"{nearest(missing[0], list(cells))}"
             )
-        rows = [
-            self._long_row(number, {n: cells[n][number] for n in cells}, groups, of_class, decimals)
-            for number in range(len(cells[of_class]))
-        ]
+        rows: list[Row] = []
+        for r in range(len(cells[of_class])):
+            where = f"{self.path}, data row {r + 1}"
+            for name in wanted:
+                if cells[name][r] is None:
+                    raise InputError(f"{where}: {name!r} is empty")
+            total: Any = parse_range(cells["total"][r], f"{where}: the total", decimals["total"])
+            if "se" in cells and cells["se"][r] is not None:
+                total = with_error(total, cells["se"][r], where)
+            group = {name: cells[name][r] for name in groups}
+            rows.append(group | {"class": cells[of_class][r], "total": total})
         ignored = [name for name in cells if name not in (*wanted, "se")]
-        self._check_once(rows, groups, ignored)
-        if not ignored:
-            return rows, None
-        return rows, (
-            f"The columns {listed(ignored)} of {self.path.name} were ignored: the unlabeled rows "
-            "do not have them."
-        )
+        why = "the unlabeled rows do not have them"
+        hint = f"; its columns {all_of(ignored)} were ignored, because {why}" if ignored else ""
+        self._check_once(rows, hint)
+        note = f"The columns {listed(ignored)} of {self.path.name} were ignored: {why}."
+        return rows, note if ignored else None
 
-    def _long_row(
-        self,
-        number: int,
-        cells: Row,
-        groups: Sequence[str],
-        of_class: str,
-        decimals: Mapping[str, str | None],
-    ) -> Row:
-        where = f"{self.path}, data row {number + 1}"
-        for name in (*groups, of_class, "total"):
-            if cells[name] is None:
-                raise InputError(f"{where}: {name!r} is empty")
-        total: Any = parse_range(cells["total"], f"{where}: the total", decimals["total"])
-        if cells.get("se") is not None:
-            total = with_error(total, cells["se"], where)
-        return {name: cells[name] for name in groups} | {"class": cells[of_class], "total": total}
-
-    def _check_once(self, rows: list[Row], groups: Sequence[str], ignored: list[str]) -> None:
-        """Refuse two totals of one cell; a grouping column that was not found may be why."""
+    def _check_once(self, rows: list[Row], why: str = "") -> None:
+        """Refuse two totals of one class in one group, and say why there may be two."""
         seen: set[tuple[Any, ...]] = set()
         for row in rows:
-            cell = (*(row[name] for name in groups), row["class"])
-            if cell in seen:
-                why = ""
-                if ignored:
-                    why = (
-                        f"; its columns {all_of(ignored)} were ignored, because the unlabeled "
-                        "rows do not have them"
-                    )
+            place = tuple(value for name, value in row.items() if name != "total")
+            if place in seen:
                 raise InputError(
-                    f"{self.path} has more than one total for {', '.join(map(repr, cell))}{why}"
+                    f"{self.path} has more than one total for {', '.join(map(repr, place))}{why}"
                 )
-            seen.add(cell)
+            seen.add(place)
 
-    def _wide(
+    def _read_wide(
         self,
         cells: dict[str, list[Any]],
         wide: list[str],
@@ -338,59 +329,55 @@ class TotalsFile:
                 f"{listed(unknown)} that are neither classes nor columns of the unlabeled rows"
                 f"{nearest(unknown[0], list(columns))}"
             )
-        n_rows = len(cells[wide[0]])
-        parsed = {
-            name: [
-                None
-                if text is None
-                else parse_range(text, f"{self.path}, column {name!r}", decimals[name])
+        totals: dict[str, list[Any]] = {}
+        for name in (*wide, *others):
+            where = f"{self.path}, column {name!r}"
+            totals[name] = [
+                None if text is None else parse_range(text, where, decimals[name])
                 for text in cells[name]
             ]
-            for name in (*wide, *others)
-        }
-        for name in others:
-            self._check_sum_column(name, parsed, wide, n_rows)
-        sums = [r for r in range(n_rows) if any(is_sum(cells[g][r] or "") for g in groups)]
-        kept = [r for r in range(n_rows) if r not in sums]
-        for r in sums:
-            self._check_sum_row(r, parsed, wide, kept)
+        places = range(len(cells[wide[0]]))
+        sums = [r for r in places if any(is_sum(cells[name][r] or "") for name in groups)]
+        kept = [r for r in places if r not in sums]
+        self._check_sums(totals, wide, others, kept, sums)
         rows: list[Row] = []
         for r in kept:
-            place = {name: cells[name][r] for name in groups}
-            if None in place.values():
+            group = {name: cells[name][r] for name in groups}
+            if None in group.values():
                 raise InputError(f"{self.path}, data row {r + 1}: a grouping column is empty")
-            rows += [
-                place | {"class": name, "total": parsed[name][r]}
-                for name in wide
-                if parsed[name][r] is not None
-            ]
-        self._check_once(rows, groups, [])
+            known = [name for name in wide if totals[name][r] is not None]
+            rows += [group | {"class": name, "total": totals[name][r]} for name in known]
+        self._check_once(rows)
         by = f"by {', '.join(groups)}, " if groups else ""
         note = f"{self.path.name} was read as a wide table: {by}a column per class ({listed(wide)})"
         left = [*(f"the column {name!r}" for name in others), *(["a row of sums"] if sums else [])]
         return rows, note + (f"; {' and '.join(left)} checked and left out" if left else "") + "."
 
-    def _check_sum_column(
-        self, name: str, parsed: dict[str, list[Any]], wide: list[str], n_rows: int
+    def _check_sums(
+        self,
+        totals: dict[str, list[Any]],
+        wide: list[str],
+        columns: list[str],
+        kept: list[int],
+        rows: list[int],
     ) -> None:
-        for r in range(n_rows):
-            values = [parsed[k][r] for k in wide]
-            if not _adds_up(values, parsed[name][r]):
-                raise InputError(
-                    f"{self.path}, data row {r + 1}: the classes add up to {_sum(values)}, but the "
-                    f"column {name!r} says {parsed[name][r]!r}; correct it, or drop the column"
-                )
-
-    def _check_sum_row(
-        self, r: int, parsed: dict[str, list[Any]], wide: list[str], kept: list[int]
-    ) -> None:
-        for name in wide:
-            values = [parsed[name][k] for k in kept]
-            if not _adds_up(values, parsed[name][r]):
-                raise InputError(
-                    f"{self.path}, data row {r + 1}, looks like a row of sums, but {name!r} adds "
-                    f"up to {_sum(values)} and not to {parsed[name][r]!r}; correct it, or drop it"
-                )
+        """Refuse columns and rows of sums that are not what they should be."""
+        for name in columns:
+            for r, stated in enumerate(totals[name]):
+                values = [totals[label][r] for label in wide]
+                if not _adds_up(values, stated):
+                    raise InputError(
+                        f"{self.path}, data row {r + 1}: the classes add up to {_sum(values)}, but "
+                        f"the column {name!r} says {stated!r}; correct it, or drop the column"
+                    )
+        for r in rows:
+            for label in wide:
+                values, stated = [totals[label][k] for k in kept], totals[label][r]
+                if not _adds_up(values, stated):
+                    raise InputError(
+                        f"{self.path}, data row {r + 1}, looks like a row of sums, but {label!r} "
+                        f"adds up to {_sum(values)} and not to {stated!r}; correct it, or drop it"
+                    )
 
 
 def _decimal(column: Any, told: str | None) -> str | None:
@@ -433,11 +420,11 @@ def with_error(total: Any, se: Any, where: str) -> Any:
     return Estimate(total, number)
 
 
-def _adds_up(values: list[Any], said: Any) -> bool:
-    counts = [value for value in (*values, said) if isinstance(value, int)]
-    if len(counts) <= len(values):  # rates and ranges: sums say nothing that can be checked
-        return isinstance(said, float) and abs(said - 1) < 1e-9
-    return bool(_sum(values) == said)
+def _adds_up(values: list[Any], stated: Any) -> bool:
+    """Say whether counts add up to a sum, or rates are given the sum 1."""
+    if all(isinstance(value, int) for value in (*values, stated)):
+        return bool(_sum(values) == stated)
+    return isinstance(stated, float) and abs(stated - 1) < 1e-9
 
 
 def _sum(values: list[Any]) -> Any:

@@ -1,33 +1,12 @@
-"""What is known of the unlabeled rows: as stated, as checked bounds, as linear constraints."""
+"""What is known of the unlabeled rows, in three forms.
 
-from __future__ import annotations
+- As stated: :class:`~c2rf.totals.stated.Totals` of mappings and margins, and each of them as a
+  :class:`~c2rf.totals.stated.StatedTotal` (``stated``). The rows they are about have groups and
+  weights (``groups``).
+- As checked integer bounds: :class:`~c2rf.totals.bounds.Bounds` (``bounds``).
+- As linear constraints: :class:`~c2rf.totals.bounds.LinearConstraints`, for linear and integer
+  programs (``bounds``).
 
-from c2rf.totals.bounds import (
-    Adjustment,
-    Bounds,
-    Conflict,
-    LinearConstraints,
-    MarginBounds,
-    find_conflict,
-)
-from c2rf.totals.groups import Groups, read_groups, read_weights
-from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import Estimate, Margin, Policy, Totals, read_totals
-
-__all__ = [
-    "Adjustment",
-    "Bounds",
-    "Conflict",
-    "Estimate",
-    "Groups",
-    "LinearConstraints",
-    "Margin",
-    "MarginBounds",
-    "Policy",
-    "Totals",
-    "find_conflict",
-    "make_bounds",
-    "read_groups",
-    "read_totals",
-    "read_weights",
-]
+``make_bounds`` is the way from the first to the second; ``reconcile`` is what it does with totals
+that contradict each other.
+"""

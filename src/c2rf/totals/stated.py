@@ -1,14 +1,9 @@
-"""What users say of totals: counts, rates, ranges, estimates, in mappings, tables and text.
+"""Totals as they are stated: counts, rates, ranges and estimates, overall and within groups.
 
-A total that is not known exactly, with its standard error.
-
-One total as the user says it: a count, a rate, a range, or an estimate.
-
-Names in totals that nothing has: of a class, or of a group.
-
-Totals as a user of Python gives them: mappings, tables, series, and lists of these.
-
-All of them become one :class:`Totals`: overall totals, and tables of totals in groups.
+:func:`read_totals` reads all that may be given as ``totals`` in Python (mappings, tables, series,
+and lists of these) into one :class:`Totals`: overall totals, and a :class:`Margin` for each table
+of totals within groups. :func:`read_stated` then reads a single one of them as a
+:class:`StatedTotal`, a range of rows, once it is known how many rows it is about.
 """
 
 from __future__ import annotations
@@ -24,6 +19,18 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.scalars import check_number, is_number
 from c2rf._utils.text import all_of, for_user
 from c2rf.exceptions import InputError, InputTypeError
+
+Policy = Literal["strict", "scale"]
+"""Whether totals that contradict each other are refused or rescaled."""
+
+SLACK = 1e-9
+"""Rates times rows are floats: 0.1 * 30 is three rows."""
+
+CLASS, TOTAL, ERROR = "class", "total", "se"
+"""Columns of a table of totals; all others say which groups a row is about."""
+
+Table = tuple[tuple[str | None, ...], list[tuple[tuple[Any, ...], Any, Any]]]
+"""The grouping columns, and the rows: the values of these columns, a class, and its total there."""
 
 
 @dataclass(frozen=True)
@@ -78,117 +85,6 @@ class Estimate:
 def _plain(value: Any) -> Any:
     """Return a number of Python: files and messages know these."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-Policy = Literal["strict", "scale"]
-
-SLACK = 1e-9
-"""Rates times rows are floats: 0.1 * 30 is three rows."""
-
-
-@dataclass(frozen=True)
-class StatedTotal:
-    """One total: a range in rows, not yet rounded, and what the user wrote.
-
-    ``se`` is its standard error in rows, 0 for an exact one.
-    """
-
-    low: float
-    high: float
-    is_rate: bool
-    written: Any
-    se: float = 0.0
-
-
-def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
-    """Read a count, a rate or a range of either, or say what is wrong with it."""
-    if isinstance(total, Estimate):
-        return _of_estimate(total, n)
-    is_range = isinstance(total, (tuple, list, np.ndarray))
-    ends = list(total) if is_range else [total, total]
-    if len(ends) != 2:
-        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
-    kinds = [_is_rate(end, what, total) for end in ends]
-    if kinds[0] != kinds[1]:
-        raise InputTypeError(
-            f"{what} must be a range of two counts or of two rates, not of one each; found "
-            f"{written(total)}"
-        )
-    low, high = (float(end) * n if kinds[0] else float(end) for end in ends)
-    if low > high:
-        raise InputError(f"{what} must be a range (lo, hi) with lo <= hi; found {written(total)}")
-    if kinds[0] and not 0 <= float(ends[0]) <= float(ends[1]) <= 1:
-        raise InputError(
-            f"{what} must be {_rates()}; found {written(total)} (write counts as integers)"
-        )
-    if low < 0 or (policy == "strict" and (low if is_range else high) > n):
-        raise InputError(
-            f"{what} must be a count from 0 to {n}, the number of rows; found {written(total)}"
-            + ("" if low < 0 else f": {scale_hint()}")
-        )
-    if is_range and np.ceil(low - SLACK) > np.floor(high + SLACK):
-        raise InputError(
-            f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
-            f"{high:g} of {n} rows; widen it"
-        )
-    return StatedTotal(low, high, kinds[0], total)
-
-
-def _of_estimate(total: Estimate, n: float) -> StatedTotal:
-    """Read an estimate: of a rate, if it is a float up to one; it need not be whole."""
-    is_rate = not isinstance(total.value, Integral) and total.value <= 1
-    scale = n if is_rate else 1.0
-    value = float(total.value) * scale
-    return StatedTotal(value, value, is_rate, total, float(total.se) * scale)
-
-
-def _is_rate(value: Any, what: str, total: Any) -> bool:
-    if not is_number(value):
-        raise InputTypeError(
-            f"{what} must be {allowed()}; found {written(total)} of type {type(total).__name__}"
-        )
-    if not np.isfinite(float(value)):
-        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
-    return not isinstance(value, Integral)
-
-
-def allowed() -> str:
-    """Say what a total may be."""
-    return for_user(
-        "a count (an integer), a rate (a float in [0, 1]), a range (lo, hi) of two counts or "
-        "two rates, or a c2rf.Estimate",
-        "a count like 1234, a rate like 12%, a range like 1200..1300 or an estimate like 1200+-50",
-    )
-
-
-def _rates() -> str:
-    return for_user("a count, or a float that is a rate in [0, 1]", "a rate from 0% to 100%")
-
-
-def scale_hint() -> str:
-    """Say what to do about totals that contradict each other."""
-    scale = for_user('totals_policy="scale"', "--totals-policy scale")
-    return f"correct them, or use {scale} to have them rescaled"
-
-
-def written(total: Any) -> str:
-    """Write a total as it was given, short."""
-    if isinstance(total, (tuple, list)) and len(total) == 2:
-        low, high = (written(end) for end in total)
-        return for_user(f"({low}, {high})", f"{low}..{high}")
-    if isinstance(total, Estimate):
-        return for_user(repr(total), str(total))
-    if isinstance(total, np.generic):
-        total = total.item()
-    text = repr(total)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-CLASS, TOTAL, ERROR = "class", "total", "se"
-"""Columns of a table of totals; all others say which groups a row is about."""
-
-Cell = tuple[tuple[Any, ...], Any, Any]
-"""The values of the grouping columns, a class, and its total there."""
 
 
 @dataclass(frozen=True)
@@ -254,37 +150,36 @@ def read_totals(given: Any, classes: Sequence[Any] = ()) -> Totals:
         return given
     overall: dict[Any, Any] = {}
     margins: dict[tuple[str | None, ...], dict[Any, dict[Any, Any]]] = {}
-    for columns, cells in _tables(given, list(classes)):
-        for place, label, total in cells:
+    for columns, rows in _tables(given, list(classes)):
+        for group, label, total in rows:
+            by_class = overall
             if columns:
-                groups = margins.setdefault(columns, {})
-                row = groups.setdefault(place[0] if len(columns) == 1 else place, {})
-            else:
-                row = overall
-            if label in row:
-                where = f" of group {', '.join(map(repr, place))}" if place else ""
+                name = group[0] if len(columns) == 1 else group
+                by_class = margins.setdefault(columns, {}).setdefault(name, {})
+            if label in by_class:
+                where = f" of group {', '.join(map(repr, group))}" if group else ""
                 raise InputError(
-                    f"totals: the class {label!r}{where} has more than one total, {row[label]} and "
-                    f"{total}; keep one of them"
+                    f"totals: the class {label!r}{where} has more than one total, "
+                    f"{by_class[label]} and {total}; keep one of them"
                 )
-            row[label] = total
+            by_class[label] = total
     return Totals(overall, tuple(Margin(columns, table) for columns, table in margins.items()))
 
 
-def _tables(given: Any, classes: list[Any]) -> Iterator[tuple[tuple[str | None, ...], list[Cell]]]:
-    """Yield the grouping columns and the cells of each table, none for overall totals."""
+def _tables(given: Any, classes: list[Any]) -> Iterator[Table]:
+    """Yield all tables that are given; overall totals are one without grouping columns."""
     if isinstance(given, Mapping):
         _refuse_nested(given)
         yield (), [((), label, total) for label, total in given.items()]
-    elif _is_rows(given):
-        yield _long(_of_rows(given))
+    elif _is_list_of_rows(given):
+        yield _long_table(_columns_of_rows(given))
     elif isinstance(given, (list, tuple)) and not any(isinstance(each, Real) for each in given):
         for each in given:
             yield from _tables(each, classes)
     elif hasattr(given, "columns"):
-        yield _of_frame(as_pandas(given), classes)
+        yield _table_of_frame(as_pandas(given), classes)
     elif hasattr(given, "index") and hasattr(given, "items"):
-        yield _of_series(given, classes)
+        yield _table_of_series(given, classes)
     else:
         raise InputTypeError(
             "totals must be {class: total}, a table with the columns 'class', 'total' and those of "
@@ -301,8 +196,7 @@ def _refuse_nested(given: Mapping[Any, Any]) -> None:
             )
 
 
-def _is_rows(given: Any) -> bool:
-    """Say whether a list holds the rows of a table."""
+def _is_list_of_rows(given: Any) -> bool:
     return (
         isinstance(given, (list, tuple))
         and len(given) > 0
@@ -310,7 +204,7 @@ def _is_rows(given: Any) -> bool:
     )
 
 
-def _of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _columns_of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     names = list(given[0])
     for row in given:
         if set(row) != set(names):
@@ -321,49 +215,51 @@ def _of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {str(name): [row[name] for row in given] for name in names}
 
 
-def _of_frame(table: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
-    """Read a table of rows, or one of groups by classes."""
+def _table_of_frame(table: Any, classes: list[Any]) -> Table:
+    """Read a frame with a row for each total, or with a column for each class."""
     names = list(table.columns)
+    wide = [name for name in names if name in classes]
     if {CLASS, TOTAL} <= set(names):
-        return _long({str(name): table[name].tolist() for name in names})
-    if names and all(name in classes for name in names):
-        return _of_series(table.stack(), classes)
-    if any(name in classes for name in names):
-        return _of_wide(table, [name for name in names if name in classes])
+        return _long_table({str(name): table[name].tolist() for name in names})
+    if names and len(wide) == len(names):  # a crosstab: the groups are in the index
+        return _table_of_series(table.stack(), classes)
+    if wide:
+        return _table_of_wide_frame(table, wide)
     raise InputError(
         "a table of totals must have the columns 'class' and 'total', or a column for each class; "
         f"found the columns {all_of(names)}"
     )
 
 
-def _of_wide(table: Any, wide: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
-    """Read a frame with grouping columns and a column per class; empty cells are free."""
-    columns = tuple(str(name) for name in table.columns if name not in wide)
+def _table_of_wide_frame(table: Any, wide: list[Any]) -> Table:
+    """Read a frame with grouping columns and a column for each class; nothing is known of NaN."""
+    others = [name for name in table.columns if name not in wide]
+    columns = tuple(map(str, others))
     sums = [name for name in columns if name.strip().casefold() in ("all", "sum", "total")]
     if sums:
         raise InputError(
             f"a table of totals with a column per class must not have the sum {sums[0]!r}; drop it"
         )
-    groups = [table[name].tolist() for name in table.columns if name not in wide]
-    places = list(zip(*groups, strict=True)) or [()] * len(table)
-    cells = [
-        (place, label, total)
+    groups = list(zip(*(table[name].tolist() for name in others), strict=True))
+    rows = [
+        (group, label, total)
         for label in wide
-        for place, total in zip(places, table[label].tolist(), strict=True)
-        if total == total and total is not None  # NaN is a free cell
+        for group, total in zip(groups, table[label].tolist(), strict=True)
+        if total == total and total is not None
     ]
-    totals = _alike([total for *_, total in cells])
-    return columns, [(*cell[:2], total) for cell, total in zip(cells, totals, strict=True)]
+    totals = _counts_or_rates([total for *_, total in rows])
+    return columns, [(*row[:2], total) for row, total in zip(rows, totals, strict=True)]
 
 
-def _long(table: Mapping[str, list[Any]]) -> tuple[tuple[str | None, ...], list[Cell]]:
+def _long_table(table: Mapping[str, list[Any]]) -> Table:
+    """Read columns with a row for each total."""
     columns = tuple(name for name in table if name not in (CLASS, TOTAL, ERROR))
-    totals = _alike(table[TOTAL])
+    totals = _counts_or_rates(table[TOTAL])
     if ERROR in table:
         pairs = enumerate(zip(totals, table[ERROR], strict=True))
         totals = [_estimated(total, se, number) for number, (total, se) in pairs]
-    places = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
-    return columns, list(zip(places, table[CLASS], totals, strict=True))
+    groups = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
+    return columns, list(zip(groups, table[CLASS], totals, strict=True))
 
 
 def _estimated(total: Any, se: Any, number: int) -> Any:
@@ -376,17 +272,19 @@ def _estimated(total: Any, se: Any, number: int) -> Any:
         raise type(error)(f"totals, row {number}: {error}") from error
 
 
-def _of_series(series: Any, classes: list[Any]) -> tuple[tuple[str | None, ...], list[Cell]]:
+def _table_of_series(series: Any, classes: list[Any]) -> Table:
     """Read a series indexed by classes, or by groups and classes."""
-    totals = _alike(series.tolist())
-    n_levels = series.index.nlevels
-    if n_levels == 1:
+    totals = _counts_or_rates(series.tolist())
+    if series.index.nlevels == 1:
         return (), [((), label, total) for label, total in zip(series.index, totals, strict=True)]
     names = list(series.index.names)
-    of_class = names.index(CLASS) if CLASS in names else _class_level(series.index, classes)
-    columns = tuple(None if name is None else str(name) for name in _without(names, of_class))
-    places = [(_without(entry, of_class), entry[of_class]) for entry in series.index]
-    return columns, [(*place, total) for place, total in zip(places, totals, strict=True)]
+    place = names.index(CLASS) if CLASS in names else _class_level(series.index, classes)
+    del names[place]
+    rows = [
+        ((*entry[:place], *entry[place + 1 :]), entry[place], total)
+        for entry, total in zip(series.index, totals, strict=True)
+    ]
+    return tuple(None if name is None else str(name) for name in names), rows
 
 
 def _class_level(index: Any, classes: list[Any]) -> int:
@@ -404,19 +302,17 @@ def _class_level(index: Any, classes: list[Any]) -> int:
     return found[-1]
 
 
-def _without(values: Sequence[Any], place: int) -> tuple[Any, ...]:
-    return tuple(value for k, value in enumerate(values) if k != place)
-
-
-def _alike(totals: list[Any]) -> list[Any]:
-    """Return totals of one table; its floats are all counts or all rates.
+def _counts_or_rates(totals: list[Any]) -> list[Any]:
+    """Return the totals of one table, whose floats are all counts or all rates.
 
     They are counts if one of them is above 1, or if there are such counts beside whole floats.
 
     Examples
     --------
-    >>> _alike([3.0, 1.0]), _alike([3, 1.0]), _alike([0.5, 1.0]), _alike([3, (0.5, 1.0)])
-    ([3, 1], [3, 1], [0.5, 1.0], [3, (0.5, 1.0)])
+    >>> _counts_or_rates([3.0, 1.0]), _counts_or_rates([0.5, 1.0])
+    ([3, 1], [0.5, 1.0])
+    >>> _counts_or_rates([3, 1.0]), _counts_or_rates([3, (0.5, 1.0)])
+    ([3, 1], [3, (0.5, 1.0)])
     """
     ends = [end for total in totals for end in (total if _is_range(total) else (total,))]
     floats = [end for end in ends if is_number(end) and not isinstance(end, Integral)]
@@ -439,6 +335,99 @@ def _as_count(value: Any) -> Any:
         "a table of totals with a number above 1 holds counts, and counts must be whole; found "
         f"{value:g}"
     )
+
+
+@dataclass(frozen=True)
+class StatedTotal:
+    """One total: a range in rows, not yet rounded, and what the user wrote.
+
+    ``se`` is its standard error in rows, 0 for an exact one.
+    """
+
+    low: float
+    high: float
+    is_rate: bool
+    written: Any
+    se: float = 0.0
+
+
+def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
+    """Read a count, a rate or a range of either, or say what is wrong with it."""
+    if isinstance(total, Estimate):
+        # The estimate of a rate, if it is a float up to one; that of a count need not be whole.
+        is_rate = not isinstance(total.value, Integral) and total.value <= 1
+        scale = n if is_rate else 1.0
+        value = float(total.value) * scale
+        return StatedTotal(value, value, is_rate, total, float(total.se) * scale)
+    is_range = _is_range(total)
+    ends = list(total) if is_range else [total, total]
+    if len(ends) != 2:
+        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
+    kinds = [_is_rate(end, what, total) for end in ends]
+    if kinds[0] != kinds[1]:
+        raise InputTypeError(
+            f"{what} must be a range of two counts or of two rates, not of one each; found "
+            f"{written(total)}"
+        )
+    low, high = (float(end) * n if kinds[0] else float(end) for end in ends)
+    if low > high:
+        raise InputError(f"{what} must be a range (lo, hi) with lo <= hi; found {written(total)}")
+    if kinds[0] and not 0 <= float(ends[0]) <= float(ends[1]) <= 1:
+        raise InputError(
+            f"{what} must be {_rates()}; found {written(total)} (write counts as integers)"
+        )
+    if low < 0 or (policy == "strict" and (low if is_range else high) > n):
+        raise InputError(
+            f"{what} must be a count from 0 to {n}, the number of rows; found {written(total)}"
+            + ("" if low < 0 else f": {scale_hint()}")
+        )
+    if is_range and np.ceil(low - SLACK) > np.floor(high + SLACK):
+        raise InputError(
+            f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
+            f"{high:g} of {n} rows; widen it"
+        )
+    return StatedTotal(low, high, kinds[0], total)
+
+
+def _is_rate(value: Any, what: str, total: Any) -> bool:
+    if not is_number(value):
+        raise InputTypeError(
+            f"{what} must be {allowed()}; found {written(total)} of type {type(total).__name__}"
+        )
+    if not np.isfinite(float(value)):
+        raise InputError(f"{what} must be {allowed()}; found {written(total)}")
+    return not isinstance(value, Integral)
+
+
+def allowed() -> str:
+    """Say what a total may be."""
+    return for_user(
+        "a count (an integer), a rate (a float in [0, 1]), a range (lo, hi) of two counts or "
+        "two rates, or a c2rf.Estimate",
+        "a count like 1234, a rate like 12%, a range like 1200..1300 or an estimate like 1200+-50",
+    )
+
+
+def _rates() -> str:
+    return for_user("a count, or a float that is a rate in [0, 1]", "a rate from 0% to 100%")
+
+
+def scale_hint() -> str:
+    """Say what to do about totals that contradict each other."""
+    scale = for_user('totals_policy="scale"', "--totals-policy scale")
+    return f"correct them, or use {scale} to have them rescaled"
+
+
+def written(total: Any) -> str:
+    """Write a total as it was given, short."""
+    if isinstance(total, (tuple, list)) and len(total) == 2:
+        low, high = (written(end) for end in total)
+        return for_user(f"({low}, {high})", f"{low}..{high}")
+    if isinstance(total, Estimate):
+        return for_user(repr(total), str(total))
+    if isinstance(total, np.generic):
+        total = total.item()
+    return _short(total)
 
 
 def _is_range(total: Any) -> bool:
