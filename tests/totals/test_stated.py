@@ -1,4 +1,4 @@
-"""Totals as users of pandas have them: series, counts of values, crosstabs, tables."""
+"""Totals as users state them: mappings, series, crosstabs, tables; counts, rates, ranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals.stated import read_totals
+from c2rf.totals.stated import (
+    Estimate,
+    StatedTotal,
+    Totals,
+    are_given,
+    read_stated,
+    read_totals,
+    written,
+)
 
 CLASSES = ["no", "yes"]
 CENSUS = pd.DataFrame(
@@ -123,3 +131,63 @@ def test_tables_of_another_shape(given, said):
 def test_totals_within_totals():
     with pytest.raises(InputTypeError, match="the total of 'north' is a mapping"):
         read_totals({"north": {"yes": 1}}, CLASSES)
+
+
+def test_grouping_columns_are_those_of_all_margins_each_once():
+    rows = [{"region": "n", "age": 1, "class": "yes", "total": 1}]
+    known = read_totals([CENSUS.value_counts(), rows], CLASSES)
+    assert known.columns == ("region", "age")
+    assert read_totals(known) is known
+    assert not known.has_estimates
+    assert Totals({"yes": Estimate(3, se=1)}).has_estimates
+
+
+def test_a_column_of_standard_errors_makes_estimates():
+    table = pd.DataFrame({"class": CLASSES, "total": [1, 3], "se": [np.nan, 0.5]})
+    assert read_totals(table).overall == {"no": 1, "yes": Estimate(3, se=0.5)}
+    with pytest.raises(InputError, match=r"totals, row 1: the standard error .* above 0; found -1"):
+        read_totals(table.assign(se=[0, -1]))
+
+
+@pytest.mark.parametrize(
+    ("total", "found"),
+    [
+        (5, StatedTotal(5, 5, False, 5)),
+        (0.25, StatedTotal(10, 10, True, 0.25)),
+        ((3, 4), StatedTotal(3, 4, False, (3, 4))),
+        ((0.0, 1.0), StatedTotal(0, 40, True, (0.0, 1.0))),
+    ],
+)
+def test_a_total_is_a_range_of_rows(total, found):
+    assert read_stated(total, 40, "it", "strict") == found
+
+
+@pytest.mark.parametrize(
+    ("value", "se", "low", "error"), [(0.25, 0.05, 10, 2), (7.5, 2, 7.5, 2), (1, 1, 1, 1)]
+)
+def test_an_estimate_is_one_of_a_rate_if_it_is_a_float_up_to_one(value, se, low, error):
+    found = read_stated(Estimate(value, se=se), 40, "it", "strict")
+    assert (found.low, found.high, found.se) == (low, low, error)
+    assert found.is_rate == (value == 0.25)
+
+
+def test_too_large_a_count_is_left_to_be_scaled():
+    with pytest.raises(InputError, match="it must be a count from 0 to 4"):
+        read_stated(5, 4, "it", "strict")
+    assert read_stated(5, 4, "it", "scale").high == 5
+    assert read_stated((3, 5), 4, "it", "strict").high == 5  # the upper end of a range may be
+
+
+def test_totals_are_written_as_they_were_given():
+    assert written((1, np.int64(2))) == "(1, 2)"
+    assert written(Estimate(12, se=3)) == "Estimate(12, se=3)"
+    assert len(written("x" * 100)) == 60
+
+
+def test_rows_without_totals_and_totals_without_rows():
+    assert are_given([[1]], {"yes": 1})
+    assert not are_given(None, None, None)
+    with pytest.raises(InputError, match="without X_unlabeled"):
+        are_given(None, None, ["n"])
+    with pytest.raises(InputError, match="without totals"):
+        are_given([[1]], None)
