@@ -58,13 +58,13 @@ def wide(yes: list[object], no: list[object], sums: list[object]) -> pd.DataFram
 )
 def test_a_wide_table_is_read_right_or_refused(tmp_path_factory, counts, group, likely, kind):
     a, b, c, d = counts
-    figures = [a, b, a + b], [c, d, c + d], [a + c, b + d, a + b + c + d]
+    counted = [a, b, a + b], [c, d, c + d], [a + c, b + d, a + b + c + d]
     path = tmp_path_factory.mktemp("totals") / f"totals.{kind[:4].strip()}"
-    texts = [[f"{n:,}".replace(",", group) for n in column] for column in figures]
+    texts = [[f"{n:,}".replace(",", group) for n in column] for column in counted]
     if kind == "csv":
         wide(*texts).to_csv(path, sep=";", index=False)
     else:
-        wide(*(figures if kind == "xlsx" else texts)).to_excel(path, index=False)
+        wide(*(counted if kind == "xlsx" else texts)).to_excel(path, index=False)
     try:
         rows, _ = TotalsFile(path, "sick").read(COLUMNS, CLASSES, ReadAs(likely=likely))
     except InputError:

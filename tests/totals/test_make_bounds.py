@@ -397,7 +397,7 @@ def test_counts_are_accepted_if_and_only_if_some_table_of_counts_meets_them(ones
 @settings(max_examples=15)
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 3), st.integers(0, 3))
 def test_one_margin_gives_the_same_bounds_in_finer_groups(n, s, below, above):
-    """What is checked group by group, and what is checked as one system, is the same."""
+    """What is checked group by group, and what is checked all at once, is the same."""
     given = [
         {"yes": (max(n + s - below, 0), n + s + above)},
         table("region", {"n": n, "s": (max(s - below, 0), s)}),

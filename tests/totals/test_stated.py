@@ -103,7 +103,7 @@ def test_a_column_per_class_beside_those_of_the_groups():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "words"),
     [
         (
             pd.DataFrame({"region": ["north"], "yes": [1], "Total": [2]}),
@@ -123,8 +123,8 @@ def test_a_column_per_class_beside_those_of_the_groups():
         ),
     ],
 )
-def test_tables_of_another_shape(given, said):
-    with pytest.raises(InputError, match=said):
+def test_tables_of_another_shape(given, words):
+    with pytest.raises(InputError, match=words):
         read_totals(given, CLASSES)
 
 

@@ -49,22 +49,22 @@ class Groups(NamedTuple):
         return cls(names.tolist(), codes, columns)
 
     @classmethod
-    def merged(cls, parts: Sequence[Groups]) -> Groups:
-        """Put groups of neighbouring rows together, numbered as they first appear.
+    def merged(cls, chunks: Sequence[Groups]) -> Groups:
+        """Put the groups of chunks of rows together, numbered as they first appear.
 
         Examples
         --------
-        >>> parts = [read_groups(["b", "a"], 2), read_groups(["c", "b"], 2)]
-        >>> merged = Groups.merged(parts)
+        >>> chunks = [read_groups(["b", "a"], 2), read_groups(["c", "b"], 2)]
+        >>> merged = Groups.merged(chunks)
         >>> [merged.names[code] for code in merged.codes]
         ['b', 'a', 'c', 'b']
         """
         numbers: dict[Any, int] = {}
         codes = []
-        for part in parts:
-            places = [numbers.setdefault(name, len(numbers)) for name in part.names]
-            codes.append(np.array(places, dtype=part.codes.dtype)[part.codes])
-        return cls(list(numbers), np.concatenate(codes), parts[0].columns)
+        for chunk in chunks:
+            places = [numbers.setdefault(name, len(numbers)) for name in chunk.names]
+            codes.append(np.array(places, dtype=chunk.codes.dtype)[chunk.codes])
+        return cls(list(numbers), np.concatenate(codes), chunks[0].columns)
 
     def in_order(self) -> Groups:
         """Return the same groups, numbered in the order of their names."""

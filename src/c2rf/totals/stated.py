@@ -38,7 +38,7 @@ class Estimate:
     """A total from a survey: a number and its standard error.
 
     Labels meet the rounded number. Where several totals contradict each other, estimates are
-    moved to agree, the more the less certain they are, and exact totals stay.
+    changed to agree, the more the less certain they are, and exact totals are kept.
 
     Parameters
     ----------
