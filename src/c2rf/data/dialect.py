@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -155,8 +155,8 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     start, places, is_cut = _sample(path, encoding)
     if not start.strip():
         raise InputError(f"{path} is empty or has a header but no rows")
-    told, start = _take_separator(start)
-    dialect = _find_dialect(start, is_cut, how.sep or told, path)
+    separator, start = _take_separator(start)
+    dialect = _find_dialect(start, is_cut, how.sep or separator, path)
     records = _whole_records(dialect, start, is_cut)
     header, rows = records[0], records[1:]
     for place in places:
@@ -170,8 +170,8 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     }
     check_one_header(path, cells)
     marks, decimal = find_marks(cells, how.decimal, path, how.likely)
-    found = Dialect(dialect.separator, dialect.quote, dialect.escape, encoding, decimal, marks)
-    return Layout(found, tuple(names), len(header), int(told is not None))
+    dialect = replace(dialect, encoding=encoding, decimal=decimal, marks=marks)
+    return Layout(dialect, tuple(names), len(header), int(separator is not None))
 
 
 def _take_separator(start: str) -> tuple[str | None, str]:
@@ -182,8 +182,8 @@ def _take_separator(start: str) -> tuple[str | None, str]:
     >>> _take_separator("sep=;\na;b\n"), _take_separator("a;b\n")
     ((';', 'a;b\n'), (None, 'a;b\n'))
     """
-    told = _EXCEL_SEPARATOR.match(start)
-    return (told[1], start[told.end() :]) if told else (None, start)
+    found = _EXCEL_SEPARATOR.match(start)
+    return (found[1], start[found.end() :]) if found else (None, start)
 
 
 def _sample(path: Path, encoding: str) -> tuple[str, list[str], bool]:
@@ -192,16 +192,12 @@ def _sample(path: Path, encoding: str) -> tuple[str, list[str], bool]:
         start = file.read(_START)
         rest: list[bytes] = []
         size = path.stat().st_size
-        is_cut = len(start) == _START
         if compression(path) is None and size > 2 * _START and "16" not in encoding:
             for k in range(1, _PLACES + 1):
                 file.seek(_START + k * (size - _START - _PLACE) // _PLACES)
                 rest.append(file.read(_PLACE))
-    return (
-        start.decode(encoding, errors="replace"),
-        [place.decode(encoding, errors="replace") for place in rest],
-        is_cut,
-    )
+    texts = [place.decode(encoding, errors="replace") for place in (start, *rest)]
+    return texts[0], texts[1:], len(start) == _START
 
 
 def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -> Dialect:
@@ -218,9 +214,9 @@ def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -
             return dialect
     # No separator gives rows of equal length: use the one that gives the widest header, or under
     # a title line the widest row. The reader says where a row is too long or too short.
-    first, most = ([pick(found) for found in widths] for pick in (lambda row: row[0], max))
-    by_name = first if max(first) > 1 else most
-    return tried[by_name.index(max(by_name))] if max(by_name) > 1 else Dialect(",", quote, escape)
+    headers = [found[0] for found in widths]
+    widest = headers if max(headers) > 1 else [max(found) for found in widths]
+    return tried[widest.index(max(widest))] if max(widest) > 1 else Dialect(",", quote, escape)
 
 
 def _whole_records(dialect: Dialect, text: str, is_cut: bool) -> list[list[str]]:
@@ -289,7 +285,7 @@ def _check_separator(given: str) -> str:
     return sign
 
 
-_SIGNS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 PACKED_ENDINGS = (".gz", ".zip", ".zst")
 """Endings of the names of compressed files."""
 
@@ -298,7 +294,7 @@ def compression(path: Path) -> str | None:
     """Return how a file is compressed, None if it is not."""
     with path.open("rb") as file:
         start = file.read(4)
-    return next((name for sign, name in _SIGNS.items() if start.startswith(sign)), None)
+    return next((name for first, name in _FIRST_BYTES.items() if start.startswith(first)), None)
 
 
 def plain_name(path: Path) -> Path:

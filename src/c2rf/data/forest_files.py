@@ -219,6 +219,10 @@ def read_certificate(path: Path) -> Any:
 
 FORMAT = "c2rf-solution"
 FORMAT_VERSION = 1
+_ENTRIES: dict[str, type] = {
+    "n_positive": int, "lower": float, "upper": float, "status": str, "eta": int, "bound": int,
+    "weights": list, "offset": float, "runtime": float, "stats": dict, "labels": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +288,7 @@ class StoredSolution:
             "stats": _plain(solution.stats),
             "versions": {name: version(name) for name in ("c2rf", "numpy", "scipy")}
             | {"python": platform.python_version()},
-            "labels": "".join(np.where(solution.labels > 0, "+", "-")),
+            "labels": np.where(solution.labels > 0, b"+", b"-").tobytes().decode(),
         }
 
     @classmethod
@@ -297,25 +301,18 @@ class StoredSolution:
                 f"its format_version is {document['format_version']}, this c2rf reads "
                 f"{FORMAT_VERSION}; use the c2rf that wrote it"
             )
-        status = _entry(document, "status", str)
-        if status not in get_args(Status):
-            raise InputError(f"'status' must be one of {get_args(Status)}; found {status!r}")
-        solution = Solution(
-            weights=_weights(document),
-            offset=float(_entry(document, "offset", int, float)),
-            labels=_text_to_labels(_entry(document, "labels", str)),
-            eta=_entry(document, "eta", int),
-            bound=_entry(document, "bound", int),
-            status=status,
-            runtime=float(_entry(document, "runtime", int, float)),
-            stats=_entry(document, "stats", dict),
-        )
-        return cls(
-            solution,
-            n_positive=_entry(document, "n_positive", int),
-            lower=float(_entry(document, "lower", int, float)),
-            upper=float(_entry(document, "upper", int, float)),
-        )
+        entries = {key: _entry(document, key, kind) for key, kind in _ENTRIES.items()}
+        if entries["status"] not in get_args(Status):
+            raise InputError(
+                f"'status' must be one of {get_args(Status)}; found {entries['status']!r}"
+            )
+        for value in entries["weights"]:
+            if not _is_a(value, float):
+                raise InputError(f"'weights' must be numbers; found {value!r:.40}")
+        entries["weights"] = np.array(entries["weights"], dtype=float)
+        entries["labels"] = _text_to_labels(entries["labels"])
+        question = {key: entries.pop(key) for key in ("n_positive", "lower", "upper")}
+        return cls(Solution(**entries), **question)
 
 
 def _text_to_labels(text: str) -> NDArray[np.int8]:
@@ -339,26 +336,18 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | None) else str(value)
 
 
-def _entry(document: dict[str, Any], key: str, *kinds: type) -> Any:
-    """Return an entry that is of one of these types."""
+def _entry(document: dict[str, Any], key: str, kind: type) -> Any:
+    """Return an entry, which must be of this type; a float may be written as an integer."""
     if key not in document:
         raise InputError(f"{key!r} is missing")
     value = document[key]
-    if not _is_one_of(value, kinds):
-        allowed = " or ".join(kind.__name__ for kind in kinds)
+    if not _is_a(value, kind):
+        allowed = "int or float" if kind is float else kind.__name__
         raise InputError(f"{key!r} must be {allowed}; found {value!r:.40}")
-    return value
+    return kind(value)
 
 
-def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether a value is of these types; true and false are not numbers, as they are in Python."""
+def _is_a(value: Any, kind: type) -> bool:
+    """Whether a value is of a type; true and false are not numbers, as they are in Python."""
+    kinds = (int, float) if kind is float else kind
     return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def _weights(document: dict[str, Any]) -> NDArray[np.float64]:
-    """Return the list of weights."""
-    weights = _entry(document, "weights", list)
-    for value in weights:
-        if not _is_one_of(value, (int, float)):
-            raise InputError(f"'weights' must be numbers; found {value!r:.40}")
-    return np.array(weights, dtype=float)

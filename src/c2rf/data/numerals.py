@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from c2rf._utils.text import for_user
@@ -137,35 +137,43 @@ class Marks:
 
 
 @dataclass
-class _Seen:
-    """What was seen of the cells of a column."""
+class _NumberCells:
+    """How the cells of a column can be read as numbers.
+
+    ``given`` cells are not empty, ``odd`` ones no numbers. ``only`` has an example for each decimal
+    mark with which alone a cell is a number, ``both`` a cell that is one with either. ``group`` is
+    a mark between thousands; ``is_padded`` says whether there are special spaces around numbers.
+    """
 
     name: str
     given: int = 0
     odd: int = 0
-    only: dict[str, str] | None = None
+    only: dict[str, str] = field(default_factory=dict)
     both: str | None = None
     group: str = ""
     is_padded: bool = False
 
-    def add(self, cells: Iterable[str]) -> _Seen:
-        self.only = {}
+    @classmethod
+    def of(cls, name: str, cells: Iterable[str]) -> _NumberCells:
+        """Look at all cells."""
+        column = cls(name)
         for cell in cells:
             if cell.strip() in MISSING:
                 continue
-            self.given += 1
+            column.given += 1
             found = readings(cell)
             if not found:
-                self.odd += 1
-            elif len(found) == 2:
-                self.both = self.both or cell
+                column.odd += 1
+                continue
+            if len(found) == 2:
+                column.both = column.both or cell
             elif found[0]:
-                self.only.setdefault(found[0], cell)
-            if found and not self.group:
-                self.group = next((mark for mark in GROUP_MARKS if mark in cell.strip()), "")
-            if found and {cell[0], cell[-1]} & set(SPACES[1:]):
-                self.is_padded = True
-        return self
+                column.only.setdefault(found[0], cell)
+            if not column.group:
+                column.group = next((mark for mark in GROUP_MARKS if mark in cell.strip()), "")
+            if {cell[0], cell[-1]} & set(SPACES[1:]):
+                column.is_padded = True
+        return column
 
     @property
     def may_be_numbers(self) -> bool:
@@ -186,7 +194,7 @@ def find_marks(
     columns : mapping of str to sequence of str
         Cells of each column that may hold numbers.
     decimal : {".", ","}, optional
-        The decimal mark, if the user has said it.
+        The decimal mark, if the user has named it.
     where : object
         What to call the table in a message.
     likely : {".", ","}, optional
@@ -205,15 +213,15 @@ def find_marks(
     >>> find_marks({"price": ["1,5", "1.234"], "size": ["1.234"], "town": ["Ulm"]})
     ({'price': Marks(decimal=',', group='.'), 'size': Marks(decimal=',', group='.')}, ',')
     """
-    seen = [column for name, cells in columns.items() if (column := _Seen(name).add(cells))]
-    numbers = [column for column in seen if column.may_be_numbers]
+    found = [_NumberCells.of(name, cells) for name, cells in columns.items()]
+    numbers = [column for column in found if column.may_be_numbers]
     for column in numbers:
         _check_one_mark(column, decimal, where)
-    told = {decimal} if decimal else {mark for column in numbers for mark in column.only or ()}
-    shared = told.pop() if len(told) == 1 else None
+    found_marks = {decimal} if decimal else {mark for column in numbers for mark in column.only}
+    shared = found_marks.pop() if len(found_marks) == 1 else None
     marks = {}
     for column in numbers:
-        own = next(iter(column.only or ()), None) or shared
+        own = next(iter(column.only), None) or shared
         if own is None and column.both is not None and likely and likely not in column.both:
             own = likely
         if own is None and column.both is not None:
@@ -221,16 +229,20 @@ def find_marks(
         if own is None and (column.group or column.is_padded):
             own = "."  # which no cell has: the value is the same with both
         if own is not None:
-            group = column.group
-            if not group and _is_grouped(columns[column.name], own):
-                group = OTHER[own]
+            group = column.group or _group_mark(columns[column.name], own)
             marks[column.name] = Marks(own, group)
     return marks, shared
 
 
-def _check_one_mark(column: _Seen, decimal: str | None, where: object) -> None:
+def _group_mark(cells: Sequence[str], decimal: str) -> str:
+    """Return the other decimal mark if it stands between thousands in some number."""
+    marked = (cell for cell in cells if OTHER[decimal] in cell)
+    return OTHER[decimal] if any(canonical(cell, decimal) is not None for cell in marked) else ""
+
+
+def _check_one_mark(column: _NumberCells, decimal: str | None, where: object) -> None:
     """Refuse a column in which some numbers have a decimal point and others a comma."""
-    only = column.only or {}
+    only = column.only
     as_text = for_user(f"text=[{column.name!r}]", f"--text {column.name}")
     if len(only) == 2:
         raise InputError(
@@ -244,8 +256,3 @@ def _check_one_mark(column: _Seen, decimal: str | None, where: object) -> None:
             f"decimal {NAMES[decimal]}; leave the option for the decimal mark out, or take the "
             f"column as text with {as_text}"
         )
-
-
-def _is_grouped(cells: Sequence[str], decimal: str) -> bool:
-    other = OTHER[decimal]
-    return any(other in cell and canonical(cell, decimal) is not None for cell in cells)

@@ -48,26 +48,27 @@ class ValueCounts:
     unseen: int = 0
     dates: int = 0
 
-    def add(self, numbers: pd.Series[float], texts: pd.Series[Any], place: str) -> None:
-        """Count some more cells; ``{row}`` in their place becomes the row of the first odd one."""
-        known = texts.notna()
-        self._count(numbers, int(known.sum()))
-        if len(self.few) <= FEW_LEVELS:
-            self.few.update(texts[known].unique()[: FEW_LEVELS + 1])
+    @classmethod
+    def of(cls, numbers: pd.Series[float], texts: pd.Series[Any] | None, place: str) -> ValueCounts:
+        """Count cells, given as numbers and as text; no text is needed if their type is a number.
+
+        ``{row}`` in their place becomes the row of the first odd cell.
+        """
+        known = (numbers if texts is None else texts).notna()
+        given = int(known.sum())
+        counts = cls(len(numbers) - given, given, largest=_largest(numbers))
+        if texts is None:
+            return counts
+        counts.few = set(texts[known].unique()[: FEW_LEVELS + 1])
         rows = np.flatnonzero(numbers.isna() & known)
         if not len(rows):
-            self.dates += int(known.sum()) * (dates_in(texts) is not None)
-            return
+            counts.dates = given * (dates_in(texts) is not None)
+            return counts
         odd = texts.iloc[rows]
-        if not self.odd:
-            self.first_odd = odd.iloc[0]
-            self.first_place = place.replace("{row}", str(rows[0] + 1))
-        self.odd += len(odd)
-        self.only_commas = self.only_commas and all(map(_DECIMAL_COMMA.fullmatch, odd))
-
-    def add_numbers(self, numbers: pd.Series[float]) -> None:
-        """Count some more cells that are numbers by their type, which is faster."""
-        self._count(numbers, int(numbers.notna().sum()))
+        counts.odd, counts.first_odd = len(odd), odd.iloc[0]
+        counts.first_place = place.replace("{row}", str(rows[0] + 1))
+        counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, odd))
+        return counts
 
     def merge(self, other: ValueCounts) -> ValueCounts:
         """Return the counts of both, these cells first."""
@@ -84,11 +85,6 @@ class ValueCounts:
             self.unseen + other.unseen,
             self.dates + other.dates,
         )
-
-    def _count(self, numbers: pd.Series[float], given: int) -> None:
-        self.given += given
-        self.missing += len(numbers) - given
-        self.largest = max(self.largest, _largest(numbers))
 
 
 class ColumnProfile:
@@ -112,9 +108,9 @@ class ColumnProfile:
 
     def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
         self.name, self.is_text = str(labeled.name), is_text
-        self.labeled, self.unlabeled = ValueCounts(), ValueCounts()
         numbers, texts = as_numbers(labeled), as_text(labeled)
-        self.labeled.add(numbers, texts, "data row {row} of the labeled file")
+        self.labeled = ValueCounts.of(numbers, texts, "data row {row} of the labeled file")
+        self.unlabeled = ValueCounts()
         self._texts = set(texts.dropna())
         self._n_numbers = len(set(numbers.dropna()))
 
@@ -144,12 +140,11 @@ class ColumnProfile:
         self, cells: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
     ) -> ValueCounts:
         """Return the counts of some unlabeled cells."""
-        numbers, counts = as_numbers(cells), ValueCounts()
+        numbers = as_numbers(cells)
         if not self.is_text and not self.labeled.odd and are_numbers(cells.dtype):
-            counts.add_numbers(numbers)
-            return counts
+            return ValueCounts.of(numbers, None, place)
         texts = as_text(cells)
-        counts.add(numbers, texts, place)
+        counts = ValueCounts.of(numbers, texts, place)
         counts.unseen = int((texts.notna() & ~texts.isin(self._texts)).sum())
         return counts
 

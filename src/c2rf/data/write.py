@@ -1,4 +1,4 @@
-"""Tables written in the format that a name ends in, a part at a time.
+"""Tables written in the format that a name ends in, some rows at a time.
 
 Text files are written like the input was, unless their names say otherwise: its separator, its
 decimal mark, its encoding.
@@ -26,8 +26,14 @@ from c2rf.exceptions import InputError
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 _FORMULA = ("=", "+", "-", "@")
-_NO_FORMULA = r"[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?"  # a sign alone, or a number
+_NO_FORMULA = r"[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?"  # a sign, or a number
 _XLSX_ROWS = 1_048_576
+_XLSX_OPTIONS = {  # text stays text: it is never run, nor made a link or a number
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "default_date_format": "yyyy-mm-dd",
+}
 
 
 def write_table(table: pd.DataFrame, path: Path, like: Dialect | None = None) -> None:
@@ -46,7 +52,7 @@ def write_table(table: pd.DataFrame, path: Path, like: Dialect | None = None) ->
 
 
 class TableWriter:
-    r"""Writes a table a part at a time; the parts have the same columns.
+    r"""Writes a table, some rows at a time; all have the same columns.
 
     Parameters
     ----------
@@ -78,11 +84,11 @@ class TableWriter:
         self.n_formulas = 0
         self._open = ExitStack()
         self._file: Any = None
-        self._write = _writer(path)
+        self._write = _WRITERS.get(plain_name(path).suffix.lower(), TableWriter._write_text)
 
-    def write(self, part: pd.DataFrame) -> None:
+    def write(self, rows: pd.DataFrame) -> None:
         """Write some rows."""
-        self._write(self, part)
+        self._write(self, rows)
 
     def __enter__(self) -> Self:
         return self
@@ -97,97 +103,79 @@ class TableWriter:
             file = self._open.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         return file
 
-    def _write_parquet(self, part: pd.DataFrame) -> None:
+    def _write_parquet(self, rows: pd.DataFrame) -> None:
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
 
+        schema = None if self._file is None else self._file.schema
+        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
         if self._file is None:
-            rows = pa.Table.from_pandas(part, preserve_index=False)
-            self._file = self._open.enter_context(ParquetWriter(self.path, rows.schema))
-        else:
-            rows = pa.Table.from_pandas(part, schema=self._file.schema, preserve_index=False)
-        self._file.write_table(rows)
+            self._file = self._open.enter_context(ParquetWriter(self.path, table.schema))
+        self._file.write_table(table)
 
-    def _write_text(self, part: pd.DataFrame) -> None:
+    def _write_text(self, rows: pd.DataFrame) -> None:
         is_first = self._file is None
         if is_first:
             self._file = self._binary()
         dialect = self.dialect
-        text = self._safe(self._localised(part)).to_csv(
+        text = self._safe(self._localised(rows)).to_csv(
             index=False,
             header=is_first,
             sep=dialect.separator,
             decimal=dialect.decimal or ".",
             lineterminator="\n",
         )
-        # Only the first part may have a mark of the encoding.
+        # Only the start of the file may have a byte order mark.
         encoding = dialect.encoding if is_first else _without_mark(dialect.encoding)
         self._file.write(text.encode(encoding))
 
-    def _localised(self, part: pd.DataFrame) -> pd.DataFrame:
+    def _localised(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return numbers as the input had them."""
         marks = {name: mark for name, mark in self.dialect.marks.items() if mark != Marks()}
         changed = {
-            name: part[name].map({cell: mark.localised(cell) for cell in part[name].unique()})
+            name: rows[name].map({cell: mark.localised(cell) for cell in rows[name].unique()})
             for name, mark in marks.items()
-            if name in part and _is_text(part[name])
+            if name in rows and _is_text(rows[name])
         }
-        return part.assign(**changed) if changed else part
+        return rows.assign(**changed) if changed else rows
 
-    def _safe(self, part: pd.DataFrame) -> pd.DataFrame:
-        """Count text that a spreadsheet would run, and make it harmless if that is wished."""
+    def _safe(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Count text that a spreadsheet would run as a formula, and escape it if asked to."""
         changed: dict[str, Any] = {}
-        for name in part:
-            if not _is_text(part[name]):
+        for name in rows:
+            if not _is_text(rows[name]):
                 continue
-            cells = part[name].astype("str")
+            cells = rows[name].astype("str")
             suspect = cells[cells.str.startswith(_FORMULA, na=False)]
             runs = suspect[~suspect.str.fullmatch(_NO_FORMULA)]
             self.n_formulas += len(runs)
             if self.spreadsheet_safe and len(runs):
                 changed[str(name)] = cells.where(~cells.index.isin(runs.index), "'" + cells)
-        return part.assign(**changed) if changed else part
+        return rows.assign(**changed) if changed else rows
 
-    def _write_lines(self, part: pd.DataFrame) -> None:
+    def _write_lines(self, rows: pd.DataFrame) -> None:
         if self._file is None:
             self._file = self._binary()
-        columns = [_values(part[name]) for name in part]
-        for row in zip(*columns, strict=True):
-            line = json.dumps(dict(zip(part, row, strict=True)), ensure_ascii=False)
+        columns = [_values(rows[name]) for name in rows]
+        for cells in zip(*columns, strict=True):
+            line = json.dumps(dict(zip(rows, cells, strict=True)), ensure_ascii=False)
             self._file.write(line.encode() + b"\n")
 
-    def _write_sheet(self, part: pd.DataFrame) -> None:
+    def _write_sheet(self, rows: pd.DataFrame) -> None:
         if self._file is None:
             import xlsxwriter
 
-            options = {"constant_memory": True, "strings_to_numbers": False, "in_memory": False}
-            book = self._open.enter_context(xlsxwriter.Workbook(str(self.path), options))
+            book = self._open.enter_context(xlsxwriter.Workbook(str(self.path), _XLSX_OPTIONS))
             self._file = book.add_worksheet("labels")
-            self._sheet_rows = 0
-            self._dates = book.add_format({"num_format": "yyyy-mm-dd"})
-            self._put_row([str(name) for name in part])
-        if self._sheet_rows + len(part) > _XLSX_ROWS:
+            self._file.write_row(0, 0, [str(name) for name in rows])
+            self._n_written = 1
+        if self._n_written + len(rows) > _XLSX_ROWS:
             raise InputError(
                 f"{self.path}: a sheet holds at most {_XLSX_ROWS:,} rows; write .csv or .parquet"
             )
-        for row in zip(*(_values(part[name], dates=True) for name in part), strict=True):
-            self._put_row(row)
-
-    def _put_row(self, row: Any) -> None:
-        """Write a row of cells, each with its type: text is never run."""
-        sheet: Any = self._file
-        for k, cell in enumerate(row):
-            if cell is None:
-                continue
-            if isinstance(cell, bool):
-                sheet.write_boolean(self._sheet_rows, k, cell)
-            elif isinstance(cell, (int, float)):
-                sheet.write_number(self._sheet_rows, k, cell)
-            elif isinstance(cell, str):
-                sheet.write_string(self._sheet_rows, k, cell)
-            else:
-                sheet.write_datetime(self._sheet_rows, k, cell, self._dates)
-        self._sheet_rows += 1
+        for row in zip(*(_values(rows[name], dates=True) for name in rows), strict=True):
+            self._file.write_row(self._n_written, 0, row)
+            self._n_written += 1
 
 
 _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
@@ -196,10 +184,6 @@ _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
     ".xlsx": TableWriter._write_sheet,
     ".jsonl": TableWriter._write_lines,
 }
-
-
-def _writer(path: Path) -> Callable[[TableWriter, pd.DataFrame], None]:
-    return _WRITERS.get(plain_name(path).suffix.lower(), TableWriter._write_text)
 
 
 def check_writable(path: Path) -> None:
@@ -234,12 +218,9 @@ def _values(column: pd.Series[Any], dates: bool = False) -> list[Any]:
     cells = [None if cell == "" else cell for cell in cells]
     given = [cell for cell in cells if cell is not None]
     if given and all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in given):
-        return [None if cell is None else _number(cell) for cell in cells]
+        numbers = {cell: float(cell) if "." in cell else int(cell) for cell in given}
+        return [None if cell is None else numbers[cell] for cell in cells]
     return [cell if cell is None else str(cell) for cell in cells]
-
-
-def _number(text: str) -> int | float:
-    return float(text) if "." in text else int(text)
 
 
 def _is_text(column: pd.Series[Any]) -> bool:
