@@ -81,7 +81,11 @@ def test_the_user_decides_separator_encoding_and_sheet(tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "said"),
-    [({"sep": "ab"}, "one sign"), ({"decimal": ";"}, r"'\.' or ','"), ({"encoding": "?"}, "utf-8")],
+    [
+        ({"sep": "ab"}, "between cells"),
+        ({"decimal": ";"}, r"'\.' or ','"),
+        ({"encoding": "?"}, "utf-8"),
+    ],
 )
 def test_wrong_options(option, said):
     with pytest.raises(InputError, match=said):

@@ -166,7 +166,7 @@ def _shown(visit: Visit, path: Path, how: ReadAs) -> TablePreview:
         visit, "preview", [path], how, lambda: preview(path, how, name=path.name)
     )
     st.caption(plain(look.title))
-    st.dataframe(look.table(), hide_index=True)
+    st.dataframe(look.columns, hide_index=True)
     return look
 
 

@@ -70,7 +70,7 @@ def _show_preview(found: TablePreview) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    rows = found.table()
+    rows = found.columns
     console().print(Text(found.title), soft_wrap=True)
     table = Table()
     for name in rows:

@@ -1,8 +1,8 @@
 """Files written completely or not at all.
 
-A file is written under a temporary name and renamed when it is complete, so nobody ever sees half
-of one. The temporary file is locked as long as its process lives: temporary files without a lock
-were left by processes that were killed, and are removed by the next one that writes the same file.
+A file is written under a temporary name and renamed when it is complete, so half a file is never
+seen. The temporary file is locked as long as its process lives: temporary files without a lock were
+left by processes that were killed, and are removed by the next one that writes the same file.
 """
 
 from __future__ import annotations

@@ -248,20 +248,20 @@ def _by_arrow(column: pd.Series[Any]) -> pd.Series[Any] | None:
     return pd.Series(type(column.array)(plain), index=column.index, name=column.name)
 
 
-def _holds(column: pd.Series[Any], signs: Sequence[bytes]) -> bool:
-    """Whether any cell holds one of some signs; quick where cells lie together in memory."""
+def _holds(column: pd.Series[Any], marks: Sequence[bytes]) -> bool:
+    """Whether any cell holds one of some marks; fast where cells are contiguous in memory."""
     values = getattr(column.array, "_pa_array", None)
     if values is None:
         text = "\n".join(map(str, column))
-        return any(sign.decode() in text for sign in signs)
+        return any(mark.decode() in text for mark in marks)
     for chunk in values.chunks:
         data = chunk.buffers()[2]
         if data is None:
             continue
-        # A slice shares the buffer of the whole: signs outside of it only cost time.
+        # A slice shares the buffer of the whole: marks outside of it only cost time.
         content = data.to_pybytes()
         is_plain = content.isascii()
-        if any(sign in content for sign in signs if len(sign) == 1 or not is_plain):
+        if any(mark in content for mark in marks if len(mark) == 1 or not is_plain):
             return True
     return False
 

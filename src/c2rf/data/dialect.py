@@ -1,6 +1,6 @@
 """How a text file is written: compression, encoding, separator, quotes, and marks of its numbers.
 
-The compression is told by the first bytes, the encoding by all bytes. Everything else is found by
+The compression is known by the first bytes, the encoding by all bytes. Everything else is found by
 a sample: the start of the file, and some places further on.
 """
 
@@ -84,7 +84,7 @@ class Dialect:
     encoding : str
         As Python calls it.
     decimal : str or None
-        The decimal mark, None if no cell tells it.
+        The decimal mark, None if no cell decides it.
     marks : dict
         How numbers are written, for each column of numbers.
     """
@@ -206,8 +206,8 @@ def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -
     escape = "\\" if f"\\{quote}" in start else ""
     if separator is not None:
         return Dialect(separator, quote, escape)
-    order = sorted(SEPARATORS, key=lambda sign: sign != "\t" or not has_tabs(path))
-    tried = [Dialect(sign, quote, escape) for sign in order]
+    order = sorted(SEPARATORS, key=lambda mark: mark != "\t" or not has_tabs(path))
+    tried = [Dialect(mark, quote, escape) for mark in order]
     widths = [[len(row) for row in _whole_records(one, start, is_cut)] for one in tried]
     for dialect, found in zip(tried, widths, strict=True):
         if len(set(found)) == 1 and found[0] > 1:
@@ -276,13 +276,13 @@ def has_tabs(path: Path) -> bool:
 
 
 def _check_separator(given: str) -> str:
-    sign = _WORDS.get(given.lower(), given)
-    if len(sign) != 1 or sign in "\r\n\"'" or sign.isalnum():
+    mark = _WORDS.get(given.lower(), given)
+    if len(mark) != 1 or mark in "\r\n\"'" or mark.isalnum():
         option = for_user("sep", "--sep")
         raise InputError(
-            f"{option} must be the one sign between cells, like ';' or ',' or tab; found {given!r}"
+            f"{option} must be the character between cells, like ';' or ',' or tab; found {given!r}"
         )
-    return sign
+    return mark
 
 
 _FIRST_BYTES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -381,7 +381,7 @@ _NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
 
 
 def encoding_name(encoding: str) -> str:
-    """Return what people call an encoding.
+    """Return the usual name of an encoding.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def find_marks(
     where : object
         What to call the table in a message.
     likely : {".", ","}, optional
-        The decimal mark where neither the user nor any cell tells it, and numbers with two
+        The decimal mark where neither the user nor any cell decides it, and numbers with two
         readings are whole with it.
 
     Returns
@@ -206,7 +206,7 @@ def find_marks(
     marks : dict
         For each column of numbers how they are written.
     decimal : str or None
-        The decimal mark of the table, None if no cell tells it.
+        The decimal mark of the table, None if no cell decides it.
 
     Examples
     --------

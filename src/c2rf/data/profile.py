@@ -111,20 +111,20 @@ class ColumnProfile:
         numbers, texts = as_numbers(labeled), as_text(labeled)
         self.labeled = ValueCounts.of(numbers, texts, "data row {row} of the labeled file")
         self.unlabeled = ValueCounts()
-        self._texts = set(texts.dropna())
+        self.texts = set(texts.dropna())
         self._n_numbers = len(set(numbers.dropna()))
 
     @property
     def kind(self) -> Kind:
         """What it is used as: numbers, dates, or text of few values (one-hot) or of many."""
         if self.is_text or self.labeled.odd or self.unlabeled.odd:
-            return "one-hot" if len(self._texts) <= FEW_LEVELS else "ordinal"
+            return "one-hot" if len(self.texts) <= FEW_LEVELS else "ordinal"
         return "dates" if self.labeled.dates + self.unlabeled.dates else "numbers"
 
     @property
     def levels(self) -> int:
         """The number of its different values among the labeled."""
-        return self._n_numbers if self.kind in ("numbers", "dates") else len(self._texts)
+        return self._n_numbers if self.kind in ("numbers", "dates") else len(self.texts)
 
     @property
     def missing(self) -> tuple[int, int]:
@@ -145,7 +145,7 @@ class ColumnProfile:
             return ValueCounts.of(numbers, None, place)
         texts = as_text(cells)
         counts = ValueCounts.of(numbers, texts, place)
-        counts.unseen = int((texts.notna() & ~texts.isin(self._texts)).sum())
+        counts.unseen = int((texts.notna() & ~texts.isin(self.texts)).sum())
         return counts
 
     def with_unlabeled(self, counts: ValueCounts) -> ColumnProfile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import pandas as pd
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, short
-from c2rf.data.cells import as_numbers, as_text, dates_in, is_date
+from c2rf.data.cells import as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.data.profile import ColumnProfile
 from c2rf.workflow.prepare import find_rows
 
 FIRST_ROWS = 3
@@ -20,28 +21,18 @@ MOST_COLUMNS = 60
 """Wider tables are shown up to here."""
 
 
-@dataclass(frozen=True)
-class ColumnPreview:
-    """A column: its name, its type, the cells of the first rows, its values and empty cells."""
-
-    name: str
-    type: str
-    first: Sequence[str]
-    values: int
-    empty: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TablePreview:
     """A table as it was understood.
 
-    ``looked_at`` counts the rows behind the figures; ``n_rows`` is None if nobody counted all. Of
-    wide tables ``columns`` are the first, ``names`` are all.
+    ``looked_at`` counts the rows that were read; ``n_rows`` is None if not all were counted.
+    ``columns`` has a row for each column: its type, the cells of the first rows, the numbers of its
+    values and of its empty cells. Of wide tables it has the first columns, ``names`` has all.
     """
 
     name: str
     read_as: str
-    columns: Sequence[ColumnPreview]
+    columns: pd.DataFrame
     names: Sequence[str]
     looked_at: int
     n_rows: int | None
@@ -54,31 +45,17 @@ class TablePreview:
 
     @property
     def title(self) -> str:
-        """Say what the table is.
+        """A line that says what the table is.
 
         Examples
         --------
-        >>> TablePreview("a.csv", "commas, UTF-8", (), ["x", "y", "z"], 9, 9).title
+        >>> TablePreview("a.csv", "commas, UTF-8", pd.DataFrame(), ["x", "y", "z"], 9, 9).title
         'a.csv: 9 rows, 3 columns; read as: commas, UTF-8'
         """
         rows = count(self.looked_at, "row")
         rows = rows if self.n_rows is not None else f"the first {rows}"
-        said = f"; read as: {self.read_as}" if self.read_as else ""
-        return f"{self.name}: {rows}, {count(self.n_columns, 'column')}{said}"
-
-    def table(self) -> pd.DataFrame:
-        """Return a row for each column."""
-        rows = [
-            {
-                "column": column.name,
-                "type": column.type,
-                **{f"row {k + 1}": cell for k, cell in enumerate(column.first)},
-                "values": column.values,
-                "empty": column.empty,
-            }
-            for column in self.columns
-        ]
-        return pd.DataFrame(rows).fillna("")
+        read_as = f"; read as: {self.read_as}" if self.read_as else ""
+        return f"{self.name}: {rows}, {count(self.n_columns, 'column')}{read_as}"
 
 
 def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> TablePreview:
@@ -96,8 +73,8 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
     Examples
     --------
     >>> found = preview(pd.DataFrame({"age": [41, None], "town": ["Ulm", "Bonn"]}))
-    >>> [(column.name, column.type, column.values, column.empty) for column in found.columns]
-    [('age', 'number', 1, 1), ('town', 'text', 2, 0)]
+    >>> found.columns[["column", "type", "values", "empty"]].to_numpy().tolist()
+    [['age', 'number', 1, 1], ['town', 'text', 2, 0]]
     """
     rows = find_rows(given, "auto", how)
     names = list(rows.names or [])
@@ -106,7 +83,7 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
     return TablePreview(
         name,
         rows.read_as,
-        list(_columns(table)),
+        pd.DataFrame([_row(table[name]) for name in list(table)[:MOST_COLUMNS]]).fillna(""),
         names,
         len(table),
         rows.n_rows,
@@ -122,19 +99,16 @@ def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list
     return [*found, *(preview(path, as_data, name=path.name) for path in totals)]
 
 
-def _columns(table: pd.DataFrame) -> Iterator[ColumnPreview]:
-    for name in list(table)[:MOST_COLUMNS]:
-        cells = as_text(table[name])
-        first = ["" if cell is None else short(cell, 24) for cell in cells.iloc[:FIRST_ROWS]]
-        empty = int(cells.isna().sum())
-        yield ColumnPreview(str(name), _type(table[name]), first, int(cells.nunique()), empty)
-
-
-def _type(column: pd.Series[Any]) -> str:
-    """Return what a column is taken for."""
-    texts = as_text(column)
-    if is_date(column.dtype) or dates_in(texts) is not None:
-        return "date"
-    if not texts.notna().any():
-        return "empty"
-    return "number" if not (as_numbers(column).isna() & texts.notna()).any() else "text"
+def _row(column: pd.Series[Any]) -> dict[str, Any]:
+    """Return what a preview says of a column."""
+    profile = ColumnProfile(column)
+    kind = {"numbers": "number", "dates": "date"}.get(profile.kind, "text")
+    kind = kind if profile.labeled.given else "empty"
+    first = as_text(column.iloc[:FIRST_ROWS]).fillna("")
+    return {
+        "column": profile.name,
+        "type": "date" if is_date(column.dtype) else kind,
+        **{f"row {k + 1}": short(cell, 24) if cell else "" for k, cell in enumerate(first)},
+        "values": len(profile.texts),
+        "empty": profile.labeled.missing,
+    }

@@ -155,7 +155,7 @@ def as_table(batch: Any, schema: Any = None) -> pd.DataFrame:
 
 
 def n_rows(path: Path) -> int:
-    """Return the number of rows of a Parquet file, which its footer tells."""
+    """Return the number of rows of a Parquet file, as its footer has it."""
     with _parquet(path) as file:
         return int(file.metadata.num_rows)
 

@@ -69,6 +69,6 @@ def _row(line: str, where: str) -> dict[str, Any]:
         if isinstance(value, (list, dict)):
             raise InputError(
                 f"{where}: cells must hold numbers, text, true or false; {name!r} holds a list or "
-                "an object: remove it, or give its parts names of their own"
+                "an object: remove it, or make columns of what it holds"
             )
     return row

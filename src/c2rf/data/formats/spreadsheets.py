@@ -40,7 +40,7 @@ def read(path: Path, how: ReadAs) -> ReadTable:
 
 
 def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
-    """Return the sheet to read, and others that hold something and can be seen."""
+    """Return the sheet to read, and other visible ones with cells."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
@@ -53,10 +53,12 @@ def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
                 f"{nearest(wanted, names)}"
             )
         return wanted, []
-    seen = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
-    filled = [name for name in seen if book.get_sheet_by_name(name).to_python(nrows=1)]
+    visible = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
+    filled = [name for name in visible if book.get_sheet_by_name(name).to_python(nrows=1)]
     if not filled:
-        hidden = f"; hidden ones: {all_of(names)}, see {option}" if len(seen) < len(names) else ""
+        hidden = (
+            f"; hidden ones: {all_of(names)}, see {option}" if len(visible) < len(names) else ""
+        )
         raise InputError(f"{path} has no sheet with cells{hidden}")
     return filled[0], filled[1:]
 

@@ -38,7 +38,7 @@ def read(path: Path, how: ReadAs) -> ReadTable:
     table = cells.table({name: frame[name].astype(object).tolist() for name in frame.columns})
     labels = getattr(about, "variable_value_labels", {})
     note = f", value labels of {count(len(labels), 'column')}" if labels else ""
-    if reader == "read_sav":  # which tells of the codes only where it keeps them
+    if reader == "read_sav":  # which lists the codes only where it keeps them
         _, codes = pyreadstat.read_sav(str(path), metadataonly=True, user_missing=True)
         missing = codes.missing_ranges
         note += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""

@@ -82,7 +82,7 @@ def _is_path(given: Any) -> bool:
 
 def _is_chunks(given: Any) -> bool:
     """Say whether it is a collection of tables, not a table."""
-    if any(hasattr(given, sign) for sign in ("shape", "__array__", "__dataframe__")):
+    if any(hasattr(given, name) for name in ("shape", "__array__", "__dataframe__")):
         return False
     if isinstance(given, (list, tuple)):  # of rows, or of chunks?
         return bool(given) and all(len(getattr(each, "shape", ())) == 2 for each in given)
