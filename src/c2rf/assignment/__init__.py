@@ -9,16 +9,24 @@ cross (:mod:`~c2rf.assignment.crossing`), and sums of weights (:mod:`~c2rf.assig
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from c2rf._utils.types import Floats
-from c2rf.assignment.crossing import label_crossing
-from c2rf.assignment.duals import Assignment, ScoredRows, rounded_up
-from c2rf.assignment.large import Sizes, label_large
+from c2rf._utils.types import Codes, Floats
+from c2rf.assignment.crossing import drop_zero_totals, label_crossing, relax
+from c2rf.assignment.duals import (
+    Assignment,
+    ScoredRows,
+    annealed_duals,
+    class_offsets,
+    rounded_up,
+    smooth_duals,
+)
+from c2rf.assignment.large import Sizes, label_large, sample_bounds
 from c2rf.assignment.one_margin import (
     clipped_to_sizes,
     label,
@@ -31,11 +39,14 @@ from c2rf.assignment.one_margin import (
 )
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, Conflict, find_conflict
+from c2rf.totals.bounds import Bounds, Conflict, LinearConstraints, find_conflict
+from c2rf.totals.groups import Groups
+from c2rf.totals.stated import Totals
 
 __all__ = [
     "PROVEN",
     "Assignment",
+    "AssignmentProblem",
     "Bounds",
     "Conflict",
     "assign",
@@ -126,6 +137,108 @@ def assign(
     networks = residual_networks(losses, cells, counts, 4 * jitter)
     gap = proven_gap(table, codes, labels, cells, networks)
     return Assignment(labels, offsets_of(networks), counts, scored.total(labels), rounded_up(gap))
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentProblem:
+    """Totals to meet, checked against the rows that they are about.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        How many rows of each class there are, in each group and overall.
+    groups : Groups
+        The group of each row.
+    weights : ndarray of shape (n_rows,), optional
+        How many people a row stands for; totals are about people then.
+    stated : Totals, optional
+        The totals as they were stated, of which imputations draw the uncertain ones anew.
+    seed : int
+        Seed of the order of tied rows.
+    """
+
+    bounds: Bounds
+    groups: Groups
+    weights: Floats | None = None
+    stated: Totals | None = None
+    seed: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether totals are overall or of one grouping, and no row has a weight."""
+        return not self.bounds.margins and self.weights is None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.groups.codes)
+
+    def solve(self, logs: Floats) -> Assignment:
+        """Label the rows by the logarithms of their probabilities."""
+        return assign(logs, self.bounds, self.groups.codes, self.seed, self.weights)
+
+    def overall_only(self, counts: Any) -> AssignmentProblem:
+        """Return the sizes of the classes over all rows as the only totals."""
+        total = counts.sum(axis=0)
+        free = 0 * total[None]
+        bounds = Bounds(total, total, free, free + total.sum(), total.sum(keepdims=True))
+        return replace(self, bounds=bounds, groups=Groups.none(self.n_rows), stated=None)
+
+    def overall_offsets(self, logs: Floats, found: Assignment) -> Floats:
+        """Return the class offsets that give classes of these sizes without looking at groups."""
+        if len(self.groups.names) == 1:
+            return found.offsets[0]
+        overall = self.overall_only(found.counts)
+        if self.weights is None:
+            return overall.solve(logs).offsets[0]
+        rows = ScoredRows(logs, np.zeros(len(logs), dtype=np.intp), self.weights, 1)
+        return relax(rows, overall.bounds, self.seed).offsets[0]
+
+    def smooth_offsets(self, logs: Floats, counts: Any, rows: Codes | None = None) -> Floats:
+        """Return class offsets with which sums of probabilities are the totals, in all margins.
+
+        Parameters
+        ----------
+        logs : ndarray of shape (n_rows, n_classes)
+            Logarithms of probabilities.
+        counts : ndarray of shape (n_groups, n_classes)
+            What the labels add up to, where a total is a range.
+        rows : ndarray of int, optional
+            The rows that these are, if not all.
+        """
+        groups = self.groups.codes if rows is None else self.groups.codes[rows]
+        weights = self.weights if rows is None else self._sample_weights(rows)
+        met = self.bounds.narrowed_to(counts)
+        if rows is not None:
+            met = met.restricted_to(np.arange(met.n_groups), np.unique(groups))
+        constraints, closed = drop_zero_totals(LinearConstraints.of(met), met)
+        scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
+        duals = np.zeros(len(constraints.lower))
+        duals = annealed_duals(scored, constraints, closed, duals, [8.0, 2.0])
+        duals = smooth_duals(scored, constraints, closed, duals, 1.0, 1e-12)
+        return class_offsets(constraints, duals, closed)
+
+    def in_sample(self, rows: Codes) -> AssignmentProblem:
+        """Return the same totals for a sample of the rows; all of them are taken as they are."""
+        if len(rows) == self.n_rows:
+            return self
+        drawn = self.groups.codes[rows]
+        if self.is_plain:
+            bounds, codes, there = sample_bounds(self.bounds, drawn)
+            weights = None
+        else:
+            there, codes = np.unique(drawn, return_inverse=True)
+            bounds, weights = self.bounds.restricted_to(there), self._sample_weights(rows)
+        groups = self.groups._replace(names=[self.groups.names[g] for g in there], codes=codes)
+        return replace(self, bounds=bounds, groups=groups, weights=weights)
+
+    def _sample_weights(self, rows: Codes) -> Floats:
+        """Return weights of a sample with which each group in it weighs what all of it does."""
+        groups, n_groups = self.groups.codes[rows], len(self.groups.names)
+        own = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        taken = np.bincount(groups, own, minlength=n_groups)
+        sizes = np.asarray(self.bounds.group_sizes, dtype=float)
+        return own * (sizes / np.where(taken > 0, taken, 1.0))[groups]
 
 
 def log_scores(probabilities: ArrayLike, floor: float | None = None) -> Floats:

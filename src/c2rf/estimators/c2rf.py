@@ -1,14 +1,8 @@
-"""The classifier that weighs the votes of trees so that a known total comes out.
-
-The one total that a weighted vote meets: a number of the positive class, or by its name.
-
-Rows by the pattern of their votes: counting patterns, finding them again, and their labels.
-
-The classifier that labels a population so that a known total comes out.
-"""
+"""The classifier that weighs the votes of trees so that a known total comes out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -31,7 +25,7 @@ from c2rf._utils.validation import (
 )
 from c2rf.data.population.interface import CHANGED, Chunk
 from c2rf.data.population.memory import Memory
-from c2rf.estimators.rows import CheckedRows, LabeledRows, PopulationLabels, naming_chunk
+from c2rf.estimators.rows import CheckedRows, LabeledPopulation, TransductionMixin, naming_chunk
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, Ensemble, make_ensemble
 from c2rf.forest.problem import Solution, check_box, check_offset, check_total, scores
@@ -40,111 +34,13 @@ from c2rf.forest.votes import PatternTable, unpack
 from c2rf.progress import showing_progress, solver_progress
 from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import are_given, read_totals
-
-
-@dataclass(frozen=True)
-class OneTotal:
-    """The known total, as a number of the positive class or by the name of a class."""
-
-    n_positive: Any
-    overall: Any
-
-    @classmethod
-    def of(cls, n_positive: Any, totals: Any, classes: NDArray[Any]) -> OneTotal:
-        """Return what the user says, by one of the two arguments."""
-        known = read_totals(totals, classes.tolist()) if totals is not None else None
-        if known is not None and known.margins:
-            raise InputError(
-                "C2RFClassifier meets one total over all rows, none within groups; use "
-                "KnownTotalsClassifier"
-            )
-        return cls(n_positive, known)
-
-    @property
-    def label(self) -> Any:
-        """The class that is named first."""
-        return None if self.overall is None else next(iter(self.overall.overall), None)
-
-    def count(self, positive: Any, classes: NDArray[Any], n_rows: int) -> int:
-        """Return the number of positive rows, checked."""
-        if self.overall is None:
-            return check_total(self.n_positive, n_rows)
-        bounds = make_bounds(self.overall, read_groups(None, n_rows), classes)
-        implied = bounds.with_implied_bounds()
-        place = classes.tolist().index(positive)
-        if implied.lower[place] != implied.upper[place]:
-            raise InputError(
-                f"C2RFClassifier meets one number of {positive!r}, not a range; found "
-                f"{implied.lower[place]} to {implied.upper[place]} of {n_rows} rows: use "
-                "KnownTotalsClassifier"
-            )
-        return int(implied.lower[place])
-
-
-def has_total(X_unlabeled: Any, n_positive: Any, totals: Any) -> bool:
-    """Return whether there is a total to meet; raise if only some of the arguments are given."""
-    if n_positive is not None and totals is not None:
-        raise InputError("n_positive and totals say the same in two ways; give one of them")
-    if n_positive is None:
-        return are_given(X_unlabeled, totals)
-    if X_unlabeled is None:
-        raise InputError(
-            "n_positive was given without X_unlabeled, the rows it counts; give both or neither"
-        )
-    return True
-
-
-@dataclass(eq=False)
-class PatternRows(LabeledRows):
-    """The rows of a population by the number of their pattern.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_patterns,)
-        The weighted vote of each pattern.
-    """
-
-    scores: Floats
-
-    def scores_of(self, rows: slice) -> Floats:
-        """Return the weighted votes of some rows."""
-        return self.scores[self.codes_here[rows]]
-
-
-@dataclass(frozen=True, eq=False)
-class Voter:
-    """Fitted members, and the classifier that knows the names of the columns."""
-
-    ensemble: Ensemble
-    checker: Any
-    n_jobs: int | None
-
-    def words(self, X: Any, name: str) -> NDArray[np.uint64]:
-        """Return the packed votes on checked data."""
-        with naming_missing(self.checker, X, name):
-            return self.ensemble.words(X, self.n_jobs)
-
-    def count(self, chunk: Chunk, *, inverse: bool) -> PatternTable:
-        """Return the patterns of a chunk, with their counts."""
-        with naming_chunk(chunk):
-            words = self.words(chunk.data, chunk.where)
-        return PatternTable.from_words(words, len(self.ensemble.members), inverse=inverse)
-
-    def find(self, table: PatternTable, chunk: Chunk) -> NDArray[np.int32]:
-        """Return the number of the pattern of each row of a chunk."""
-        with naming_chunk(chunk):
-            index = table.lookup_words(self.words(chunk.data, chunk.where))
-        if len(index) and index.min() < 0:
-            raise InputError(f"{chunk.where} has votes that were not counted: {CHANGED}")
-        return index.astype(np.int32)
-
+from c2rf.totals.stated import Totals, are_given, read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _JUST_POSITIVE = float(np.finfo(float).tiny)
 
 
-class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
+class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     """Cardinality-constrained random forest: a weighted vote that meets a known total.
 
     Trees are fitted to the labeled rows. Their weights are chosen such that the weighted vote
@@ -330,8 +226,10 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
             check_offset(self.offset)
         with_total = has_total(X_unlabeled, n_positive, totals)
         X, y = check_labeled(self, X, y)
-        total = OneTotal.of(n_positive, totals, self.classes_)
-        named = self.pos_label if self.pos_label is not None else total.label
+        known = _read_total(totals, self.classes_)
+        named = self.pos_label
+        if named is None and known is not None:
+            named = next(iter(known.overall), None)
         positive = positive_index(named, self.classes_, has_total=with_total)
         self.pos_label_ = self.classes_[positive]
         random_state = check_random_state(self.random_state)
@@ -339,12 +237,13 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
             rows = None
             if with_total:
                 rows = CheckedRows.of(self, X_unlabeled)
-                if rows.n_rows is not None:
-                    total.count(self.pos_label_, self.classes_, rows.n_rows)
+                if rows.n_rows is not None:  # a total that cannot be is refused before fitting
+                    self._count_positive(n_positive, known, rows.n_rows)
             self._fit_members(X, y, positive, random_state)
             self._forget_total()
             if rows is not None:
-                self._meet_total(rows, total, random_state.randint(_MOST_SEEDS))
+                seed = random_state.randint(_MOST_SEEDS)
+                self._meet_total(rows, partial(self._count_positive, n_positive, known), seed)
         return self
 
     def _fit_members(
@@ -415,14 +314,19 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
 
-    def _meet_total(self, rows: CheckedRows, total: OneTotal, seed: int) -> None:
+    def _count_positive(self, n_positive: Any, known: Totals | None, n_rows: int) -> int:
+        """Return the known number of positive rows, checked."""
+        if known is None:
+            return check_total(n_positive, n_rows)
+        return _count(known, self.pos_label_, self.classes_, n_rows)
+
+    def _meet_total(self, rows: CheckedRows, count: Callable[[int], int], seed: int) -> None:
         """Choose weights for the total, and label the unlabeled rows by them."""
         # Where work is done elsewhere, it leaves the other cores to other chunks.
         voter = Voter(self._ensemble, rows.checker, 1 if rows.is_distributed else self.n_jobs)
         in_memory = isinstance(rows.rows, Memory)
         table = rows.reduce(partial(voter.count, inverse=in_memory), PatternTable.merged)
-        n_positive = total.count(self.pos_label_, self.classes_, table.n_points)
-        solution = self._solve(table, n_positive, seed)
+        solution = self._solve(table, count(table.n_points), seed)
         labels = self._as_classes(solution.labels > 0)
         codes = table.inverse
         if codes is None:
@@ -432,7 +336,7 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
             solution = replace(solution, labels=solution.labels[codes])
         self.solution_: Solution | None = solution
         score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
-        self._rows = PatternRows(rows.rows, labels, codes, score)
+        self._rows = LabeledPopulation(rows.rows, labels, codes, score)
 
     def _solve(self, table: PatternTable, n_positive: int, seed: int) -> Solution:
         """Choose weights for the total, and keep them."""
@@ -469,3 +373,70 @@ class C2RFClassifier(PopulationLabels, ClassifierMixin, BaseEstimator):
         self.weights_, self.offset_ = np.ones(len(self.estimators_)), 0.0
         for name in ("patterns_", "_rows"):
             self.__dict__.pop(name, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """Fitted members, and the classifier that knows the names of the columns."""
+
+    ensemble: Ensemble
+    checker: Any
+    n_jobs: int | None
+
+    def words(self, X: Any, name: str) -> NDArray[np.uint64]:
+        """Return the packed votes on checked data."""
+        with naming_missing(self.checker, X, name):
+            return self.ensemble.words(X, self.n_jobs)
+
+    def count(self, chunk: Chunk, *, inverse: bool) -> PatternTable:
+        """Return the patterns of a chunk, with their counts."""
+        with naming_chunk(chunk):
+            words = self.words(chunk.data, chunk.where)
+        return PatternTable.from_words(words, len(self.ensemble.members), inverse=inverse)
+
+    def find(self, table: PatternTable, chunk: Chunk) -> NDArray[np.int32]:
+        """Return the number of the pattern of each row of a chunk."""
+        with naming_chunk(chunk):
+            index = table.lookup_words(self.words(chunk.data, chunk.where))
+        if len(index) and index.min() < 0:
+            raise InputError(f"{chunk.where} has votes that were not counted: {CHANGED}")
+        return index.astype(np.int32)
+
+
+def has_total(X_unlabeled: Any, n_positive: Any, totals: Any) -> bool:
+    """Return whether there is a total to meet; raise if only some of the arguments are given."""
+    if n_positive is not None and totals is not None:
+        raise InputError("n_positive and totals say the same in two ways; give one of them")
+    if n_positive is None:
+        return are_given(X_unlabeled, totals)
+    if X_unlabeled is None:
+        raise InputError(
+            "n_positive was given without X_unlabeled, the rows it counts; give both or neither"
+        )
+    return True
+
+
+def _read_total(totals: Any, classes: NDArray[Any]) -> Totals | None:
+    """Return the total by the name of a class, if it is given so."""
+    if totals is None:
+        return None
+    known = read_totals(totals, classes.tolist())
+    if known.margins:
+        raise InputError(
+            "C2RFClassifier meets one total over all rows, none within groups; use "
+            "KnownTotalsClassifier"
+        )
+    return known
+
+
+def _count(known: Totals, positive: Any, classes: NDArray[Any], n_rows: int) -> int:
+    """Return the number of positive rows that a total of any class says."""
+    implied = make_bounds(known, read_groups(None, n_rows), classes).with_implied_bounds()
+    place = classes.tolist().index(positive)
+    if implied.lower[place] != implied.upper[place]:
+        raise InputError(
+            f"C2RFClassifier meets one number of {positive!r}, not a range; found "
+            f"{implied.lower[place]} to {implied.upper[place]} of {n_rows} rows: use "
+            "KnownTotalsClassifier"
+        )
+    return int(implied.lower[place])

@@ -22,23 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from c2rf._utils.scalars import is_whole
 from c2rf._utils.types import Floats
+from c2rf.assignment import Assignment, AssignmentProblem
 from c2rf.data.population.interface import filled, large_array, release
-from c2rf.estimators.assigning import AssignmentProblem, PopulationAssignment
-from c2rf.estimators.learning import Learning, weight_option
-from c2rf.estimators.rows import PopulationLabels
+from c2rf.estimators.learning import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
-from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
-from c2rf.learners.blend import uses_population
 from c2rf.learners.bootstrap import Bootstrap, Replicate, make_bootstrap
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import Totals
 
 REPLICATE_INFLATION = 2.0
 """Factor of the differences of bootstrap replicates. Chosen, like TEMPERATURE_FACTOR, by the
@@ -79,30 +74,50 @@ class Imputer:
 
     Parameters
     ----------
-    learning : Learning
+    training : Training
         The labeled and the unlabeled rows, and the learner.
-    meeting : Meeting
+    problem : AssignmentProblem
         The totals.
-    met : MetTotals
+    found : Assignment
         The labels.
     full : ndarray of shape (n_rows, n_classes)
         Logarithms of the probabilities learned from all labeled rows.
-    totals : Totals or None
-        The totals as they were said: uncertain ones are drawn anew for each imputation.
+
+    Attributes
+    ----------
+    drawn : ndarray of int, shape (n_imputations, n_rows)
+        The numbers of the classes by the imputations that were drawn already.
+    method : {"exact", "markov-chain", "perturb-and-map"}
+        How they were drawn, see :mod:`c2rf.imputation.draw`: the least exact way of all.
     """
 
-    learning: Learning
-    meeting: AssignmentProblem
-    met: PopulationAssignment
+    training: Training
+    problem: AssignmentProblem
+    found: Assignment
     full: Floats
-    totals: Totals | None = None
+    drawn: NDArray[Any] | None = None
+    method: DrawMethod = "exact"
+
+    def impute(self, n_imputations: int) -> NDArray[Any]:
+        """Return the numbers of classes by each imputation; what was drawn before is kept."""
+        if self.drawn is None or len(self.drawn) < n_imputations:
+            n_rows, n_classes = self.full.shape
+            kind: Any = np.min_scalar_type(n_classes - 1)
+            drawn = large_array((n_imputations, n_rows), kind)
+            methods: set[DrawMethod] = {"exact"}
+            for k, each in enumerate(self.draw(n_imputations)):
+                drawn[k] = each.labels
+                release(drawn)
+                methods.add(each.method)
+            self.drawn, self.method = drawn, max(methods, key=get_args(DrawMethod).index)
+        return self.drawn[:n_imputations]
 
     def draw(self, n_imputations: int) -> Iterator[DrawnLabels]:
         """Yield imputations; the first ones are the same, however many are asked for."""
         bootstrap = self._bootstrap()
         other: Floats | None = None
         for k in range(n_imputations + 1):
-            rng = np.random.default_rng([self.meeting.seed, 11, k])
+            rng = np.random.default_rng([self.problem.seed, 11, k])
             report_progress(f"drawing imputation {min(k + 1, n_imputations)} of {n_imputations}")
             replicate = bootstrap.replicate(rng)
             one = self._logs(replicate)
@@ -113,34 +128,31 @@ class Imputer:
     def right(self, n_bootstraps: int) -> Iterator[Floats]:
         """Yield the probability that each label is right, at the temperatures of bootstraps."""
         bootstrap = self._bootstrap()
-        labels, groups = self.met.found.labels, self.meeting.groups.codes
+        labels, groups = self.found.labels, self.problem.groups.codes
         for k in range(n_bootstraps):
-            rng = np.random.default_rng([self.meeting.seed, 12, k])
+            rng = np.random.default_rng([self.problem.seed, 12, k])
             report_progress(f"judging the labels: {k + 1} of {n_bootstraps}")
             factor = bootstrap.inverse_temperature(rng)
             logs = factor * np.exp(TEMPERATURE_DEVIATION * rng.normal()) * self.full
-            logs += self.met.priors(logs)[groups]
+            logs += probability_offsets(self.problem, logs, self.found.counts)[groups]
             yield softmax(logs, axis=1)[np.arange(len(labels)), labels]
 
     def _bootstrap(self) -> Bootstrap:
-        meeting = self.meeting.in_sample(self.learning.sample.rows)
-        template, X, y, weight = self.learning.labeled
-        rates = meeting.bounds.rates()
-        options = weight_option(template, weight)
-        if uses_population(template):
-            options |= {"X_unlabeled": self.learning.sample.data, "rates": rates}
-        return make_bootstrap(clone(template), X, y, options, rates)
+        training = self.training
+        problem = self.problem.in_sample(training.sample.rows)
+        options, rates = training.fit_options(problem), problem.bounds.rates()
+        return make_bootstrap(clone(training.template), training.X, training.y, options, rates)
 
     def _logs(self, replicate: Replicate) -> Floats:
         """Return the logarithms of probabilities of all rows."""
         rows, logs = replicate.learned_rows, replicate.learned_logs
         parts: Iterable[Floats] = ()
         if rows is None or logs is None or len(rows) < len(self.full):
-            predict, block_rows = replicate.predict_log_proba, self.learning.limits.block_rows
-            parts = self.learning.rows.blocks(predict, block_rows)
+            predict, block_rows = replicate.predict_log_proba, self.training.limits.block_rows
+            parts = self.training.rows.blocks(predict, block_rows)
         table = filled(self.full.shape, parts)
         if rows is not None and logs is not None:
-            table[self.learning.sample.rows[rows]] = logs
+            table[self.training.sample.rows[rows]] = logs
         return table
 
     def _drawn(
@@ -148,156 +160,17 @@ class Imputer:
     ) -> DrawnLabels:
         inflated = self.full + REPLICATE_INFLATION / np.sqrt(2) * (one - other)
         logs = TEMPERATURE_FACTOR * inverse_temperature * inflated
-        meeting = self.meeting
-        bounds = self._drawn_bounds(rng)
-        return draw_labels(logs, bounds, meeting.groups.codes, rng, meeting.weights)
+        problem, bounds = self.problem, self._drawn_bounds(rng)
+        return draw_labels(logs, bounds, problem.groups.codes, rng, problem.weights)
 
     def _drawn_bounds(self, rng: np.random.Generator) -> Bounds:
         """Return the totals; uncertain ones drawn within their errors, such that they add up."""
-        meeting, totals = self.meeting, self.totals
+        problem, totals = self.problem, self.problem.stated
         if totals is None or not totals.has_estimates:
-            return meeting.bounds
+            return problem.bounds
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what was moved has been said of the totals given
+            warnings.simplefilter("ignore")  # users were warned of the totals as they gave them
             return make_bounds(
-                drawn_totals(totals, rng), meeting.groups, self.learning.owner.classes_.tolist(),
-                "scale", meeting.weights,
+                drawn_totals(totals, rng), problem.groups, self.training.owner.classes_.tolist(),
+                "scale", problem.weights,
             )  # fmt: skip
-
-
-@dataclass(eq=False)
-class Imputed:
-    """Imputations that were drawn already.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_imputations, n_rows)
-        The number of the class of each row.
-    method : str
-        How they were drawn: the least exact way of all, see :mod:`c2rf.imputation.draw`.
-    """
-
-    codes: NDArray[Any]
-    method: DrawMethod
-
-    @classmethod
-    def of(cls, imputer: Imputer, n_imputations: int) -> Imputed:
-        """Draw imputations."""
-        n_rows, n_classes = imputer.full.shape
-        kind: Any = np.min_scalar_type(n_classes - 1)
-        codes = large_array((n_imputations, n_rows), kind)
-        methods: set[DrawMethod] = {"exact"}
-        for k, drawn in enumerate(imputer.draw(n_imputations)):
-            codes[k] = drawn.labels
-            release(codes)
-            methods.add(drawn.method)
-        return cls(codes, max(methods, key=get_args(DrawMethod).index))
-
-
-class PopulationImputations(PopulationLabels):
-    """Adds to a classifier of known totals what could be true of the rows it labeled.
-
-    ``fit`` sets ``_rows`` and ``_imputer``. Copies and files of a classifier do not know the rows.
-    """
-
-    classes_: NDArray[Any]
-    _imputer: Imputer
-
-    def impute(self, n_imputations: int = 20) -> NDArray[Any]:
-        """Draw several sets of labels, each of which meets all totals.
-
-        For each, the learner learns again from a bootstrap of the labeled rows (drawn within
-        classes), and the label of every row is drawn from its probabilities, given that all totals
-        hold. Compute a figure from each set, and pool the results with :func:`c2rf.pool`: the
-        interval then includes what the labels do not know.
-
-        Parameters
-        ----------
-        n_imputations : int, default=20
-            How many sets, from 1 to 1,000. The same ones again if it is called again.
-
-        Returns
-        -------
-        ndarray of shape (n_imputations, n_unlabeled)
-            Classes.
-
-        Notes
-        -----
-        ``imputation_method_`` says after the call how labels were drawn. ``"exact"``: two classes
-        whose numbers are known, overall or in every group (conditional Poisson sampling).
-        ``"markov-chain"``: other totals, which are met exactly as well. ``"perturb-and-map"``: rows
-        with weights, the likeliest labels for probabilities with random noise.
-
-        Examples
-        --------
-        >>> import c2rf
-        >>> from c2rf.datasets import biased_sample, make_twonorm
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> X, y = make_twonorm(600, random_state=0)
-        >>> labeled, unlabeled = biased_sample(y, 0.1, positive_weight=0.7, random_state=0)
-        >>> known = int(y[unlabeled].sum())
-        >>> classifier = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
-        >>> _ = classifier.fit(
-        ...     X[labeled], y[labeled], X_unlabeled=X[unlabeled], totals={1: known}
-        ... )
-        >>> imputed = classifier.impute(10)
-        >>> imputed.shape, set(imputed.sum(axis=1).tolist()) == {known}
-        ((10, 540), True)
-        >>> high = X[unlabeled][:, 0] > 1
-        >>> share = c2rf.pool(imputed[:, high].mean(axis=1))
-        >>> bool(share.low < y[unlabeled][high].mean() < share.high)
-        True
-        """
-        return self.classes_[self._imputed_codes(n_imputations)]
-
-    def expected_accuracy(
-        self, n_imputations: int = 20, *, level: float = 0.95
-    ) -> ExpectedAccuracy:
-        """Return how many labels are right: overall, by class and by group, with intervals.
-
-        Parameters
-        ----------
-        n_imputations : int, default=20
-            How many bootstraps of the labeled rows to judge by, at least 2.
-        level : float, default=0.95
-            How often an interval should cover the truth.
-
-        Returns
-        -------
-        ExpectedAccuracy
-            With ``overall``, ``by_class`` and ``by_group``, each a :class:`c2rf.Pooled` or a
-            mapping to such.
-        """
-        number = self._check_imputable(n_imputations, least=2)
-        groups = self._rows.meeting.groups
-        named = (groups.names, groups.codes) if groups.columns else None
-        with self._jobs():  # type: ignore[attr-defined]
-            right = self._imputer.right(number)
-            return expected_accuracy(
-                self._rows.codes_here, right, self.classes_.tolist(), named, level
-            )
-
-    @property
-    def expected_confusion_(self) -> Floats:
-        """Of the rows labeled k, how many are expected to be really of class j."""
-        return self._known_rows("expected_confusion_").confusion
-
-    def _check_imputable(self, n_imputations: int, least: int = 1) -> int:
-        check_is_fitted(self)
-        number = check_n_imputations(n_imputations, least)
-        if "_imputer" not in self.__dict__:
-            raise InputError(
-                "there is no population to impute: only the classifier that was fitted to one with "
-                "known totals knows it, not its copies and files; fit again"
-            )
-        return number
-
-    def _imputed_codes(self, n_imputations: int) -> NDArray[Any]:
-        """Return the numbers of classes by each imputation; what was drawn before is kept."""
-        number = self._check_imputable(n_imputations)
-        drawn: Imputed | None = self.__dict__.get("_imputed")
-        if drawn is None or len(drawn.codes) < number:
-            with self._jobs():  # type: ignore[attr-defined]
-                self._imputed = drawn = Imputed.of(self._imputer, number)
-        self.imputation_method_ = drawn.method
-        return drawn.codes[:number]

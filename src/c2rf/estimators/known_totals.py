@@ -3,40 +3,58 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from c2rf._utils.types import Codes, Floats
-from c2rf._utils.validation import check_data, check_labeled, naming_missing, takes_missing
-from c2rf.assignment import log_scores, zero_floor
-from c2rf.data.population.interface import probabilities
-from c2rf.estimators.assigning import AssignmentProblem, ClassRows, logarithms
-from c2rf.estimators.imputing import Imputer, PopulationImputations
+from c2rf._utils.types import Floats
+from c2rf._utils.validation import (
+    check_data,
+    check_labeled,
+    naming_missing,
+    takes_missing,
+    takes_only_numbers,
+)
+from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
+from c2rf.data.population.interface import RowSample
+from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.learning import (
-    EncodedColumns,
-    Labeled,
-    Learning,
     Limits,
+    Training,
     check_classes,
     draw_rows,
+    encode_frame,
+    frame_encoder,
+    history,
     learner_template,
+    probability_offsets,
     weight_option,
 )
-from c2rf.estimators.rows import CheckedRows, find_groups, find_weights, grouping
-from c2rf.estimators.sensitivity import PopulationSensitivity
+from c2rf.estimators.rows import (
+    CheckedRows,
+    ScoredPopulation,
+    TransductionMixin,
+    find_groups,
+    find_weights,
+    logarithms,
+)
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
+from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
+from c2rf.inference.sensitivity import Sensitivity, find_sensitivity, shares_off
+from c2rf.learners.blend import uses_population
 from c2rf.progress import report_progress, showing_progress
-from c2rf.totals.bounds import Bounds
+from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import are_given, read_totals
@@ -44,9 +62,7 @@ from c2rf.totals.stated import are_given, read_totals
 _MOST_SEEDS = np.iinfo(np.int32).max
 
 
-class KnownTotalsClassifier(
-    EncodedColumns, PopulationImputations, PopulationSensitivity, ClassifierMixin, BaseEstimator
-):
+class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     """Label a population such that the known totals of the classes hold exactly.
 
     A classifier is fitted to the labeled rows. The unlabeled ones get the labels with the highest
@@ -98,7 +114,7 @@ class KnownTotalsClassifier(
         ``gap``: by how much the total log-probability of other labels that meet the totals could be
         higher at most, proven in exact arithmetic (with weights to rounding). With weights also
         ``missed``, the sum of what totals are off by, ``cost``, the weighted log-probability lost
-        by exchanges for that, and ``closest``, whether it is proven that no labels come closer.
+        by swaps for that, and ``closest``, whether it is proven that no labels come closer.
         ``changes``: totals that had to be moved.
     n_features_in_ : int
         Number of columns of X.
@@ -186,7 +202,8 @@ class KnownTotalsClassifier(
             such as :func:`pandas.crosstab` makes, says the same. A total is a count (an integer),
             a rate (a float in [0, 1]), a range ``(lo, hi)`` of either, or a
             :class:`c2rf.Estimate`. In a table or series with any number above 1, floats are
-            counts. Several tables may cross: all of them hold at once.
+            counts. Several tables may cross: all of them hold at once. Totals that were checked
+            against these rows before are a :class:`c2rf.assignment.AssignmentProblem`.
         unlabeled_groups : array-like, data frame or mapping, optional
             The columns that the groups in ``totals`` are made of, a row per unlabeled row; without
             names, in their order. By default they are columns of ``X_unlabeled``.
@@ -214,9 +231,11 @@ class KnownTotalsClassifier(
         with showing_progress(self.verbose), self._jobs():
             if has_totals:
                 seed = random_state.randint(_MOST_SEEDS)
-                labeled = Labeled(template, X, y, weight)
-                about = unlabeled_groups, unlabeled_weight
-                self._fit_to_totals(labeled, X_unlabeled, totals, about, seed)
+                rows, sample, problem = self._read_population(
+                    X_unlabeled, totals, unlabeled_groups, unlabeled_weight, seed
+                )
+                training = Training(self, template, X, y, weight, rows, sample, self._limits)
+                self._label(training, problem)
             else:
                 with naming_missing(self, X, "X"):
                     self.estimator_ = template.fit(X, y, **weight_option(template, weight))
@@ -273,8 +292,118 @@ class KnownTotalsClassifier(
         if not hasattr(self, "offsets_"):
             self._refuse_groups(groups)
             return self._probabilities(X)
-        offsets = self._looked_up(groups, len(X), self._prior, "_group_priors")
+        offsets = self._looked_up(groups, len(X), self._proba_offsets, "_group_proba_offsets")
         return softmax(log_scores(self._probabilities(X), self._floor) + offsets, axis=1)
+
+    def impute(self, n_imputations: int = 20) -> NDArray[Any]:
+        """Draw several sets of labels, each of which meets all totals.
+
+        For each, the learner learns again from a bootstrap of the labeled rows (drawn within
+        classes), and the label of every row is drawn from its probabilities, given that all totals
+        hold. Compute a figure from each set, and pool the results with :func:`c2rf.pool`: the
+        interval then includes what the labels do not know.
+
+        Parameters
+        ----------
+        n_imputations : int, default=20
+            How many sets, from 1 to 1,000. The same ones again if it is called again.
+
+        Returns
+        -------
+        ndarray of shape (n_imputations, n_unlabeled)
+            Classes.
+
+        Notes
+        -----
+        ``imputation_method_`` says after the call how labels were drawn. ``"exact"``: two classes
+        whose numbers are known, overall or in every group (conditional Poisson sampling).
+        ``"markov-chain"``: other totals, which are met exactly as well. ``"perturb-and-map"``: rows
+        with weights, the likeliest labels for probabilities with random noise.
+
+        Examples
+        --------
+        >>> import c2rf
+        >>> from c2rf.datasets import biased_sample, make_twonorm
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = make_twonorm(600, random_state=0)
+        >>> labeled, unlabeled = biased_sample(y, 0.1, positive_weight=0.7, random_state=0)
+        >>> known = int(y[unlabeled].sum())
+        >>> classifier = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        >>> _ = classifier.fit(
+        ...     X[labeled], y[labeled], X_unlabeled=X[unlabeled], totals={1: known}
+        ... )
+        >>> imputed = classifier.impute(10)
+        >>> imputed.shape, set(imputed.sum(axis=1).tolist()) == {known}
+        ((10, 540), True)
+        >>> high = X[unlabeled][:, 0] > 1
+        >>> share = c2rf.pool(imputed[:, high].mean(axis=1))
+        >>> bool(share.low < y[unlabeled][high].mean() < share.high)
+        True
+        """
+        return self.classes_[self._imputed_codes(n_imputations)]
+
+    def expected_accuracy(
+        self, n_imputations: int = 20, *, level: float = 0.95
+    ) -> ExpectedAccuracy:
+        """Return how many labels are right: overall, by class and by group, with intervals.
+
+        Parameters
+        ----------
+        n_imputations : int, default=20
+            How many bootstraps of the labeled rows to judge by, at least 2.
+        level : float, default=0.95
+            How often an interval should cover the truth.
+
+        Returns
+        -------
+        ExpectedAccuracy
+            With ``overall``, ``by_class`` and ``by_group``, each a :class:`c2rf.Pooled` or a
+            mapping to such.
+        """
+        number = self._check_imputable(n_imputations, least=2)
+        groups = self._rows.problem.groups
+        named = (groups.names, groups.codes) if groups.columns else None
+        with self._jobs():
+            right = self._imputer.right(number)
+            return expected_accuracy(
+                self._rows.codes_here, right, self.classes_.tolist(), named, level
+            )
+
+    @property
+    def expected_confusion_(self) -> Floats:
+        """Of the rows labeled k, how many are expected to be really of class j."""
+        return self._known_rows("expected_confusion_").confusion
+
+    def sensitivity(self, share: float | None = None) -> pd.DataFrame:
+        """Return which labels stay and which change if the totals of a class are off.
+
+        The unlabeled rows are labeled again with all totals of one class higher, and lower, by a
+        share; in every group the other classes shrink or grow in proportion.
+
+        Parameters
+        ----------
+        share : float, optional
+            From above 0 to 1, as 0.05 for five percent. By default the standard errors of the
+            estimates among the totals.
+
+        Returns
+        -------
+        DataFrame
+            A row per unlabeled row: ``robust``, whether its label is the same in all cases, and
+            ``sensitive_to``, the classes on whose totals it depends, separated by commas.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from c2rf import KnownTotalsClassifier
+        >>> from c2rf.datasets import make_twonorm
+        >>> X, y = make_twonorm(400, random_state=0)
+        >>> classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        >>> _ = classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 150})
+        >>> int(classifier.sensitivity(0.1)["robust"].sum())
+        270
+        """
+        return self._sensitivity(share).frame()
 
     @property
     def scores_(self) -> Floats:
@@ -292,68 +421,109 @@ class KnownTotalsClassifier(
         tags.input_tags.sparse = True
         return tags
 
-    def _fit_to_totals(
-        self,
-        labeled: Labeled,
-        X_unlabeled: Any,
-        totals: Any,
-        about: tuple[Any, Any],
-        seed: int,
-    ) -> None:
-        """Read what is known of the unlabeled rows, learn to rank them, and meet the totals."""
-        known = totals
-        unlabeled_groups, unlabeled_weight = about
-        if not isinstance(totals, Bounds):  # which were made from totals before
-            known = read_totals(totals, self.classes_.tolist())
-        extra = () if unlabeled_groups is not None else grouping(known)
-        if isinstance(unlabeled_weight, str):
-            extra = (*extra, unlabeled_weight)
+    def _encode(self, X: Any, reset: bool, name: str) -> Any:
+        """Return a frame that holds more than numbers as numbers, None if that is not for us.
+
+        Only where the learner takes nothing but numbers; a pipeline encodes columns itself.
+        """
+        if not takes_only_numbers(self.estimator) and not uses_population(self.estimator):
+            return None
+        if reset:
+            self._encoder = frame_encoder(X)
+            if self._encoder is not None:
+                validate_data(self, X, skip_check_array=True)  # keeps names and their number
+        encoder = getattr(self, "_encoder", None)
+        return None if encoder is None else encode_frame(encoder, X, name)
+
+    def _read_population(
+        self, X_unlabeled: Any, totals: Any, groups: Any, weight: Any, seed: int
+    ) -> tuple[CheckedRows, RowSample, AssignmentProblem]:
+        """Read the unlabeled rows, a sample of them, and what is known of them."""
+        is_checked = isinstance(totals, AssignmentProblem)
+        extra: tuple[str, ...] = ()
+        if not is_checked:
+            totals = read_totals(totals, self.classes_.tolist())
+            extra = () if groups is not None else tuple(map(str, totals.columns))
+            extra = (*extra, weight) if isinstance(weight, str) else extra
         rows = CheckedRows.of(self, X_unlabeled, extra)
         sample = draw_rows(rows, self.n_features_in_, self._limits, seed)
-        groups = find_groups(X_unlabeled, known, unlabeled_groups, rows.n_rows or 0)
-        weights = find_weights(X_unlabeled, unlabeled_weight, len(groups.codes))
-        bounds = known
-        if not isinstance(known, Bounds):
-            bounds = make_bounds(known, groups, self.classes_, self.totals_policy, weights)
-        learning = Learning(self, labeled, rows, sample, self._limits)
-        self._meet(learning, AssignmentProblem(bounds, groups, seed, weights))
-        self._imputer.totals = None if isinstance(known, Bounds) else known
+        if is_checked:
+            return rows, sample, replace(totals, seed=seed)
+        groups = find_groups(X_unlabeled, totals, groups, rows.n_rows or 0)
+        weights = find_weights(X_unlabeled, weight, len(groups.codes))
+        bounds = make_bounds(totals, groups, self.classes_, self.totals_policy, weights)
+        return rows, sample, AssignmentProblem(bounds, groups, weights, totals, seed)
 
-    def _meet(self, learning: Learning, meeting: AssignmentProblem) -> None:
-        """Rank the rows, and give them the likeliest labels that meet all totals."""
-        ranking = learning.rank(meeting)
-        self.estimator_, self.history_ = ranking.model, ranking.history
-        self._floor = zero_floor(ranking.scores)
-        logs = logarithms(ranking.scores, self._floor)
-        report_progress(f"meeting the totals of {meeting.n_rows:,} rows")
-        met = meeting.meet(logs)
+    def _label(self, training: Training, problem: AssignmentProblem) -> None:
+        """Learn probabilities, and give the rows the likeliest labels that meet all totals."""
+        model = self.estimator_ = training.fit(problem)
+        self.history_ = history(model)
+        scores = training.score(model, problem.n_rows)
+        self._floor = zero_floor(scores)
+        logs = logarithms(scores, self._floor)
+        report_progress(f"meeting the totals of {problem.n_rows:,} rows")
+        found = problem.solve(logs)
+        self.offsets_ = problem.overall_offsets(logs, found)
         report_progress("matching the probabilities to the totals")
-        said, sampled = self._model_on_sample(learning, logs)
-        self.totals_met_ = met.totals_met(self.classes_)
-        self.assignment_ = met.stats()
-        self.offsets_, self._prior = met.offsets, met.model_prior(said, sampled)
-        if meeting.groups.columns:
-            self.group_offsets_ = met.group_offsets()
-            self._group_priors = met.model_group_priors(said, sampled)
-        population = learning.rows.rows
-        self._rows = ClassRows(
-            population,
-            self.classes_,
-            population.aligned(met.found.labels),
-            scores=ranking.scores,
-            priors=met.priors(logs),
-            floor=self._floor,
-            meeting=meeting,
+        groups, counts = problem.groups, found.counts
+        self.totals_met_ = totals_table(problem.bounds, groups, self.classes_, counts)
+        self.assignment_ = {"gap": found.gap, "changes": list(problem.bounds.adjustments)}
+        if problem.weights is not None:
+            names = ("missed", "cost", "closest")
+            self.assignment_ |= {name: getattr(found, name) for name in names}
+        self._learn_proba_offsets(training, problem, logs, counts)
+        if groups.columns:
+            self.group_offsets_ = dict(zip(groups.names, found.offsets, strict=True))
+        population = training.rows.rows
+        codes = population.aligned(found.labels)
+        offsets = probability_offsets(problem, logs, counts)
+        self._rows = ScoredPopulation(
+            population, self.classes_, codes, scores, offsets, self._floor, problem
         )
-        self._imputer = Imputer(learning, meeting, met, logs)
+        self._imputer = Imputer(training, problem, found, logs)
 
-    def _model_on_sample(self, learning: Learning, logs: Floats) -> tuple[Floats, Codes]:
-        """Return the model's log-probabilities of some rows, as it gives them to any others."""
-        sampled = learning.sample.rows
-        if not hasattr(self.estimator_, "learned_proba_"):
-            return logs[sampled], sampled
-        said = probabilities(self.estimator_, learning.sample.data, self._limits.block_rows)
-        return log_scores(said, self._floor), sampled
+    def _learn_proba_offsets(
+        self, training: Training, problem: AssignmentProblem, logs: Floats, counts: Any
+    ) -> None:
+        """Learn what makes the mean probabilities of any rows right, overall and in groups."""
+        sampled = training.sample.rows
+        if hasattr(self.estimator_, "learned_proba_"):  # other rows get the model's own
+            logs = log_scores(training.score_sample(self.estimator_), self._floor)
+        else:
+            logs = logs[sampled]
+        overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
+        self._proba_offsets = probability_offsets(overall, logs, total, sampled)[0]
+        if problem.groups.columns:
+            names, table = problem.groups.names, probability_offsets(problem, logs, counts, sampled)
+            known = range(len(names))
+            if problem.is_plain:
+                known = np.unique(problem.groups.codes[sampled]).tolist()
+            self._group_proba_offsets = {names[g]: table[g] for g in known}
+
+    def _check_imputable(self, n_imputations: int, least: int = 1) -> int:
+        check_is_fitted(self)
+        number = check_n_imputations(n_imputations, least)
+        if "_imputer" not in self.__dict__:
+            raise InputError(
+                "there is no population to impute: only the classifier that was fitted to one with "
+                "known totals knows it, not its copies and files; fit again"
+            )
+        return number
+
+    def _imputed_codes(self, n_imputations: int) -> NDArray[Any]:
+        """Return the numbers of classes by each imputation."""
+        number = self._check_imputable(n_imputations)
+        with self._jobs():
+            codes = self._imputer.impute(number)
+        self.imputation_method_ = self._imputer.method
+        return codes
+
+    def _sensitivity(self, share: float | None) -> Sensitivity:
+        """Return what :meth:`sensitivity` does, in less memory."""
+        rows = self._known_rows("sensitivity")
+        shares = shares_off(share, rows.problem.bounds.relative_errors, len(self.classes_))
+        logs = logarithms(rows.scores, rows.floor)
+        return find_sensitivity(rows.problem, logs, rows.codes_here, self.classes_, shares)
 
     def _jobs(self) -> Any:
         """Give our jobs to an estimator that does not say how many it wants."""
@@ -384,7 +554,7 @@ class KnownTotalsClassifier(
         """Drop what an earlier fit with totals has left."""
         of_totals = (
             "offsets_", "group_offsets_", "history_", "_rows", "totals_met_", "assignment_",
-            "_imputer", "_imputed",
+            "_imputer", "imputation_method_",
         )  # fmt: skip
         for name in of_totals:
             self.__dict__.pop(name, None)

@@ -1,18 +1,16 @@
-"""Learning who is of which class: the learner, and the scores of all rows.
+"""Learning probabilities: the learner, what it is fitted to, and the probabilities of all rows.
 
-The columns of frames as numbers, for a classifier that learns from numbers only.
-
-Text, categories and dates are encoded as :mod:`c2rf.data.encoding` does for files, by what the labeled
-rows hold. Frames of numbers alone need no encoder.
-
-Learning who is of which class: the learner, and the scores of all rows.
+Frames of text, categories and dates are encoded as :mod:`c2rf.data.encoding` does for files, by
+what the labeled rows hold; frames of numbers alone need no encoder. A :class:`Training` fits the
+learner and scores all rows, and :func:`probability_offsets` makes their probabilities add up to the
+totals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -20,40 +18,26 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import validate_data
 
 from c2rf._utils.frames import as_pandas, names_of
 from c2rf._utils.text import listed
-from c2rf._utils.types import Floats
-from c2rf._utils.validation import naming_missing, takes_only_numbers
+from c2rf._utils.types import Codes, Floats
+from c2rf._utils.validation import naming_missing
+from c2rf.assignment import AssignmentProblem
 from c2rf.data.encoding import encode, make_encoder
-from c2rf.data.population.interface import BLOCK_ROWS, RowSample, draw_sample, filled
+from c2rf.data.population.interface import (
+    BLOCK_ROWS,
+    RowSample,
+    draw_sample,
+    filled,
+    probabilities,
+)
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
-from c2rf.estimators.assigning import AssignmentProblem
 from c2rf.estimators.rows import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.blend import MOST_LEARNED, BlendClassifier, check_learner, takes, uses_population
+from c2rf.learners.calibration import matching_offsets
 from c2rf.progress import Countdown, report_progress
-
-
-class EncodedColumns:
-    """Adds to a classifier that it takes frames of text, categories and dates, too.
-
-    Only where its learner takes nothing but numbers; a pipeline encodes columns itself.
-    """
-
-    estimator: Any
-
-    def _encode(self, X: Any, reset: bool, name: str) -> Any:
-        """Return a frame that holds more than numbers as numbers, None if that is not for us."""
-        if not takes_only_numbers(self.estimator) and not uses_population(self.estimator):
-            return None
-        if reset:
-            self._encoder = frame_encoder(X)
-            if self._encoder is not None:
-                validate_data(self, X, skip_check_array=True)  # keeps names and their number
-        encoder = getattr(self, "_encoder", None)
-        return None if encoder is None else encode_frame(encoder, X, name)
 
 
 def frame_encoder(X: Any) -> Any:
@@ -164,60 +148,18 @@ def learner_template(estimator: Any) -> Any:
     return clone(model)
 
 
-def draw_rows(rows: CheckedRows, n_columns: int, limits: Limits, seed: int) -> RowSample:
-    """Read the rows once, and draw those to learn from: all of them, if they are not many."""
-    report_progress("reading the unlabeled rows")
-    most = max(1, min(limits.learned, limits.cells // n_columns))
-    return draw_sample(rows.counted(), most, [seed, 4])
-
-
 @dataclass(frozen=True, eq=False)
-class Ranking:
-    """A fitted model, and how it ranks the unlabeled rows.
-
-    Parameters
-    ----------
-    model : fitted classifier
-        For all rows.
-    scores : ndarray of shape (n_rows, n_classes)
-        Probabilities of all unlabeled rows.
-    history : list of dict
-        Per base learner its name, its estimated accuracy (None where it is not known) and its
-        weight.
-    """
-
-    model: Any
-    scores: Floats
-    history: list[dict[str, Any]]
-
-
-class Labeled(NamedTuple):
-    """A learner and what it is fitted to.
-
-    Parameters
-    ----------
-    template : classifier
-        Unfitted, with all its seeds set.
-    X, y, weight : array or frame, ndarray, and ndarray or None
-        The labeled rows, their classes, and how much each counts.
-    """
-
-    template: Any
-    X: Any
-    y: NDArray[Any]
-    weight: Floats | None
-
-
-@dataclass(frozen=True, eq=False)
-class Learning:
-    """All that there is to learn from.
+class Training:
+    """A learner, and all that there is to learn from.
 
     Parameters
     ----------
     owner : classifier
-        The one that learns: it knows the names of the columns and the classes.
-    labeled : Labeled
-        The learner, and the labeled rows.
+        The one that is fitted: it knows the names of the columns and the classes.
+    template : classifier
+        The learner: unfitted, with all its seeds set.
+    X, y, weight : array or frame, ndarray, and ndarray or None
+        The labeled rows, their classes, and how much each counts.
     rows : CheckedRows
         The unlabeled rows.
     sample : RowSample
@@ -227,39 +169,58 @@ class Learning:
     """
 
     owner: Any
-    labeled: Labeled
+    template: Any
+    X: Any
+    y: NDArray[Any]
+    weight: Floats | None
     rows: CheckedRows
     sample: RowSample
     limits: Limits
 
-    def rank(self, meeting: AssignmentProblem) -> Ranking:
-        """Fit the model, and score all rows."""
-        with naming_missing(self.owner, self.labeled.X, "X"):
-            model = self._fit(meeting.in_sample(self.sample.rows))
+    def fit_options(self, problem: AssignmentProblem) -> dict[str, Any]:
+        """Return the keywords of the learner's fit: weights, and the sample if it has a use for it.
+
+        The ``problem`` is that of the sample.
+        """
+        options = weight_option(self.template, self.weight)
+        if uses_population(self.template):
+            options |= {"X_unlabeled": self.sample.data, "rates": problem.bounds.rates()}
+        return options
+
+    def fit(self, problem: AssignmentProblem) -> Any:
+        """Fit the learner to the labeled rows and the sample."""
+        with naming_missing(self.owner, self.X, "X"):
+            inside = problem.in_sample(self.sample.rows)
+            report_progress(f"learning from {len(self.y):,} labeled rows")
+            options = self.fit_options(inside)
+            with naming_missing(self.owner, self.sample.data, "X_unlabeled"):
+                model = self.template.fit(self.X, self.y, **options)
             check_classes(model, self.owner.classes_)
+        return model
+
+    def score(self, model: Any, n_rows: int) -> Floats:
+        """Return the probabilities of all rows, asked block by block where the rows are."""
         own = getattr(model, "learned_proba_", None)
-        if own is not None and len(own) == meeting.n_rows:
+        if own is not None and len(own) == n_rows:
             scores = np.empty_like(own)
         else:
-            scores = self._score(model, meeting.n_rows)
+            blocks = self.rows.blocks(model.predict_proba, self.limits.block_rows)
+            shape = n_rows, len(self.owner.classes_)
+            scores = filled(shape, _showing_progress(blocks, n_rows))
         if own is not None:  # from models that saw these rows: better than the model's own
             scores[self.sample.rows[model.learned_rows_]] = own
-        return Ranking(model, scores, history(model))
+        return scores
 
-    def _fit(self, meeting: AssignmentProblem) -> Any:
-        """Fit the model to the labeled rows, and to the sample if it has a use for it."""
-        template, X, y, weight = self.labeled
-        report_progress(f"learning from {len(y):,} labeled rows")
-        options = weight_option(template, weight)
-        if uses_population(template):
-            options |= {"X_unlabeled": self.sample.data, "rates": meeting.bounds.rates()}
-        with naming_missing(self.owner, self.sample.data, "X_unlabeled"):
-            return template.fit(X, y, **options)
+    def score_sample(self, model: Any) -> Floats:
+        """Return the probabilities that the model gives to the sample, as to any other rows."""
+        return probabilities(model, self.sample.data, self.limits.block_rows)
 
-    def _score(self, model: Any, n_rows: int) -> Floats:
-        """Return the probabilities of all rows, asked block by block where the rows are."""
-        parts = self.rows.blocks(model.predict_proba, self.limits.block_rows)
-        return filled((n_rows, len(self.owner.classes_)), _showing_progress(parts, n_rows))
+
+def draw_rows(rows: CheckedRows, n_columns: int, limits: Limits, seed: int) -> RowSample:
+    """Read the rows once, and draw those to learn from: all of them, if they are not many."""
+    report_progress("reading the unlabeled rows")
+    most = max(1, min(limits.learned, limits.cells // n_columns))
+    return draw_sample(rows.counted(), most, [seed, 4])
 
 
 def _showing_progress(parts: Iterator[Floats], n_rows: int) -> Iterator[Floats]:
@@ -299,3 +260,40 @@ def check_classes(model: Any, classes: NDArray[Any]) -> None:
             f"the estimator was fitted to the classes {listed(known)}, but the classes in y are "
             f"{listed(classes)}"
         )
+
+
+def probability_offsets(
+    problem: AssignmentProblem, logs: Floats, counts: Any, rows: Codes | None = None
+) -> Floats:
+    """Return class offsets with which mean probabilities in every group are the shares of labels.
+
+    Parameters
+    ----------
+    problem : AssignmentProblem
+        The totals, and the group of each row.
+    logs : ndarray of shape (n_rows, n_classes)
+        Logarithms of probabilities.
+    counts : ndarray of shape (n_groups, n_classes)
+        What the labels add up to.
+    rows : ndarray of int, optional
+        The rows that these are, if not all.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_classes)
+        Zeros for a group without any rows.
+    """
+    if rows is not None and len(rows) == problem.n_rows:
+        rows = None
+    if not problem.is_plain:
+        return problem.smooth_offsets(logs, counts, rows)
+    n_groups = len(problem.groups.names)
+    if n_groups == 1:
+        return matching_offsets(logs, counts[0] / counts[0].sum())[None]
+    groups = problem.groups.codes if rows is None else problem.groups.codes[rows]
+    offsets = np.zeros(counts.shape)
+    ends = np.cumsum(np.bincount(groups, minlength=n_groups))[:-1]
+    for g, members in enumerate(np.split(np.argsort(groups, kind="stable"), ends)):
+        if len(members):
+            offsets[g] = matching_offsets(logs[members], counts[g] / counts[g].sum())
+    return offsets

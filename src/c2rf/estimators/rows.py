@@ -1,19 +1,15 @@
-"""The unlabeled rows as a classifier sees them, and what it tells about them.
+"""The unlabeled rows of a classifier: checked on the way in, labeled on the way out.
 
-The unlabeled rows as a classifier sees them: every chunk checked as data in memory is.
-
-Chunks are checked where they are, so what is wrong names the chunk. This is the only way in which
-classifiers look at a population, wherever its rows are.
-
-What is known of each unlabeled row beside its columns: its group, and its weight.
-
-Rows of a population with their labels, and what classifiers tell about them.
+:class:`CheckedRows` is the only way in which classifiers look at a population, wherever its rows
+are: every chunk is checked as data in memory is, where it is, so that an error names the chunk.
+:func:`find_groups` and :func:`find_weights` find what is known of each row beside its columns.
+:class:`LabeledPopulation` holds the labels and scores of the rows, and :class:`TransductionMixin`
+gives them to the users of both classifiers.
 """
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,16 +18,27 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from c2rf._utils.frames import as_pandas, kinds_of, names_of
 from c2rf._utils.types import Columns, Floats
 from c2rf._utils.validation import check_data, takes_only_numbers
+from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.data.population import as_population
-from c2rf.data.population.interface import Chunk, Merge, Population, Transformed, Work, row_blocks
+from c2rf.data.population.interface import (
+    Chunk,
+    Merge,
+    Population,
+    Transformed,
+    Work,
+    filled,
+    large_array,
+    row_blocks,
+)
 from c2rf.data.population.memory import Memory
 from c2rf.exceptions import C2RFError, InputError
-from c2rf.totals.bounds import Bounds
+from c2rf.inference.accuracy import expected_confusion
 from c2rf.totals.groups import Groups, check_columns, grouping_columns, read_groups, read_weights
 from c2rf.totals.stated import Totals
 
@@ -59,7 +66,7 @@ class CheckedRows(Transformed):
             population = Memory(check_data(classifier, table, name="X_unlabeled"))
             columns = columns if population.names is not None else None
         checker = copy.copy(classifier)
-        for name in ("_rows", "_ensemble", "estimator_", "estimators_", "_imputer", "_imputed"):
+        for name in ("_rows", "_ensemble", "estimator_", "estimators_", "_imputer"):
             checker.__dict__.pop(name, None)  # an earlier fit is nothing to send around
         rows = cls(population, partial(_check, checker), columns)
         rows.checker = checker
@@ -124,28 +131,20 @@ def _same_kinds(kinds: Kinds, more: Kinds) -> Kinds:
     return more | kinds
 
 
-def grouping(totals: Totals | Bounds) -> tuple[str, ...]:
-    """Return the names of the columns that totals are grouped by."""
-    return () if isinstance(totals, Bounds) else tuple(map(str, totals.columns))
-
-
-def find_groups(X_unlabeled: Any, totals: Totals | Bounds, given: Any, n_rows: int) -> Groups:
+def find_groups(X_unlabeled: Any, totals: Totals, given: Any, n_rows: int) -> Groups:
     """Return the groups that totals are about.
 
     Parameters
     ----------
     X_unlabeled : object
         What the user gave as the unlabeled rows: groups are columns of it, unless they are given.
-    totals : Totals or Bounds
-        Their grouping columns are looked up; bounds come with their groups.
-    given : array-like, data frame, mapping, Groups or None
+    totals : Totals
+        Their grouping columns are looked up.
+    given : array-like, data frame, mapping or None
         ``unlabeled_groups``.
     n_rows : int
         Number of unlabeled rows.
     """
-    if isinstance(given, Groups):
-        return given
-    assert isinstance(totals, Totals)
     columns = totals.columns
     if not columns:
         if given is not None:
@@ -212,8 +211,8 @@ class LabeledChunk(NamedTuple):
 
 
 @dataclass(eq=False)
-class LabeledRows(ABC):
-    """Rows by a number each, and the class that each number stands for.
+class LabeledPopulation:
+    """The rows of a population by a number each, which has a label and a score.
 
     Parameters
     ----------
@@ -221,13 +220,16 @@ class LabeledRows(ABC):
         Where the rows are.
     table : ndarray
         The class that a number stands for.
-    codes : ndarray of int, or a lazy collection where the rows are computed elsewhere
-        The number of each row.
+    codes : ndarray of int, or a lazy collection where the rows are distributed
+        The number of each row: that of its class, or of its pattern of votes.
+    scores : ndarray
+        The score that a number stands for.
     """
 
     population: Population
     table: NDArray[Any]
     codes: Any
+    scores: Floats
 
     def __post_init__(self) -> None:
         if isinstance(self.population, Memory):  # the table has served, and need not be kept
@@ -235,7 +237,7 @@ class LabeledRows(ABC):
 
     @cached_property
     def labels(self) -> Any:
-        """The class of each row, lazily where the rows are computed elsewhere."""
+        """The class of each row, lazily where the rows are distributed."""
         return self.population.look_up(self.table, self.codes)
 
     @cached_property
@@ -243,9 +245,9 @@ class LabeledRows(ABC):
         """The number of each row, as an array."""
         return np.asarray(self.codes.compute() if hasattr(self.codes, "compute") else self.codes)
 
-    @abstractmethod
     def scores_of(self, rows: slice) -> Floats:
         """Return the scores of some rows."""
+        return self.scores[self.codes_here[rows]]
 
     def chunks(self) -> Iterator[LabeledChunk]:
         """Yield labels and scores, a block of rows at a time."""
@@ -253,14 +255,67 @@ class LabeledRows(ABC):
             yield LabeledChunk(self.table[self.codes_here[rows]], self.scores_of(rows))
 
 
-class PopulationLabels:
+@dataclass(eq=False)
+class ScoredPopulation(LabeledPopulation):
+    """The rows of a population by the numbers of their classes, with probabilities.
+
+    ``scores`` are the probabilities by which each row was ranked, of shape (n_rows, n_classes).
+
+    Parameters
+    ----------
+    proba_offsets : ndarray of shape (n_groups, n_classes)
+        Added to log-probabilities, they make mean probabilities the shares of labels.
+    floor : float
+        What a probability of zero counts as.
+    problem : AssignmentProblem
+        The totals that the labels meet, and the group of each row.
+    """
+
+    proba_offsets: Floats
+    floor: float
+    problem: AssignmentProblem
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The corrected probabilities of each row."""
+        offsets, groups = self.proba_offsets, self.problem.groups.codes
+        corrected = (
+            softmax(log_scores(self.scores[rows], self.floor) + offsets[groups[rows]], axis=1)
+            for rows in row_blocks(len(self.scores), reading=[self.scores])
+        )
+        return filled(self.scores.shape, corrected)
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """Of the rows labeled k, how many are expected to be really of class j."""
+        n_classes = len(self.table)
+        total = np.zeros((n_classes, n_classes))
+        for rows in row_blocks(len(self.scores), reading=[self.probabilities]):
+            own = np.asarray(self.codes_here[rows])
+            total += expected_confusion(own, self.probabilities[rows], n_classes)
+        return total
+
+    def scores_of(self, rows: slice) -> Floats:
+        """Return the probabilities of some rows."""
+        return np.asarray(self.scores[rows])
+
+
+def logarithms(table: Floats, floor: float) -> Floats:
+    """Return the logarithms of probabilities, of many in a file as they are."""
+    logs = large_array(table.shape)
+    for rows in row_blocks(len(table), reading=[table, logs]):
+        logs[rows] = log_scores(table[rows], floor)
+    return logs
+
+
+class TransductionMixin:
     """Adds to a classifier the labels of the rows it was fitted to.
 
     ``fit`` sets ``_rows``. The population stays where it is: copies of a classifier and its files
     do not know it, because files may move and open ones cannot be stored.
     """
 
-    _rows: Any  # LabeledRows of a kind that the classifier knows
+    _rows: Any  # a LabeledPopulation of the kind that the classifier knows
 
     def label_chunks(self) -> Iterator[LabeledChunk]:
         """Yield the labels of the population, a part at a time.
@@ -313,6 +368,5 @@ class PopulationLabels:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         if "_rows" in state and not isinstance(state["_rows"].population, Memory):
             del state["_rows"]
-        for name in ("_imputer", "_imputed"):  # they know the rows
-            state.pop(name, None)
+        state.pop("_imputer", None)  # it knows the rows
         return state

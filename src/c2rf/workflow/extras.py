@@ -20,8 +20,8 @@ from c2rf.assignment import assign, log_scores
 from c2rf.data.encoding import encoded_columns
 from c2rf.data.population.interface import RowSample, draw_sample
 from c2rf.data.profile import of_kind
-from c2rf.estimators.sensitivity import Sensitivity, shares_off
 from c2rf.exceptions import InputError
+from c2rf.inference.sensitivity import Sensitivity, shares_off
 from c2rf.report.facts import BalanceFact, ImportanceFact, SensitivityFact
 from c2rf.totals.bounds import Bounds
 from c2rf.workflow.options import HowAsked

@@ -111,6 +111,7 @@ def _check_c2rf(task: PreparedData) -> None:
 
 
 def _fit_known_totals(task: PreparedData, options: dict[str, Any], jobs: int | None) -> Any:
+    from c2rf.assignment import AssignmentProblem
     from c2rf.estimators.known_totals import KnownTotalsClassifier
 
     learner = make_learner(options.pop("learner", None))
@@ -120,12 +121,9 @@ def _fit_known_totals(task: PreparedData, options: dict[str, Any], jobs: int | N
         task.X,
         task.labels.astype(np.str_),
         X_unlabeled=task.X_unlabeled,
-        totals=task.bounds,
-        unlabeled_groups=task.groups,
-        unlabeled_weight=task.weights,
+        totals=AssignmentProblem(task.bounds, task.groups, task.weights, task.totals),
         sample_weight=task.labeled_weights,
     )
-    classifier._imputer.totals = task.totals  # as they were said, with their errors
     return classifier
 
 

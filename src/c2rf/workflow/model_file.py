@@ -58,7 +58,6 @@ FORMAT_VERSION = 3
 _OF_ROWS = (
     "_rows",
     "_imputer",
-    "_imputed",
     "totals_met_",
     "assignment_",
     "solution_",
@@ -67,7 +66,7 @@ _OF_ROWS = (
     "learned_proba_",
     "learned_rows_",
 )
-_BY_GROUP = ("group_offsets_", "_group_priors")
+_BY_GROUP = ("group_offsets_", "_group_proba_offsets")
 _PACKAGES = ("c2rf", "numpy", "scipy", "scikit-learn", "highspy")
 
 

@@ -40,8 +40,8 @@ from c2rf.data.population.memory import Memory
 from c2rf.data.write import TableWriter
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
-from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.exceptions import InputError
+from c2rf.inference.sensitivity import Sensitivity
 from c2rf.totals.groups import Groups
 
 MOST_SCORE = 100.0
@@ -66,7 +66,7 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Scored:
     if isinstance(classifier, C2RFClassifier):
         votes, patterns = _by_votes(classifier, rows.scores), rows.codes_here
         return _gathered(len(patterns), lambda part: _taken(votes, patterns[part]))
-    groups = rows.meeting.groups
+    groups = rows.problem.groups
     offsets = _offsets(classifier, groups)
     probabilities = classifier.transduction_proba_
 
@@ -145,8 +145,8 @@ def _offsets(classifier: KnownTotalsClassifier, groups: Groups) -> Floats:
 
 def _priors(classifier: KnownTotalsClassifier, groups: Groups) -> Floats:
     """Return what is added to log-probabilities for confidences, for each group."""
-    known = getattr(classifier, "_group_priors", {})
-    return np.array([known.get(name, classifier._prior) for name in groups.names])
+    known = getattr(classifier, "_group_proba_offsets", {})
+    return np.array([known.get(name, classifier._proba_offsets) for name in groups.names])
 
 
 def _taken(scored: Scored, codes: NDArray[Any]) -> Scored:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from c2rf.estimators.sensitivity import Sensitivity
 from c2rf.inference.accuracy import ExpectedAccuracy
+from c2rf.inference.sensitivity import Sensitivity
 from c2rf.totals.bounds import adjustments_table
 from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sensitivity_line
 from c2rf.workflow.model_file import StoredModel
