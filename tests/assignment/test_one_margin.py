@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from c2rf.assignment import assign, log_scores, zero_floor
+from c2rf.assignment import assign
 from c2rf.assignment import one_margin as paths
 from c2rf.assignment.one_margin import (
     augment,
@@ -24,7 +24,6 @@ from c2rf.assignment.one_margin import (
     select,
     split_nodes,
 )
-from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, find_conflict
 
 
@@ -233,33 +232,6 @@ class TestOffsets:
         labels = rng.integers(0, 3, 60)
         parts = [least_losses(scores[k::2], groups[k::2], labels[k::2], 2) for k in range(2)]
         np.testing.assert_array_equal(least_losses(scores, groups, labels, 2), np.minimum(*parts))
-
-
-class TestScores:
-    def test_minus_infinity_is_taken_last(self):
-        scores = np.array([[0.0, -np.inf, -1.0], [-np.inf, 0.0, -2.0], [0.0, -5.0, -np.inf]])
-        found = assign(scores, Bounds.overall([1, 1, 1], [1, 1, 1], 3))
-        np.testing.assert_array_equal(found.labels, [2, 1, 0])
-        bounds = Bounds.overall([0, 0, 3], [0, 0, 3], 3)
-        np.testing.assert_array_equal(assign(scores, bounds).labels, [2, 2, 2])
-        nothing = assign(np.full((3, 2), -np.inf), Bounds.overall([1, 2], [1, 2], 3))
-        assert nothing.counts.tolist() == [[1, 2]]
-
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_others_are_refused(self, bad):
-        with pytest.raises(InputError, match="NaN or inf"):
-            assign([[0.0, bad]], Bounds.overall([0, 0], [1, 1], 1))
-
-    def test_shape(self):
-        with pytest.raises(InputError, match="rows by classes"):
-            assign([0.0, 1.0], Bounds.overall([0, 0], [1, 1], 1))
-
-    def test_zero_counts_as_less_than_anything_said(self):
-        probabilities = np.array([[0.0, 1.0], [1e-9, 1 - 1e-9]])
-        assert zero_floor(probabilities) == 5e-10
-        assert np.isfinite(log_scores(probabilities)).all()
-        assert zero_floor(np.array([[0.0, 1.0]])) == 1e-3
-        assert zero_floor(np.array([[1e-320, 1.0]])) == 1e-300
 
 
 class TestCoordinateDescent:
