@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from c2rf.assignment import assign
+from c2rf.assignment import assign, log_scores
 from c2rf.assignment import one_margin as paths
 from c2rf.assignment.one_margin import (
     augment,
