@@ -45,18 +45,18 @@ def measure(n_rows: int, seed: int) -> dict[str, float]:
     seconds: dict[str, float] = {}
     with timed(seconds, "labeling"):
         result = c2rf.classify(labeled, rows, target="sick", totals={1: total}, n_jobs=1)
-    task, scored = result.task, result.scored
+    data, predictions = result.data, result.predictions
     with timed(seconds, "sections"):
         _ = result.classifier.expected_confusion_
-    facts = make_facts(task, result.classifier, scored, result.asked)
+    facts = make_facts(data, result.classifier, predictions, "")
     with timed(seconds, "sections"):
-        drawn = population_sample(task, 0)
-        counts = np.bincount(scored.codes).astype(float)
-        balance(task, np.asarray(drawn.data), counts)
+        drawn = population_sample(data, 0)
+        counts = np.bincount(predictions.codes).astype(float)
+        balance(data, np.asarray(drawn.data), counts)
         for section in (assumed, missed, right):
             list(section(facts))
     with timed(seconds, "importance"):
-        if importance(task, result.classifier, scored, drawn, 0) is not None:
+        if importance(data, result.classifier, predictions, drawn, 0) is not None:
             list(rest_on(facts))
     with timed(seconds, "imputations"):
         result.classifier.impute(N_IMPUTATIONS)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from c2rf.app.files import write_example
 from c2rf.app.server import FOLDER, command, free_port
+from c2rf.app.session import write_example
 
 
 @pytest.fixture(scope="session")

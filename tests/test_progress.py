@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import screen
-from c2rf.forest.incumbent import Event
-from c2rf.progress import line, progress_callback, report_progress, solve_listener
+from c2rf.progress import Event, line, progress_callback, report_progress, solve_listener
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
 LINE = re.compile(r"^(?P<phase>\S.*?) +eta (-|\d+) +bound \d+ +\d+\.\d s$")
@@ -114,12 +113,12 @@ def test_listening_does_not_change_the_result():
 
 def test_classifiers_report_what_they_do():
     X, y = c2rf.datasets.make_twonorm(300, random_state=0)
-    heard: list[str] = []
+    heard: list[Event] = []
     ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
     weighted = c2rf.C2RFClassifier(n_estimators=5, random_state=0)
     with progress_callback(heard.append):
         ranked.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 120})
-        assert [what.split()[0] for what in heard] == [
+        assert [event.phase.split()[0] for event in heard] == [
             "reading",
             "learning",
             "ranking",
@@ -129,7 +128,7 @@ def test_classifiers_report_what_they_do():
         heard.clear()
         weighted.fit(X[:50], y[:50], X_unlabeled=X[50:], n_positive=120)
     assert heard
-    assert all(LINE.match(text) for text in heard)
+    assert all(LINE.match(line(event)) for event in heard)
     heard.clear()
     weighted.fit(X[:50], y[:50], X_unlabeled=X[50:], n_positive=120)
     assert heard == []

@@ -1,7 +1,7 @@
-"""Showing long work as it goes.
+"""Progress of long work: events with numbers, and how they become text.
 
-A solve shows itself, if asked: one live line on a terminal, plain lines elsewhere. Classifiers
-report what they are doing to a callback, if there is one.
+Work reports an :class:`Event` to the callback that is set, if there is one: the terminal and the
+page each make their own text of it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,64 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from c2rf.forest.incumbent import Event, Listener
+from dataclasses import dataclass
+from typing import Self
 
 
-Callback = Callable[[str], None]
-_callback: ContextVar[Callback | None] = ContextVar("callback", default=None)
+@dataclass(frozen=True)
+class Event:
+    """How far some work is.
 
-
-@contextmanager
-def progress_callback(callback: Callback) -> Iterator[None]:
-    """Call ``callback`` with each progress message of classifiers while the block runs.
+    Parameters
+    ----------
+    phase : str
+        What is being done.
+    eta, bound : int or None
+        Of a solve: how far the best weights are off the total, None before any, and how far all
+        weights are at least.
+    seconds : float
+        Since the solve or the phase began.
+    done, total : int or None
+        Steps of the phase that are done, and all of them, where they can be counted.
 
     Examples
     --------
-    >>> with progress_callback(print):
+    >>> event = Event("ranking rows", seconds=3.0, done=500, total=2000)
+    >>> event.share, event.seconds_left
+    (0.25, 9.0)
+    """
+
+    phase: str
+    eta: int | None = None
+    bound: int | None = None
+    seconds: float = 0.0
+    done: int | None = None
+    total: int | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The share of the steps that are done, None where they are not counted."""
+        return None if self.done is None or not self.total else min(1.0, self.done / self.total)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the other steps will take, None where that is not known."""
+        if not self.done or self.total is None:
+            return None
+        return self.seconds * max(0, self.total - self.done) / self.done
+
+
+Listener = Callable[[Event], None]
+_callback: ContextVar[Listener | None] = ContextVar("callback", default=None)
+
+
+@contextmanager
+def progress_callback(callback: Listener) -> Iterator[None]:
+    """Call ``callback`` with each event that is reported while the block runs.
+
+    Examples
+    --------
+    >>> with progress_callback(lambda event: print(line(event))):
     ...     report_progress("meeting the totals")
     meeting the totals
     >>> report_progress("nobody listens")
@@ -40,76 +81,98 @@ def progress_callback(callback: Callback) -> Iterator[None]:
         _callback.reset(token)
 
 
-@contextmanager
-def showing_progress(verbose: bool) -> Iterator[None]:
-    """Print progress messages on standard error, if wanted and nobody else listens."""
-    if not verbose or _callback.get() is not None:
-        yield
-        return
-    start = time.monotonic()
-
-    def show(message: str) -> None:
-        print(f"c2rf: {message} ({time.monotonic() - start:.1f} s)", file=sys.stderr, flush=True)
-
-    with progress_callback(show):
-        yield
-
-
-def report_progress(message: str) -> None:
-    """Say what is being done, to whoever listens."""
+def report_progress(phase: str) -> None:
+    """Report that a phase begins."""
     callback = _callback.get()
     if callback is not None:
-        callback(message)
+        callback(Event(phase))
 
 
 class Countdown:
-    """Says after each step how many are done, and how long the others will take.
+    """Reports after each step of a phase how many are done.
 
     Parameters
     ----------
-    what : str
+    phase : str
         What is being done.
     n_steps : int
         Number of steps, of about equal length.
 
     Examples
     --------
-    >>> with progress_callback(print):
+    >>> with progress_callback(lambda event: print(line(event))):
     ...     Countdown("ranking rows", 2000).done(1000)
     ranking rows: 1,000 of 2,000, about 0 s left
     """
 
-    def __init__(self, what: str, n_steps: int) -> None:
-        self.what, self.n_steps = what, n_steps
+    def __init__(self, phase: str, n_steps: int) -> None:
+        self.phase, self.n_steps = phase, n_steps
         self._done, self._start = 0, time.monotonic()
 
     def done(self, n_steps: int = 1) -> None:
-        """Count some more steps, and say so."""
+        """Count some more steps, and report it."""
         self._done += n_steps
-        left = (time.monotonic() - self._start) * (self.n_steps - self._done) / self._done
-        report_progress(f"{self.what}: {self._done:,} of {self.n_steps:,}, about {left:.0f} s left")
+        callback = _callback.get()
+        if callback is not None:
+            seconds = time.monotonic() - self._start
+            callback(Event(self.phase, seconds=seconds, done=self._done, total=self.n_steps))
 
 
 def solver_progress() -> Listener | bool:
     """Return the ``progress`` argument for a solve whose events are reported, too."""
-    return False if _callback.get() is None else lambda event: report_progress(line(event))
+    return _callback.get() or False
 
 
-def line(event: Event) -> str:
-    """Return an event as one line.
+def phase_text(event: Event) -> str:
+    """Return the phase of an event, with the steps that are done.
 
     Examples
     --------
-    >>> from c2rf.forest.incumbent import Event
+    >>> phase_text(Event("search", 12, 3, 1.25))
+    'search           eta 12       bound 3       '
+    >>> phase_text(Event("ranking rows", done=1000, total=2000))
+    'ranking rows: 1,000 of 2,000'
+    """
+    if event.bound is not None:
+        eta = "-" if event.eta is None else str(event.eta)
+        return f"{event.phase:<16} eta {eta:<8} bound {event.bound:<8}"
+    if event.done is None:
+        return event.phase
+    return f"{event.phase}: {event.done:,} of {event.total:,}"
+
+
+def line(event: Event) -> str:
+    """Return an event as one line of a terminal.
+
+    Examples
+    --------
     >>> line(Event("search", 12, 3, 1.25))
     'search           eta 12       bound 3           1.2 s'
     """
-    eta = "-" if event.eta is None else str(event.eta)
-    return f"{event.phase:<16} eta {eta:<8} bound {event.bound:<8} {event.seconds:6.1f} s"
+    if event.bound is not None:
+        return f"{phase_text(event)} {event.seconds:6.1f} s"
+    left = event.seconds_left
+    return phase_text(event) + ("" if left is None else f", about {left:.0f} s left")
 
 
 @contextmanager
-def solve_listener(progress: bool | Callable[[Event], None]) -> Iterator[Listener | None]:
+def showing_progress(verbose: bool) -> Iterator[None]:
+    """Print progress on standard error, if that is wanted and there is no other callback."""
+    if not verbose or _callback.get() is not None:
+        yield
+        return
+    start = time.monotonic()
+
+    def show(event: Event) -> None:
+        seconds = time.monotonic() - start
+        print(f"c2rf: {line(event)} ({seconds:.1f} s)", file=sys.stderr, flush=True)
+
+    with progress_callback(show):
+        yield
+
+
+@contextmanager
+def solve_listener(progress: bool | Listener) -> Iterator[Listener | None]:
     """Turn the ``progress`` argument of ``solve`` into a listener for as long as it runs.
 
     False is silence, a function is called with every event, True shows a live line on a
@@ -142,7 +205,7 @@ def _plain_lines() -> Listener:
 
 
 class Clock:
-    """Shows the last message and the time that has passed, also between messages.
+    """Shows the last event and the time that has passed, also between events.
 
     Parameters
     ----------
@@ -152,16 +215,26 @@ class Clock:
         Takes the text to show.
     every : float
         Seconds between two texts.
+    at_once : bool
+        Whether an event is shown when it comes, too.
     hint, hint_after : str and float
         What to add after this number of seconds.
     """
 
     def __init__(
-        self, for_what: str, show: Callback, every: float, hint: str = "", hint_after: float = 0.0
+        self,
+        for_what: str,
+        show: Callable[[str], None],
+        every: float,
+        *,
+        at_once: bool = False,
+        hint: str = "",
+        hint_after: float = 0.0,
     ) -> None:
-        self.for_what, self.show, self.every = for_what, show, every
+        self.for_what, self.show, self.every, self.at_once = for_what, show, every, at_once
         self.hint, self.hint_after = hint, hint_after
-        self.doing, self.start = "", time.monotonic()
+        self._event: Event | None = None
+        self._start = time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
 
@@ -176,19 +249,16 @@ class Clock:
     @property
     def text(self) -> str:
         """What to show now."""
-        seconds = time.monotonic() - self.start
-        doing = f"{self.for_what}: {self.doing}" if self.doing else self.for_what
+        seconds = time.monotonic() - self._start
+        doing = "" if self._event is None else f": {line(self._event)}"
         hint = f" {self.hint}" if self.hint and seconds >= self.hint_after else ""
-        return f"{doing} ({seconds:.0f} s){hint}"
+        return f"{self.for_what}{doing} ({seconds:.0f} s){hint}"
 
-    def report(self, message: str) -> None:
-        """Remember what is being done."""
-        self.doing = message
-
-    def report_at_once(self, message: str) -> None:
-        """Show what is being done."""
-        self.doing = message
-        self.show(self.text)
+    def report(self, event: Event) -> None:
+        """Take an event to be shown."""
+        self._event = event
+        if self.at_once:
+            self.show(self.text)
 
     def _tick(self) -> None:
         while not self._done.wait(self.every):

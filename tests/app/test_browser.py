@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from c2rf.app.files import write_example
+from c2rf.app.session import write_example
 from c2rf.data.formats import read_table
 
 pytest_plugins = ["page_server"]
@@ -194,7 +194,7 @@ def test_hostile_names_and_cells_all_the_way(browser, address, files):
     visitor.sees("2 rows to label")
     visitor.types("Total of b", "1")
     visitor.clicks("Label the rows")
-    visitor.sees("5. Result")
+    visitor.sees("5. Result", "import c2rf")
     browser.switch_to.frame(browser.find_element("css selector", "iframe"))
     assert "got you" in browser.page_source  # as text
     assert not browser.find_elements("css selector", "img[src=x], script")

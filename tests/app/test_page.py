@@ -11,16 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 import c2rf
 from c2rf.app import page
-from c2rf.app.choices import Choices
-from c2rf.app.files import file_in, tables_in, write_example
-from c2rf.app.job import Job, Pace, Visit, end_when_left
-from c2rf.app.page import _plan
+from c2rf.app.inputs import Inputs, check_totals
+from c2rf.app.page import all_known
 from c2rf.app.server import command, megabytes
-from c2rf.app.totals import check_totals
+from c2rf.app.session import Job, Session, end_when_closed, file_in, tables_in, write_example
 from c2rf.cli import main
 from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
-from c2rf.progress import report_progress
+from c2rf.progress import Event, report_progress
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -50,19 +48,22 @@ def test_the_example_is_understood_and_checked():
     ],
 )
 def test_totals_while_they_are_typed(typed, good, said):
-    verdict = check_totals(typed, ["a", "b", "c"], 10)
-    assert (verdict.is_good, said in verdict.said) == (good, True)
+    try:
+        message, is_good = check_totals(typed, ["a", "b", "c"], 10), True
+    except InputError as error:
+        message, is_good = str(error), False
+    assert (is_good, said in message) == (good, True)
 
 
 def test_totals_files_are_checked_together(tmp_path):
     labeled, unlabeled, totals = write_example(tmp_path)
     north = tmp_path / "totals.csv"
     north.write_text("region;yes\nnorth;99\n")
-    choices = Choices(
-        labeled=labeled, unlabeled=unlabeled, target="employed", totals=totals,
-        totals_files=[north],
+    inputs = Inputs(
+        labeled=labeled, unlabeled=unlabeled, totals=totals, totals_files=[north],
+        chosen={"target": "employed"},
     )  # fmt: skip
-    remarks, tables = _plan(choices)
+    remarks, tables = all_known(inputs)
     assert "read as a wide table: by region" in remarks[0]
     assert [title for title, _ in tables] == ["all rows", "by region"]
     overall, groups = (table.set_index("group") for _, table in tables)
@@ -71,7 +72,7 @@ def test_totals_files_are_checked_together(tmp_path):
     assert int(groups.loc["north", "no"]) == int(groups.loc["north", "rows"]) - 99
     north.write_text("region;yes\nnorth;9999\n")
     with pytest.raises(InputError, match="9999"):
-        _plan(choices)
+        all_known(inputs)
 
 
 def test_messages_name_what_is_on_the_page(tmp_path):
@@ -112,46 +113,52 @@ def test_a_job_stops_at_its_next_step():
     assert "there is no such file" in str(failing.error)
 
 
-def test_a_visit_ends_with_its_files_and_its_run(tmp_path):
-    visit = Visit()
-    path = visit.keep("labeled", "..\\..\\evil/people.csv", b"a,b\n")
-    assert path == visit.folder / "labeled" / "people.csv"
-    assert visit.keep("labeled", "..", b"").parent == path.parent
+def test_a_session_ends_with_its_files_and_its_run(tmp_path):
+    session = Session()
+    path = session.keep("labeled", "..\\..\\evil/people.csv", b"a,b\n")
+    assert path == session.folder / "labeled" / "people.csv"
+    assert session.keep("labeled", "..", b"").parent == path.parent
 
     def work() -> None:
         while True:
             report_progress("working")
             time.sleep(0.01)
 
-    visit.start(work)
-    job, folder = visit.job, visit.folder
-    del visit
+    session.start(work)
+    job, folder = session.job, session.folder
+    del session
     gc.collect()
     job.wait(60)
     assert job.error == "stopped; nothing was written"
     assert not folder.exists()
 
 
-def test_a_visit_ends_some_time_after_the_visitor_has_left(monkeypatch):
+def test_a_session_ends_some_time_after_the_sessionor_has_left(monkeypatch):
     slept = [0.0]  # a clock that only sleep moves: a busy machine changes nothing
     clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
-    monkeypatch.setattr("c2rf.app.job.time", clock)
-    visit, looks = Visit(), iter([True, True, False, True])
-    end_when_left(visit, lambda: next(looks, False), patience=50, every=10).join(60)
+    monkeypatch.setattr("c2rf.app.session.time", clock)
+    session, looks = Session(), iter([True, True, False, True])
+    end_when_closed(session, lambda: next(looks, False), patience=50, every=10).join(60)
     assert sum(slept) == 30 + 60
     assert next(looks, None) is None  # who comes back is not gone
-    assert not visit.folder.exists()
+    assert not session.folder.exists()
 
 
-def test_time_left_of_a_step_that_counts():
-    pace = Pace()
-    pace.hear("ranking rows: 1,000 of 10,000, about 3 s left", 1.0)
-    assert pace.seconds_left(1.0) is None
-    pace.hear("ranking rows: 4,000 of 10,000, about 3 s left", 4.0)
-    assert (pace.share, pace.seconds_left(5.0)) == (0.4, 5.0)
-    assert pace.seconds_left(99.0) == 0.0
-    pace.hear("scoring the labels", 12.0)
-    assert (pace.share, pace.seconds_left(12.0)) == (None, None)
+def test_time_left_of_a_step_that_counts(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("c2rf.app.session.time", SimpleNamespace(monotonic=lambda: now[0]))
+    job = Job(lambda: None)
+    job.wait(60)
+    job._report(Event("ranking rows", seconds=4.0, done=4000, total=10_000))
+    now[0] = 1.0
+    assert job.text == "ranking rows: 4,000 of 10,000 (1 s so far, about 5 s left for this step)"
+    now[0] = 99.0
+    assert "about 0 s left" in job.text
+    job._report(Event("learning from 20 of 90 labeled rows"))
+    assert (job.event.share, job.text) == (
+        None,
+        "learning from 20 of 90 labeled rows (99 s so far)",
+    )
 
 
 def test_the_server_is_for_this_computer_alone():

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from c2rf.cli import main
-from c2rf.workflow import methods
+from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.workflow.outputs import Outputs
 from people import make_people
 
@@ -394,8 +394,8 @@ def test_a_package_that_is_missing(capsys, monkeypatch, package):
     def absent(name: str) -> object:
         return None if name == package else object()
 
-    for room in ("c2rf.data.formats", "c2rf.report.page", "c2rf.workflow.model_file"):
-        monkeypatch.setattr(f"{room}.find_spec", absent)
+    for module in ("c2rf.data.formats", "c2rf.report.page", "c2rf.workflow.model_file"):
+        monkeypatch.setattr(f"{module}.find_spec", absent)
     refused(capsys, LINE.replace("out.csv", "out.parquet"), "pip install", package)
 
 
@@ -456,15 +456,14 @@ def stopped_or_done(code: int, err: str, before: dict[str, bytes]) -> None:
 
 def test_a_search_that_ends_by_ctrl_c_gives_no_labels(capsys, monkeypatch):
     """The solver hands over what it has; half an answer is not written over an old one."""
-    method = methods.LABELING_METHODS["c2rf"]
+    fit = C2RFClassifier.fit
 
-    def interrupted(*args: object) -> object:
-        classifier = method.fit(*args)
-        classifier.solution_.stats["interrupted"] = True
-        return classifier
+    def interrupted(self: C2RFClassifier, *args: object, **known: object) -> object:
+        fit(self, *args, **known)
+        self.solution_.stats["interrupted"] = True
+        return self
 
-    stopped = methods.LabelingMethod(method.options, method.check, interrupted)
-    monkeypatch.setitem(methods.LABELING_METHODS, "c2rf", stopped)
+    monkeypatch.setattr(C2RFClassifier, "fit", interrupted)
     refused(capsys, LINE, "stopped by Ctrl-C", code=130)
 
 

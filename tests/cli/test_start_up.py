@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from c2rf._utils.text import LEARNERS, METHODS
 from c2rf.cli import app, main
-from c2rf.workflow.methods import LABELING_METHODS, make_learner
+from c2rf.workflow.classify import make_learner
+from c2rf.workflow.options import choices
 
 LARGE = ["sklearn", "scipy", "numpy", "pandas", "highspy", "pyarrow"]
 SLOW = ["pydantic", "rich.markdown", "pygments"]
@@ -72,12 +72,9 @@ class TestCompletion:
 
     def test_of_learners(self, monkeypatch, capsys):
         offered = complete("c2rf classify --learner ", monkeypatch, capsys, at=3)
-        assert offered == set(LEARNERS)
+        assert offered == set(choices("learner"))
         for name in offered:
             make_learner(name)
-
-    def test_of_methods_is_of_all_there_are(self):
-        assert tuple(LABELING_METHODS) == METHODS
 
     def test_checks_no_value_before_the_last_word(self, monkeypatch, capsys):
         offered = complete("c2rf solve --threads many --meth", monkeypatch, capsys)

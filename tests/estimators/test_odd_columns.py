@@ -106,7 +106,7 @@ def test_columns_of_one_name():
 def test_a_column_that_names_the_rows_is_left_out_and_that_is_said():
     table = pd.DataFrame({"x": NUMBER, "name": [f"person {k}" for k in range(N_ROWS)]})
     said = []
-    with progress_callback(said.append):
+    with progress_callback(lambda event: said.append(event.phase)):
         named = fitted(table.assign(kind=WORD))
     assert "column 'name' differs in nearly every row: it is not learned from" in said
     unnamed = fitted(table.assign(kind=WORD).drop(columns="name"))

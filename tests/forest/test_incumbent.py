@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.forest.backends import RawResult
-from c2rf.forest.incumbent import Event, SolveState, with_margins
+from c2rf.forest.incumbent import SolveState, with_margins
 from c2rf.forest.paper import big_m_model
 from c2rf.forest.problem import make_problem
 from c2rf.forest.verify import certain_signs
+from c2rf.progress import Event
 from strategies import problems, weights_of
 
 VOTES = [[1, -1, -1], [1, -1, -1], [-1, 1, -1], [1, 1, -1]]

@@ -9,6 +9,7 @@ from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
 from c2rf.learners import blend
 from c2rf.learners.base_learners import BASE_LEARNERS
+from c2rf.progress import line as text
 from c2rf.progress import progress_callback
 
 LIGHT = {"n_estimators": 8, "random_state": 0}
@@ -124,7 +125,7 @@ class TestBlend:
         X, y, rest, truth = sample(make_twonorm, fraction=0.3)
         monkeypatch.setattr(blend, "MOST_LABELED", 60)
         said = []
-        with progress_callback(said.append):
+        with progress_callback(lambda event: said.append(text(event))):
             model = BlendClassifier(**LIGHT).fit(X, y, rest, rates=[1 - truth.mean(), truth.mean()])
         assert f"learning from 60 of {len(y)} labeled rows" in said
         assert (model.predict(rest) == truth).mean() > 0.9
@@ -192,7 +193,7 @@ class TestBlend:
 def test_learning_says_how_long_it_will_take():
     X, y = make_twonorm(120, random_state=0)
     said = []
-    with progress_callback(said.append):
+    with progress_callback(lambda event: said.append(text(event))):
         BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=5).fit(
             X[:40], y[:40], X[40:]
         )

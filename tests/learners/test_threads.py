@@ -54,7 +54,7 @@ class TestInThreads:
     def test_a_listener_can_stop_it(self, n_jobs):
         running = threading.active_count()
 
-        def stop(message):
+        def stop(event):
             raise KeyboardInterrupt
 
         with progress_callback(stop), pytest.raises(KeyboardInterrupt):
@@ -62,7 +62,7 @@ class TestInThreads:
         assert threading.active_count() == running
 
     def test_progress_counts_every_call(self, n_jobs):
-        said = []
-        with progress_callback(said.append):
+        events = []
+        with progress_callback(events.append):
             in_threads(time.sleep, [(0.001,)] * 6, n_jobs, "sleeping")
-        assert said[-1].startswith("sleeping: 6 of 6")
+        assert (events[-1].phase, events[-1].done, events[-1].total) == ("sleeping", 6, 6)

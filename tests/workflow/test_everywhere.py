@@ -121,11 +121,11 @@ def expected(places) -> Any:
 
 def figures(result: Any) -> dict[str, Any]:
     """Return what a report shows, but for times and names of files."""
-    facts = vars(make_facts(result.task, result.classifier, result.scored, result.asked))
+    facts = vars(make_facts(result.data, result.classifier, result.predictions, ""))
     files = ("labeled_file", "unlabeled_file", "notes")  # of which memory has none
     for name in ("seconds", *files, "command", "bounds", "forest"):
         facts.pop(name)
-    return facts | {"bounds": vars(result.task.bounds)}
+    return facts | {"bounds": vars(result.data.bounds)}
 
 
 def assert_equal(one: Any, other: Any, where: str = "") -> None:
@@ -154,11 +154,11 @@ def test_labels_scores_report_and_model(places, expected, request, tmp_path, nam
     assert found.counts == whole.counts
     assert_equal(figures(found), figures(whole))
     found.save_model(tmp_path / "model.skops")
-    model, task = StoredModel.read(tmp_path / "model.skops"), whole.task
+    model, data = StoredModel.read(tmp_path / "model.skops"), whole.data
     again = predict_rows(model, places[case.n_classes]["memory"], id="id").added
-    direct = score_rows(whole.classifier, task.X_unlabeled, task.groups, task.positive)
-    for column, other in zip(again, direct, strict=True):
-        np.testing.assert_array_equal(column.values, other)
+    direct = score_rows(whole.classifier, data.X_unlabeled, data.groups, data.positive)
+    for column, other in zip(again.values(), direct, strict=True):
+        np.testing.assert_array_equal(column, other)
 
 
 @pytest.mark.parametrize("name", ["blend", "weighted trees", "groups"])

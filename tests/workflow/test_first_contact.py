@@ -54,12 +54,12 @@ def test_columns_that_say_nothing_are_left_out_and_codes_are_named():
         for table in (PEOPLE.labeled, PEOPLE.unlabeled)
     ]
     result = c2rf.classify(*tables, **BASE)
-    assert set(result.task.left_out) == {"id", "name", "country", "nothing"}
-    assert result.task.codes == ["plz"]
+    assert set(result.data.left_out) == {"id", "name", "country", "nothing"}
+    assert result.data.codes == ["plz"]
     assert "text=['plz']" in result.summary()
     kept = c2rf.classify(*tables, keep=["name"], text=["plz"], **BASE)
-    assert "name" not in kept.task.left_out
-    assert not kept.task.codes
+    assert "name" not in kept.data.left_out
+    assert not kept.data.codes
     with pytest.raises(InputError, match="there is no column to learn from"):
         c2rf.classify(
             *(table[["id", *table.columns.intersection(["sick"])]] for table in tables), **BASE

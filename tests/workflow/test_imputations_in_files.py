@@ -64,5 +64,5 @@ def test_the_weighted_forest_has_nothing_to_draw_from(tmp_path, monkeypatch, cap
     line = "classify labeled.csv unlabeled.csv --target sick --method c2rf --trees 3 --drop id"
     more = "--totals yes=80 --imputations 2 --imputations-out i.csv --out o.csv"
     assert main([*line.split(), *more.split()]) == 2
-    assert "--imputations is not possible with the method c2rf" in capsys.readouterr().err
+    assert "--imputations is not an option of the method c2rf" in capsys.readouterr().err
     assert not Path("o.csv").exists()

@@ -18,7 +18,7 @@ from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
 from c2rf.learners import trees
-from c2rf.workflow.methods import make_learner
+from c2rf.workflow.classify import make_learner
 from c2rf.workflow.model_file import FORMAT, FORMAT_VERSION, TRUSTED, StoredModel, versions
 from margins import margin
 from people import make_people

@@ -1,7 +1,4 @@
-"""Numbers, names and messages in words, the same on the screen and in reports.
-
-The names that users choose from stand here, too: the completion of the shell loads nothing large.
-"""
+"""Numbers, names and messages in words, the same on the screen and in reports."""
 
 from __future__ import annotations
 
@@ -17,11 +14,6 @@ from c2rf.exceptions import InputError
 
 if TYPE_CHECKING:
     from c2rf.forest.problem import Solution
-
-
-METHODS = ("known-totals", "c2rf")
-ENGINES = ("auto", "memory", "chunks", "dask")
-LEARNERS = ("blend", "extra-trees", "logistic")
 
 
 # How options are called: None as in Python, else as on the command line but for some.

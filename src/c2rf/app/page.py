@@ -1,14 +1,8 @@
 """The page itself, run by Streamlit: five steps from files to labels.
 
-Text from files and messages, as the page shows it: nothing in it is markup.
-
-Steps 1 and 2 of the page: the files, and how they were understood.
-
-Step 3 of the page: the known totals, checked while they are typed.
-
-Steps 4 and 5 of the page: the run, and what came out.
-
-The page itself, run by Streamlit: five steps from files to labels.
+1. files, 2. how they were understood and which columns are what, 3. known totals, checked while
+they are typed, 4. the run, 5. the result. The controls are made from the fields of
+:class:`~c2rf.workflow.options.Options`.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,24 +22,39 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from c2rf._utils.text import count, for_command_line
-from c2rf.app import choices as words
-from c2rf.app import files as example
-from c2rf.app.choices import OPTIONS, Choices
-from c2rf.app.files import file_in, tables_in
-from c2rf.app.job import Visit, end_when_left
+from c2rf.app.inputs import (
+    NAMES_ON_PAGE,
+    STEP_2,
+    Inputs,
+    asked_in,
+    check_totals,
+    known_tables,
+)
 from c2rf.app.server import FOLDER
-from c2rf.app.totals import TotalsVerdict, check_totals, known_tables
+from c2rf.app.session import (
+    EXAMPLE_ID,
+    Session,
+    end_when_closed,
+    file_in,
+    tables_in,
+    write_example,
+)
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import ReadAs
 from c2rf.data.formats import read_file
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
-from c2rf.workflow.classify import answer, prepare
+from c2rf.workflow.classify import label
+from c2rf.workflow.options import COLUMNS, GENERAL, READING, TOTALS, option_field, split_names
 from c2rf.workflow.outputs import Outputs
-from c2rf.workflow.prepare import find_rows
+from c2rf.workflow.prepare import find_rows, prepare
 from c2rf.workflow.preview import TablePreview, preview
 
 _MARKUP = "\\`*_{}[]<>()#+-.!|$~:"
+NONE = "(none)"
+WAYS = ("Drop files", "The example", "Choose from the folder")
+MOST_CLASSES = 50
+MOST_IMPUTATIONS = 1000
 
 
 def plain(text: str) -> str:
@@ -59,40 +68,51 @@ def plain(text: str) -> str:
     return "".join(f"\\{sign}" if sign in _MARKUP else sign for sign in text)
 
 
-def as_shown(message: str, visit: Visit) -> str:
-    """Return a message about files as the visitor knows them: by their names."""
-    return plain(re.sub(rf"{re.escape(str(visit.folder))}/[^/]+/", "", message))
+def as_shown(message: str, session: Session) -> str:
+    """Return a message about files as the user knows them: by their names."""
+    return plain(re.sub(rf"{re.escape(str(session.folder))}/[^/]+/", "", message))
 
 
-NONE = "(none)"
-FOUND = "(found by itself)"
-WAYS = ("Drop files", "The example", "Choose from the folder")
+def ask(name: str, columns: Sequence[str] = (), first: str | None = None) -> Any:
+    """Show the control of an option, and return what was chosen.
 
-
-@dataclass(frozen=True)
-class Files:
-    """The files of a visitor.
-
-    ``totals`` are known already, of the example; ``names`` are those of files that are not called
-    by their last name, because they are in a folder that the page offers.
+    Parameters
+    ----------
+    name : str
+        The option.
+    columns : sequence of str
+        What can be chosen where it takes columns.
+    first : str, optional
+        The column that is chosen at the start.
     """
+    about = option_field(name).metadata
+    title = about["label"]
+    if about["titles"] is not None:
+        return about["titles"][st.selectbox(title, list(about["titles"]), key=name)]
+    if about["parse"] is split_names:
+        return st.multiselect(title, columns, key=name)
+    if about["metavar"] == "COL":
+        place = columns.index(first) + 1 if first in columns else 0
+        chosen = st.selectbox(title, [NONE, *columns], index=place, key=name)
+        return None if chosen == NONE else chosen
+    if about["metavar"] == "N":
+        return int(st.number_input(title, 0, MOST_IMPUTATIONS, 0, key=name)) or None
+    return st.text_input(title, key=name).strip() or None
 
-    labeled: Path
-    unlabeled: Path | None = None
-    totals: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[Path, str] = field(default_factory=dict)
 
-    @property
-    def is_example(self) -> bool:
-        """Whether they are those of the example."""
-        return bool(self.totals)
+def remembered(
+    session: Session, what: str, paths: Sequence[Path], how: Any, find: Callable[[], Any]
+) -> Any:
+    """Read files once, and again if they or how to read them have changed."""
+    stamps = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
+    return session.remember((what, stamps, repr(how)), find)
 
 
-def kept(visit: Visit, upload: Any, place: str) -> Path:
+def kept(session: Session, upload: Any, place: str) -> Path:
     """Write an uploaded file once, to a place of its own."""
-    path: Path = visit.remember(
+    path: Path = session.remember(
         ("upload", place, upload.file_id),
-        lambda: visit.keep(place, upload.name, upload.getbuffer()),
+        lambda: session.keep(place, upload.name, upload.getbuffer()),
     )
     return path
 
@@ -103,278 +123,214 @@ def offered_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
-def choose_files(visit: Visit) -> Files | None:
-    """Let the visitor drop or choose files."""
+def choose_files(session: Session) -> Inputs | None:
+    """Let the user drop or choose files."""
     st.header("1. Files")
     folder = offered_folder()
     way = st.radio("Where are the data?", WAYS[: 3 if folder else 2], horizontal=True, key="way")
     if way == WAYS[1]:
-        place = visit.folder / "example"
-        return Files(*visit.remember("example", lambda: example.write_example(place)))
-    first = "Rows whose class is known"
-    second = "Rows to label (leave empty if they are in the same file, with an empty class)"
-    if folder and way == WAYS[2]:
-        names = tables_in(folder)
-        chosen = [
-            st.selectbox(first, names, index=None, key="labeled_name"),
-            st.selectbox(second, names, index=None, key="unlabeled_name"),
-        ]
-        paths = [file_in(folder, name) if name else None for name in chosen]
-    else:
-        paths = [
-            None if upload is None else kept(visit, upload, place)
-            for upload, place in (
-                (st.file_uploader(first, key="labeled"), "labeled"),
-                (st.file_uploader(second, key="unlabeled"), "unlabeled"),
-            )
-        ]
-    if paths[0] is None:
+        own = session.folder / "example"
+        labeled, unlabeled, totals = session.remember("example", lambda: write_example(own))
+        return Inputs(labeled=labeled, unlabeled=unlabeled, totals=totals)
+    same_file = "leave empty if they are in the same file, with an empty class"
+    titles = {
+        "labeled": "Rows whose class is known",
+        "unlabeled": f"Rows to label ({same_file})",
+    }
+    paths: dict[str, Path | None] = {}
+    for place, title in titles.items():
+        if folder and way == WAYS[2]:
+            name = st.selectbox(title, tables_in(folder), index=None, key=f"{place}_name")
+            paths[place] = file_in(folder, name) if name else None
+        else:
+            upload = st.file_uploader(title, key=place)
+            paths[place] = None if upload is None else kept(session, upload, place)
+    if paths["labeled"] is None:
         return None
-    called = {path: str(path) for path in paths if path and folder and way == WAYS[2]}
-    return Files(paths[0], paths[1], names=called)
+    names = {path: str(path) for path in paths.values() if path and folder and way == WAYS[2]}
+    return Inputs(labeled=paths["labeled"], unlabeled=paths["unlabeled"], names=names)
 
 
-def understand(visit: Visit, files: Files) -> Choices | None:
-    """Show how the files were read, and let the visitor correct it and choose columns."""
+def understand(session: Session, files: Inputs) -> Inputs | None:
+    """Show how the files were read, and let the user correct it and choose columns."""
     st.header("2. What was understood")
-    how = _reading()
-    looks = [_shown(visit, path, how) for path in (files.labeled, files.unlabeled) if path]
-    names = list(looks[0].names)
+    with st.expander("Read them in another way"):
+        chosen = {name: ask(name) for name in asked_in([READING])}
+    previews = [_shown(session, path, ReadAs(**chosen)) for path in files.tables]
+    names = list(previews[0].names)
     # What only the labeled rows have is the class.
-    only = [k for k, name in enumerate(names) if len(looks) > 1 and name not in looks[1].names]
+    only = [k for k, name in enumerate(names) if name not in previews[-1].names]
     guess = only[0] if len(only) == 1 else None
-    target = st.selectbox(words.TARGET, names, index=guess, key=f"target {guess}")
+    title = option_field("target").metadata["label"]
+    target = st.selectbox(title, names, index=guess, key=f"target {guess}")
     others = [name for name in names if name != target]
-    place = others.index(example.ID) + 1 if files.is_example and example.ID in others else 0
-    id = st.selectbox(words.ID, [NONE, *others], index=place, key="id")
-    text, drop, keep = (
-        st.multiselect(label, others, key=key)
-        for label, key in ((words.TEXT, "text"), (words.DROP, "drop"), (words.KEEP, "keep"))
-    )
+    first = EXAMPLE_ID if files.totals else None
+    chosen |= {name: ask(name, others, first) for name in asked_in([COLUMNS])}
     if target is None:
         return None
-    return Choices(
-        labeled=files.labeled, unlabeled=files.unlabeled, target=target,
-        id=None if id == NONE else id, drop=drop, text=text, keep=keep, how=how, names=files.names,
-        decimal=next((look.decimal for look in looks if look.decimal), None),
-    )  # fmt: skip
+    decimal = next((each.decimal for each in previews if each.decimal), None)
+    return replace(files, chosen={"target": target} | chosen, decimal=decimal)
 
 
-def _shown(visit: Visit, path: Path, how: ReadAs) -> TablePreview:
+def _shown(session: Session, path: Path, how: ReadAs) -> TablePreview:
     """Show a table as it was understood."""
-    look: TablePreview = looked_at(
-        visit, "preview", [path], how, lambda: preview(path, how, name=path.name)
+    found: TablePreview = remembered(
+        session, "preview", [path], how, lambda: preview(path, how, name=path.name)
     )
-    st.caption(plain(look.title))
-    st.dataframe(look.columns, hide_index=True)
-    return look
+    st.caption(plain(found.title))
+    st.dataframe(found.columns, hide_index=True)
+    return found
 
 
-def looked_at(
-    visit: Visit, what: str, paths: Sequence[Path], how: Any, look: Callable[[], Any]
-) -> Any:
-    """Look at files once, and again if they or how to read them have changed."""
-    stamps = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
-    return visit.remember((what, stamps, repr(how)), look)
-
-
-def _reading() -> ReadAs:
-    """Let the visitor say how files are written, where that was not found out."""
-    with st.expander(words.WAY):
-        signs = {FOUND: None, "semicolons": ";", "commas": ",", "tabs": "\t", "bars": "|"}
-        sep = signs[st.selectbox(words.SEPARATOR, list(signs), key="sep")]
-        marks = {FOUND: None, "decimal point": ".", "decimal comma": ","}
-        decimal = marks[st.selectbox(words.DECIMAL, list(marks), key="decimal")]
-        encoding = st.text_input(words.ENCODING, key="encoding").strip() or None
-        sheet = st.text_input(words.SHEET, key="sheet").strip() or None
-    return ReadAs(sep, decimal, encoding, sheet)
-
-
-MOST_CLASSES = 50
-POLICIES = {"refuse them": "strict", "scale them, and say so": "scale"}
-SHARES = {
-    "(not asked)": None, "1 %": 0.01, "5 %": 0.05, "10 %": 0.1, "their standard errors": "se",
-}  # fmt: skip
-
-
-def know_totals(visit: Visit, choices: Choices, files: Files) -> Choices | None:
-    """Let the visitor give totals; None until they can be met."""
+def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
+    """Let the user give totals; None until they can be met."""
     st.header("3. Known totals")
-    paths = [path for path in (choices.labeled, choices.unlabeled) if path is not None]
-    asked = choices.target, choices.how
-    classes, n_rows = looked_at(visit, "classes", paths, asked, lambda: _classes_and_rows(choices))
+    target, how = inputs.chosen["target"], inputs.read_as
+    classes, n_rows = remembered(
+        session, "classes", inputs.tables, (target, how), lambda: _classes_and_rows(inputs)
+    )
     st.write(f"{count(n_rows, 'row')} to label. A total is 1234, 12%, 1200..1300 or 1200+-50.")
     typed = {
         name: st.text_input(
             f"Total of {plain(name)}",
-            files.totals.get(name, ""),
+            inputs.totals.get(name, ""),
             key=f"total {name}",
             placeholder=f"{n:,} in the sample; leave one class empty for the rest",
         )
         for name, n in classes.items()
     }
-    given = {name: text.strip() for name, text in typed.items() if text.strip()}
-    choices = _more(replace(choices, totals=given, totals_files=_files(visit)), visit)
-    if choices.totals_files or choices.weight:
-        verdict = _check_all(visit, choices)
-    else:
-        decimal = choices.how.decimal or choices.decimal
-        verdict = check_totals(typed, list(classes), n_rows, decimal)
-    (st.success if verdict.is_good else st.warning)(as_shown(verdict.said, visit))
-    return choices if verdict.is_good else None
+    totals = {name: text.strip() for name, text in typed.items() if text.strip()}
+    files = _totals_files(session)
+    with st.expander("More: weights, totals that do not add up or are uncertain, imputations"):
+        path = inputs.tables[-1]
+        named = remembered(
+            session, "names", [path], how, lambda: find_rows(path, "auto", how).names
+        )
+        columns = [name for name in named if name not in (target, inputs.chosen["id"])]
+        more = {n: ask(n, columns) for n in asked_in([TOTALS, GENERAL]) if n not in STEP_2}
+    inputs = replace(inputs, totals=totals, totals_files=files, chosen={**inputs.chosen, **more})
+    try:
+        if files or more["weight"]:
+            message = _check_all(session, inputs)
+        else:
+            message = check_totals(typed, list(classes), n_rows, inputs.decimal_mark)
+    except C2RFError as error:
+        st.warning(as_shown(str(error), session))
+        return None
+    st.success(as_shown(message, session))
+    return inputs
 
 
-def _classes_and_rows(choices: Choices) -> tuple[dict[str, int], int]:
+def _classes_and_rows(inputs: Inputs) -> tuple[dict[str, int], int]:
     """Return how many labeled rows there are of each class, and how many rows to label."""
-    cells = as_text(read_file(choices.labeled, choices.how).frame[choices.target])
+    target, how = inputs.chosen["target"], inputs.read_as
+    cells = as_text(read_file(inputs.labeled, how).frame[target])
     classes = Counter(cells.dropna())
     if len(classes) > MOST_CLASSES:
         raise InputError(
-            f"{choices.target!r} has {len(classes):,} values: choose the column with the class"
+            f"{target!r} has {len(classes):,} values: choose the column with the class"
         )
     n_rows = int(cells.isna().sum())
-    if choices.unlabeled is not None:
-        rows = find_rows(choices.unlabeled, "auto", choices.how)
+    if inputs.unlabeled is not None:
+        rows = find_rows(inputs.unlabeled, "auto", how)
         first = (rows.names or [])[:1]
         n_rows = rows.n_rows or sum(len(part) for part, _ in rows.read(first))
     return {name: classes[name] for name in sorted(classes)}, n_rows
 
 
-def _files(visit: Visit) -> list[Path]:
-    """Let the visitor give files with totals of groups."""
+def _totals_files(session: Session) -> list[Path]:
+    """Let the user give files with totals of groups."""
     uploads = st.file_uploader(
         "Or totals by group: tables with a column per class, or with columns class and total",
         accept_multiple_files=True,
         key="totals_files",
     )
-    found = [kept(visit, upload, f"totals-{k + 1}") for k, upload in enumerate(uploads or [])]
+    found = [kept(session, upload, f"totals-{k + 1}") for k, upload in enumerate(uploads or [])]
     folder = offered_folder()
-    if folder and st.session_state.way == "Choose from the folder":
+    if folder and st.session_state.way == WAYS[2]:
         names = st.multiselect("Or from the folder", tables_in(folder), key="totals_names")
         found += [file_in(folder, name) for name in names]
     return found
 
 
-def _more(choices: Choices, visit: Visit) -> Choices:
-    """Let the visitor ask for what most need not."""
-    with st.expander("More: weights, totals that do not add up or are uncertain, imputations"):
-        columns = [NONE, *_columns(visit, choices)]
-        weight = st.selectbox(words.WEIGHT, columns, key="weight")
-        policy = POLICIES[st.selectbox(words.POLICY, list(POLICIES), key="policy")]
-        share = SHARES[st.selectbox(words.SENSITIVITY, list(SHARES), key="sensitivity")]
-        imputations = st.number_input(
-            "Imputations, for intervals (0 for none; 20 is usual)", 0, 1000, 0, key="imputations"
-        )
-    return replace(
-        choices,
-        weight=None if weight == NONE else weight,
-        totals_policy=policy,
-        imputations=int(imputations) or None,
-        sensitivity=share,
-    )
-
-
-def _columns(visit: Visit, choices: Choices) -> list[str]:
-    """Return the columns of the rows to label."""
-    path = choices.unlabeled or choices.labeled
-    names: list[str] = looked_at(
-        visit, "names", [path], choices.how, lambda: find_rows(path, "auto", choices.how).names
-    )
-    return [name for name in names if name not in (choices.target, choices.id)]
-
-
-def _check_all(visit: Visit, choices: Choices) -> TotalsVerdict:
+def _check_all(session: Session, inputs: Inputs) -> str:
     """Check everything that is known at once, and show what follows from it."""
-    paths = [path for path in (choices.labeled, choices.unlabeled) if path is not None]
-    paths += choices.totals_files
-    try:
-        remarks, tables = looked_at(visit, "plan", paths, choices, lambda: _plan(choices))
-    except C2RFError as error:
-        return TotalsVerdict(False, str(error))
+    paths = [*inputs.tables, *inputs.totals_files]
+    remarks, tables = remembered(session, "checked", paths, inputs, lambda: all_known(inputs))
     for remark in remarks:
-        st.caption(as_shown(remark, visit))
+        st.caption(as_shown(remark, session))
     for title, table in tables:
         st.caption(plain(title))
         st.dataframe(table, hide_index=True)
-    return TotalsVerdict(True, "the totals fit together, and with the rows")
+    return "the totals fit together, and with the rows"
 
 
-def _plan(choices: Choices) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
-    task: Any = prepare(
-        choices.labeled, choices.unlabeled, choices.known(), choices.wishes(), choices.asked()
-    )
-    return list(task.remarks), list(known_tables(task))
+def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
+    """Return remarks about files with totals, and tables with all that is known."""
+    data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
+    return list(data.remarks), list(known_tables(data))
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a run has written, what it was asked for, and its summary."""
-
-    choices: Choices
-    outputs: Outputs
-    summary: str
-
-
-def run(visit: Visit, choices: Choices) -> None:
+def run(session: Session, inputs: Inputs) -> None:
     """Run with progress and a button to stop, and show what came out."""
     st.header("4. Run")
-    job = visit.job
+    job = session.job
     if st.button("Label the rows", type="primary", disabled=bool(job and job.is_running)):
-        folder = visit.folder / "results"
-        visit.start(lambda: _classify(choices, choices.outputs(folder)))
-        job = visit.job
+        outputs = inputs.outputs(session.folder / "results")
+        session.start(lambda: (inputs, outputs, label_and_write(inputs, outputs)))
+        job = session.job
     if job is None:
         return
     if job.is_running:
         _watch()
     elif job.error is not None:
-        st.error(as_shown(job.error, visit))
+        st.error(as_shown(job.error, session))
     else:
-        _results(job.result, choices)
+        _show_result(inputs, *job.result)
 
 
-def _classify(choices: Choices, outputs: Outputs) -> Done:
-    """Do all that the command line would do."""
-    asked = choices.asked()
-    task = prepare(choices.labeled, choices.unlabeled, choices.known(), choices.wishes(), asked)
-    result = answer(task, asked)
+def label_and_write(inputs: Inputs, outputs: Outputs) -> str:
+    """Do all that the command line would do, and return the summary."""
+    data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
+    result = label(data, inputs.command())
     report_progress("writing labels, report and model")
     for path in outputs.named.values():
         path.parent.mkdir(exist_ok=True)
     outputs.write(result, force=True)
-    return Done(choices, outputs, result.summary())
+    return result.summary()
 
 
 @st.fragment(run_every=1.0)
 def _watch() -> None:
     """Show what is being done, again and again, until it is done."""
-    visit: Visit = st.session_state.visit
-    if visit.job is None or not visit.job.is_running:
+    session: Session = st.session_state.session
+    job = session.job
+    if job is None or not job.is_running:
         st.rerun()
         return
-    st.info(as_shown(visit.job.said, visit))
-    if visit.job.pace.share is not None:
-        st.progress(visit.job.pace.share)
-    if st.button("Stop", disabled=visit.job.is_stopping):
-        visit.job.stop()
+    st.info(as_shown(job.text, session))
+    if job.event.share is not None:
+        st.progress(job.event.share)
+    if st.button("Stop", disabled=job.is_stopping):
+        job.stop()
 
 
-def _results(done: Done, choices: Choices) -> None:
-    """Show the report, and offer all files."""
+def _show_result(now: Inputs, inputs: Inputs, outputs: Outputs, summary: str) -> None:
+    """Show the report of a run, and offer all its files."""
     st.header("5. Result")
-    if done.choices != choices:
+    if inputs != now:
         st.warning("The choices above have changed since this run; label the rows again.")
-    st.code(done.summary, language=None, wrap_lines=True)
-    titles = {"output": "Labels", "report": "Report", "model": "Model"}
+    st.code(summary, language=None, wrap_lines=True)
+    titles: Mapping[str, str] = {"output": "Labels"}
     with st.container(horizontal=True):
-        for name, path in done.outputs.named.items():
+        for name, path in outputs.named.items():
             title = titles.get(name, name.capitalize())
             st.download_button(title, path.read_bytes(), path.name, key=f"get {name}")
-    assert done.outputs.report is not None
-    st.iframe(done.outputs.report.read_text(encoding="utf-8"), height=900)
+    assert outputs.report is not None
+    st.iframe(outputs.report.read_text(encoding="utf-8"), height=900)
     st.subheader("The same on the command line, and in Python")
-    st.code(done.choices.command(), language="sh", wrap_lines=True)
-    st.code(done.choices.python(), language="python", wrap_lines=True)
+    st.code(inputs.command(), language="sh", wrap_lines=True)
+    st.code(inputs.python(), language="python", wrap_lines=True)
 
 
 def main() -> None:
@@ -385,32 +341,28 @@ def main() -> None:
         "You have rows whose class is known, others to label, and you know from a census or a "
         "registry how many of them there are of each class. Nothing leaves this computer."
     )
-    visit = _visit()
+    session = _session()
     try:
-        with for_command_line(OPTIONS):
-            _steps(visit)
+        with for_command_line(NAMES_ON_PAGE):
+            inputs = choose_files(session)
+            inputs = None if inputs is None else understand(session, inputs)
+            inputs = None if inputs is None else know_totals(session, inputs)
+            if inputs is not None:
+                run(session, inputs)
     except C2RFError as error:
-        st.error(as_shown(str(error), visit))
+        st.error(as_shown(str(error), session))
 
 
-def _visit() -> Visit:
-    """Return the visit of this tab of a browser; it ends some time after the tab is closed."""
-    if "visit" not in st.session_state:
-        st.session_state.visit = Visit()
+def _session() -> Session:
+    """Return the session of this user, which ends when the page is closed."""
+    if "session" not in st.session_state:
+        st.session_state.session = Session()
         context = get_script_run_ctx()
         if context is not None and runtime.exists():
-            is_there = partial(runtime.get_instance().is_active_session, context.session_id)
-            end_when_left(st.session_state.visit, is_there)
-    visit: Visit = st.session_state.visit
-    return visit
-
-
-def _steps(visit: Visit) -> None:
-    files = choose_files(visit)
-    choices = None if files is None else understand(visit, files)
-    known = None if files is None or choices is None else know_totals(visit, choices, files)
-    if known is not None:
-        run(visit, known)
+            is_open = partial(runtime.get_instance().is_active_session, context.session_id)
+            end_when_closed(st.session_state.session, is_open)
+    session: Session = st.session_state.session
+    return session
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from c2rf._utils.text import for_command_line
 from c2rf.cli import app as page
-from c2rf.cli import backends, bench, classify, demo, predict, solve, verify
+from c2rf.cli import bench, classify, demo, solve
 from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
@@ -31,22 +31,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-LOOK_AROUND = "Look around"
-PANELS = {
-    "Label a population": (classify, predict),
-    "Weigh votes, with a proof": (solve, verify),
-    LOOK_AROUND: (demo, backends),
+LABEL, WEIGH, LOOK_AROUND = "Label a population", "Weigh votes, with a proof", "Look around"
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    LABEL: (classify.classify, classify.predict),
+    WEIGH: (solve.solve, solve.verify),
+    LOOK_AROUND: (demo.demo, solve.backends),
 }
-for panel, modules in PANELS.items():
-    for module in modules:
-        command = getattr(module, module.__name__.rpartition(".")[2])
+for panel, commands in PANELS.items():
+    for command in commands:
         app.command(rich_help_panel=panel, cls=QuickCommand)(command)
-app.command("app", rich_help_panel="Label a population", cls=QuickCommand)(page.page)
+app.command("app", rich_help_panel=LABEL, cls=QuickCommand)(page.page)
 app.add_typer(bench.bench, name="bench", rich_help_panel=LOOK_AROUND)
 
 
-def _show_version(wished: bool) -> None:
-    if wished:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         from c2rf import __version__
 
         typer.echo(f"c2rf {__version__}")

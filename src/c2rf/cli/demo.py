@@ -123,11 +123,11 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
 def _labels(data: Data, classifier: Any) -> pd.DataFrame:
     """Return the unlabeled rows with the labels by the weighted trees."""
     from c2rf.data.population.memory import Memory
-    from c2rf.workflow.predictions import Predictions, label_columns, score_unlabeled
+    from c2rf.workflow.predictions import LABEL, PREDICTED, Predictions, score_unlabeled
 
     rows, names = Memory(data.X_unlabeled), [str(name) for name in data.X_unlabeled]
-    added = label_columns(classifier.classes_, score_unlabeled(classifier, POSITIVE))
-    return Predictions(rows, names, added).frame()
+    added = dict(zip(PREDICTED, score_unlabeled(classifier, POSITIVE), strict=True))
+    return Predictions(rows, names, added, {LABEL: classifier.classes_}).frame()
 
 
 def _tell(

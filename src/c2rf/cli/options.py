@@ -1,27 +1,30 @@
-"""Options that several commands share, and exit codes.
+"""Options of the commands, and exit codes.
 
-Exit codes, and when to leave with which.
-
-Options whose values are a few names: they are offered by the completion of the shell.
-
-Options that several commands share, under one name and with one meaning.
+The options of a classification are made from the fields of
+:class:`~c2rf.workflow.options.Options`; the others that several commands share are here.
 """
 
 from __future__ import annotations
 
-import csv
+import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c2rf._utils.text import ENGINES, LEARNERS, METHODS
-from c2rf.exceptions import InputError
+from c2rf.workflow.options import (
+    Options,
+    choices,
+    command_option,
+    option_field,
+    option_types,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from c2rf.forest.problem import Solution
-
 
 FAILED = 1
 USER_MISTAKE = 2
@@ -34,48 +37,6 @@ def exit_if_interrupted(solution: Solution | None) -> None:
         raise typer.Exit(INTERRUPTED)
 
 
-def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return what offers the names that begin as the user has typed.
-
-    Examples
-    --------
-    >>> completing(ENGINES)("m")
-    ['memory']
-    """
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete
-
-
-Method = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="known-totals or c2rf.", autocompletion=completing(METHODS)),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Where the rows are kept: in memory, or left in their files: chunks, or dask.",
-        autocompletion=completing(ENGINES),
-    ),
-]
-Learner = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="known-totals: blend, or the quicker extra-trees and logistic.",
-        show_default="blend",
-        autocompletion=completing(LEARNERS),
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="dask: a cluster's scheduler, tcp://host:8786."),
-]
-
-
 Votes = Annotated[
     Path,
     typer.Argument(
@@ -83,75 +44,93 @@ Votes = Annotated[
         help="Votes of -1/+1, a row per row to label and a column per tree; a header is optional.",
     ),
 ]
-Total = Annotated[
-    str,
-    typer.Option(
-        metavar="N", help="The known number of positives: a count (1234) or a rate (0.12 or 12%)."
-    ),
-]
-SolveMethod = Annotated[
-    str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
-]
 Backend = Annotated[str, typer.Option(metavar="NAME", help="highs, scip or gurobi.")]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="SECONDS", help="Stop then with the best weights found so far."),
-]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
 
-_READING = "How files are read (found by themselves)"
+def in_panel(panel: str, metavar: str, help: str) -> Any:
+    """Return an option that the help lists in a panel."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel)
 
 
-def _reading(metavar: str, help: str) -> Any:
-    return typer.Option(metavar=metavar, help=help, rich_help_panel=_READING)
+Command = Callable[..., None]
 
 
-Sep = Annotated[str | None, _reading("SIGN", "Between cells of text files: ; , | or tab.")]
-Decimal = Annotated[str | None, _reading("SIGN", "Decimal mark of text files: . or ,")]
-Encoding = Annotated[str | None, _reading("NAME", "Of text files: utf-8, cp1252, utf-16, ...")]
-Sheet = Annotated[str | None, _reading("NAME", "The sheet of a workbook.")]
+def with_options(names: Sequence[str] | None = None) -> Callable[[Command], Command]:
+    """Give a command options of a classification in place of its ``**options``.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Which of them; by default all that the command line has.
+    """
+    wanted = [option for option in fields(Options) if names is None or option.name in names]
+
+    def add(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        made = [_parameter(option) for option in wanted if command_option(option) is not None]
+        listed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD] + made
+        # What must be given comes first in the help.
+        listed.sort(key=lambda p: (p.kind, p.default is not p.empty))
+        command.__signature__ = signature.replace(parameters=listed)  # type: ignore[attr-defined]
+        return command
+
+    return add
 
 
-def parse_offset(text: str | None) -> tuple[float, float] | None:
-    """Return a range from ``lo..hi``.
+def _parameter(option: Field[Any]) -> inspect.Parameter:
+    """Return an option as a parameter of a command."""
+    about, names = option.metadata, choices(option.name)
+    default: Any = inspect.Parameter.empty if option.default is MISSING else option.default
+    kind = option_types()[option.name]
+    if about["parse"] is split_names:
+        kind, default = list[str] | None, None
+    elif names or about["parse"] is not None:
+        kind = str if isinstance(default, str) else str | None
+    command = typer.Option(
+        command_option(option),
+        metavar=about["metavar"],
+        help=_help(option),
+        rich_help_panel=about["panel"],
+        min=about["least"],
+        show_default=about["shown_default"] or True,
+        autocompletion=_completing(names) if names else None,
+    )
+    kind = Annotated[kind, command]
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+    )
+
+
+def _help(option: Field[Any]) -> str:
+    """Return the help of an option; of one that only a method has, with the method."""
+    about = option.metadata
+    of = about["method"]
+    help: str = about["help"]
+    return help if of is None or of in about["panel"] else f"{of}: {help[0].lower()}{help[1:]}"
+
+
+def _completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return what offers the names that begin as the user has typed."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def parsed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return options as :class:`~c2rf.workflow.options.Options` takes them.
 
     Examples
     --------
-    >>> parse_offset("-1.5..2"), parse_offset(None)
-    ((-1.5, 2.0), None)
+    >>> parsed({"drop": ["id,name"], "offset": "-1..1", "trees": None})
+    {'drop': ['id', 'name'], 'offset': (-1.0, 1.0), 'trees': None}
     """
-    if text is None:
-        return None
-    lo, dots, hi = text.partition("..")
-    try:
-        ends = float(lo), float(hi)
-    except ValueError:
-        dots = ""
-    if not dots:
-        raise InputError(f"--offset must be a range like -10..10; found {text!r}")
-    return ends
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """Return the options that the user chose.
-
-    Examples
-    --------
-    >>> given(trees=5, backend=None)
-    {'trees': 5}
-    """
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def split_names(given: Sequence[str] | None) -> list[str]:
-    """Return the columns of an option that takes several, by commas or by being repeated.
-
-    Examples
-    --------
-    >>> split_names(["id,name", '"a, b"']), split_names(None)
-    (['id', 'name', 'a, b'], [])
-    """
-    return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
+    parsers = {name: option_field(name).metadata["parse"] for name in given}
+    return {
+        name: value if parsers[name] is None else parsers[name](value)
+        for name, value in given.items()
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from c2rf._utils.text import count as count
 from c2rf._utils.text import proof as proof
@@ -78,8 +78,8 @@ def _show_preview(found: TablePreview) -> None:
     for row in rows.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     console().print(table)
-    if found.n_columns > len(rows):
-        console().print(f"and {found.n_columns - len(rows):,} more columns")
+    if len(found.names) > len(rows):
+        console().print(f"and {len(found.names) - len(rows):,} more columns")
 
 
 def shows_progress(quiet: bool = False) -> bool:
@@ -111,6 +111,7 @@ def waiting(
     """
     from c2rf.progress import Clock, progress_callback
 
+    hints: dict[str, Any] = {"hint": hint, "hint_after": hint_after}
     if quiet:
         yield
     elif shows_progress():
@@ -118,13 +119,13 @@ def waiting(
 
         with (
             Console(stderr=True).status(for_what) as status,
-            Clock(for_what, lambda text: status.update(text), 1.0, hint, hint_after) as clock,
-            progress_callback(clock.report_at_once),
+            Clock(for_what, status.update, 1.0, at_once=True, **hints) as clock,
+            progress_callback(clock.report),
         ):
             yield
     else:
         with (
-            Clock(for_what, _print_line, every, hint, hint_after) as clock,
+            Clock(for_what, _print_line, every, **hints) as clock,
             progress_callback(clock.report),
         ):
             yield

@@ -1,8 +1,9 @@
-"""``c2rf solve``: weigh the trees whose votes are in a file."""
+"""``c2rf solve``, ``verify`` and ``backends``: weights of trees, with a proof."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,25 @@ HOW_TO_STOP = "- Ctrl-C stops with the best weights so far; --time-limit does so
 
 def solve(
     votes: options.Votes,
-    total: options.Total,
+    total: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="The known number of positives: a count (1234) or a rate (0.12 or 12%).",
+        ),
+    ],
     lower: Annotated[float, typer.Option(help="Least weight of a tree.")] = 1.0,
     upper: Annotated[float, typer.Option(help="Greatest weight of a tree.")] = 100.0,
-    method: options.SolveMethod = "auto",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
+    ] = "auto",
     backend: options.Backend = "highs",
-    time_limit: options.TimeLimit = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="Stop then with the best weights found so far."
+        ),
+    ] = None,
     seed: options.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="SOLUTION.json", help="Where the solution goes.")
@@ -48,12 +62,12 @@ def solve(
     from c2rf.forest.problem import check_total
     from c2rf.progress import solver_progress
 
-    wished = parse_total(total)
+    known = parse_total(total)
     outputs = [path for path in (out, certificate) if path is not None]
     for path in outputs:
         check_output(path, force=force, inputs=[votes])
     cast = read_votes(votes, say=screen.note(quiet))
-    n_positive = check_total(wished, len(cast), "--total")
+    n_positive = check_total(known, len(cast), "--total")
     try:
         with screen.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
             solution = c2rf.solve(
@@ -85,12 +99,12 @@ def _proof(certificate: dict[str, Any] | None) -> Callable[[], str]:
 
 
 def _write(texts: dict[Path | None, Callable[[], str]], force: bool) -> None:
-    """Write the files that were asked for, all or none."""
+    """Write the files that have a name, all or none."""
     from c2rf.data.atomic import atomic_outputs
 
-    asked = [path for path in texts if path is not None]
-    with atomic_outputs(asked, force=force) as temporary:
-        for path, place in zip(asked, temporary, strict=True):
+    paths = [path for path in texts if path is not None]
+    with atomic_outputs(paths, force=force) as temporary:
+        for path, place in zip(paths, temporary, strict=True):
             place.write_text(texts[path](), encoding="utf-8")
 
 
@@ -108,3 +122,59 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
     if outputs:
         rows.append(("written", ", ".join(map(str, outputs))))
     return rows
+
+
+def verify(
+    votes: options.Votes,
+    solution: Annotated[
+        Path, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
+    ],
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="PROOF.json", help="The proof of the bound, checked as well."),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check what a solution says, exactly: weights, labels, distance.
+
+    Exits with 1 and says what is wrong if it does not hold. With --certificate the lower
+    bound is checked, too, in whole numbers and without a solver.
+    """
+    import c2rf
+    from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
+
+    stored = StoredSolution.read(solution)
+    claimed = stored.solution
+    table = read_votes(votes, say=screen.note(quiet))
+    box = stored.lower, stored.upper
+    checked = f"weights, margins, labels and eta of {solution}"
+    if certificate is not None:
+        claimed = replace(claimed, certificate=read_certificate(certificate))
+        checked += f"; the bound {claimed.bound:,} by {certificate}"
+    c2rf.verify(table, stored.n_positive, claimed, *box)
+    positives = int((claimed.labels > 0).sum())
+    rows = [
+        ("verified", checked),
+        ("labels", screen.reached(positives, stored.n_positive)),
+        ("claimed", screen.proof(claimed)),
+    ]
+    screen.say(rows, quiet=quiet)
+
+
+def backends() -> None:
+    """List the solvers: installed or not, version, what they can do."""
+    from rich.table import Table
+
+    from c2rf.forest.backends import BACKENDS
+
+    table = Table("backend", "version", "branching priorities", "notes")
+    for backend in BACKENDS.values():
+        version = backend.version() if backend.is_installed else f"missing: {backend.install}"
+        # [scip] in an install command is no markup.
+        table.add_row(
+            backend.name,
+            version.replace("[", r"\["),
+            "yes" if backend.priorities else "no",
+            backend.note,
+        )
+    screen.console().print(table)

@@ -31,7 +31,7 @@ from c2rf.estimators.learning import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
 from c2rf.learners.bootstrap import Bootstrap, Replicate, make_bootstrap
-from c2rf.progress import report_progress
+from c2rf.progress import Countdown
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.make_bounds import make_bounds
 
@@ -115,10 +115,11 @@ class Imputer:
     def draw(self, n_imputations: int) -> Iterator[DrawnLabels]:
         """Yield imputations; the first ones are the same, however many are asked for."""
         bootstrap = self._bootstrap()
+        steps = Countdown("drawing imputations", n_imputations)
         other: Floats | None = None
         for k in range(n_imputations + 1):
             rng = np.random.default_rng([self.problem.seed, 11, k])
-            report_progress(f"drawing imputation {min(k + 1, n_imputations)} of {n_imputations}")
+            steps.done(1 if k else 0)
             replicate = bootstrap.replicate(rng)
             one = self._logs(replicate)
             if other is not None:
@@ -129,9 +130,10 @@ class Imputer:
         """Yield the probability that each label is right, at the temperatures of bootstraps."""
         bootstrap = self._bootstrap()
         labels, groups = self.found.labels, self.problem.groups.codes
+        steps = Countdown("estimating how many labels are right", n_bootstraps)
         for k in range(n_bootstraps):
             rng = np.random.default_rng([self.problem.seed, 12, k])
-            report_progress(f"judging the labels: {k + 1} of {n_bootstraps}")
+            steps.done(1 if k else 0)
             factor = bootstrap.inverse_temperature(rng)
             logs = factor * np.exp(TEMPERATURE_DEVIATION * rng.normal()) * self.full
             logs += probability_offsets(self.problem, logs, self.found.counts)[groups]

@@ -7,9 +7,8 @@ their margins hold, and a bound only if it is proven in whole numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,19 +19,7 @@ from c2rf.forest.backends import BACKENDS, MatrixModel, OnProgress, RawResult, S
 from c2rf.forest.backends.process import solve_model
 from c2rf.forest.problem import Problem, scores
 from c2rf.forest.verify import certain_signs
-
-
-@dataclass(frozen=True)
-class Event:
-    """What a listener gets: the phase, the best eta (None before any), the bound, seconds."""
-
-    phase: str
-    eta: int | None
-    bound: int
-    seconds: float
-
-
-Listener = Callable[[Event], None]
+from c2rf.progress import Event, Listener
 
 # A float margin below 1 - this is certainly below one; no exact arithmetic is needed to see it.
 _CERTAINLY = 1e-3

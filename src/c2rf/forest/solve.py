@@ -31,7 +31,7 @@ from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
 from c2rf.forest.bounds.certify import Certifier, infeasible_if_proven
 from c2rf.forest.bounds.feasibility import realise
-from c2rf.forest.incumbent import Event, SolveState
+from c2rf.forest.incumbent import SolveState
 from c2rf.forest.minimal_change import closest_to_equal, distance_from_equal
 from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
 from c2rf.forest.problem import Problem, Solution, make_problem, make_statement
@@ -39,7 +39,7 @@ from c2rf.forest.search.lattice import odd_lattice_point
 from c2rf.forest.search.searcher import Searcher
 from c2rf.forest.verify import certain_signs, verify
 from c2rf.forest.votes import PatternTable
-from c2rf.progress import solve_listener
+from c2rf.progress import Event, solve_listener
 
 SOLVE_METHODS = ("auto", *PAPER_METHODS)
 PREFERENCES = ("majority",)

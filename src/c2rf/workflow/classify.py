@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import fields
+from typing import Any
 
-from c2rf._utils.text import ENGINES, check_choice, for_user
-from c2rf.data.dialect import ReadAs
-from c2rf.estimators.imputing import check_n_imputations
-from c2rf.exceptions import InputError
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from c2rf.assignment import AssignmentProblem
+from c2rf.baselines import N_TREES
+from c2rf.estimators.c2rf import C2RFClassifier
+from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.progress import report_progress, showing_progress
-from c2rf.workflow.extras import check_sensitivity, check_task, find_sensitivity, imputation_parts
-from c2rf.workflow.methods import LABELING_METHODS, check_options
-from c2rf.workflow.options import HowAsked, Wishes
-from c2rf.workflow.predictions import score_unlabeled
-from c2rf.workflow.prepare import PreparedData, at_scheduler, prepare_data
+from c2rf.workflow.extras import find_sensitivity, imputation_parts
+from c2rf.workflow.options import Options, takes_options
+from c2rf.workflow.predictions import PREDICTED, Predictions, score_unlabeled
+from c2rf.workflow.prepare import PreparedData, at_scheduler, prepare
 from c2rf.workflow.result import Classification
 
+ALL_CORES = -1
 
-def classify(
-    labeled: Any,
-    unlabeled: Any = None,
-    *,
-    target: str,
-    totals: Any,
-    id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    totals_policy: Literal["strict", "scale"] = "strict",
-    weight: str | None = None,
-    method: Literal["known-totals", "c2rf"] = "known-totals",
-    learner: Literal["blend", "extra-trees", "logistic"] | None = None,
-    trees: int | None = None,
-    lower: float | None = None,
-    upper: float | None = None,
-    offset: tuple[float, float] | None = None,
-    prefer: str | None = None,
-    solve_method: str | None = None,
-    backend: str | None = None,
-    time_limit: float | None = None,
-    engine: Literal["auto", "memory", "chunks", "dask"] = "auto",
-    scheduler: str | None = None,
-    imputations: int | None = None,
-    sensitivity: float | Literal["se"] | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> Classification:
+
+@takes_options(Options)
+def classify(labeled: Any, unlabeled: Any = None, **options: Any) -> Classification:
     """Label rows so that the labels add up to known totals.
 
     Parameters
@@ -63,55 +39,8 @@ def classify(
         Parquet files, a pyarrow dataset, a Polars LazyFrame or a Dask DataFrame. Without, the rows
         of ``labeled`` whose target is empty. Where it has the target, that is used to score the
         labels.
-    target : str
-        The column of ``labeled`` with the class.
-    totals : mapping, table, series, or list of these
-        What is known of the unlabeled rows, as for :meth:`KnownTotalsClassifier.fit`. The groups
-        of a table are columns of ``unlabeled``. A path is a file with such a table.
-    id : str, optional
-        A column that names the rows; it is not learned from.
-    drop, text : sequence of str
-        Columns not to learn from, and columns of numbers that are codes, like 70173.
-    keep : sequence of str
-        Columns to learn from that would be left out: ids and names that differ in nearly every
-        row, and columns with one value or none.
-    sep, decimal, encoding : str, optional
-        Of text files: what is between cells, the decimal mark, and the encoding. Without, they
-        are found by looking at the files.
-    sheet : str, optional
-        The sheet of a workbook; without, the first that can be seen.
-    totals_policy : {"strict", "scale"}
-        Refuse totals that do not add up, or rescale them.
-    weight : str, optional
-        The column that says how many people an unlabeled row stands for; totals are about people
-        then. It is not learned from. Where ``labeled`` has it, too, labeled rows count by it in
-        learning, judging and calibrating.
-    method : {"known-totals", "c2rf"}
-        Rank rows by probabilities, or weigh the votes of trees.
-    learner : {"blend", "extra-trees", "logistic"}, optional
-        Of the method known-totals: who ranks.
-    trees, lower, upper, offset, prefer, solve_method, backend, time_limit
-        Of the method c2rf: as in :class:`C2RFClassifier`, where they are ``n_estimators``,
-        ``method`` and so on.
-    engine : {"auto", "memory", "chunks", "dask"}
-        Where the rows of a path are kept: in memory, or left in their files, in parts or for Dask.
-        "auto" leaves folders and large files where they are. The result is the same.
-    scheduler : str, optional
-        The address of a Dask scheduler; by default Dask uses threads.
-    imputations : int, optional
-        Of the method known-totals: draw this number of sets of labels, each of which meets all
-        totals (``result.imputations``), and give intervals in summary and report.
-    sensitivity : float or "se", optional
-        Of the method known-totals: label again with the totals of each class higher and lower by
-        this share, such as 0.05, or by their standard errors. ``result.labels`` gets two more
-        columns: ``robust``, whether the label is the same in all cases, and ``sensitive_to``, the
-        classes on whose totals it hangs; summary and report tell of them.
-    random_state : int
-        The same seed gives the same result.
-    n_jobs : int, optional
-        Number of processors, -1 for all.
-    verbose : bool
-        Whether to print on standard error what is being done.
+    **options
+        Each field of :class:`c2rf.workflow.options.Options`, by its name.
 
     Returns
     -------
@@ -138,80 +67,101 @@ def classify(
     label 1    99 (known: 100)
     proof      no weighting of these 5 trees comes closer than 1
     """
-    options = {
-        "learner": learner, "trees": trees, "lower": lower, "upper": upper,
-        "offset": offset, "prefer": prefer, "solve_method": solve_method, "backend": backend,
-        "time_limit": time_limit,
-    }  # fmt: skip
-    wishes = Wishes(
-        target=target,
-        id=id,
-        drop=drop,
-        text=text,
-        keep=keep,
-        weight=weight,
-        policy=totals_policy,
-        engine=engine,
-        how=ReadAs(sep, decimal, encoding, sheet),
-    )
-    asked = HowAsked(
-        method=method,
-        options={name: value for name, value in options.items() if value is not None},
-        seed=random_state,
-        command=f"c2rf.classify(..., random_state={random_state})",
-        imputations=imputations,
-        sensitivity=sensitivity,
-        n_jobs=n_jobs,
-    )
-    with showing_progress(verbose), at_scheduler(scheduler, engine, n_jobs):
-        return answer(prepare(labeled, unlabeled, totals, wishes, asked), asked)
+    chosen = Options(**options)
+    with (
+        showing_progress(chosen.verbose),
+        at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs),
+    ):
+        data = prepare(labeled, unlabeled, chosen)
+        return label(data, f"c2rf.classify(..., random_state={chosen.random_state})")
 
 
-def prepare(
-    labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes, asked: HowAsked
-) -> PreparedData:
-    """Read and check everything, before any work is done."""
-    check_choice("engine", wishes.engine, ENGINES)
-    check_choice("totals_policy", wishes.policy, ("strict", "scale"))
-    check_options(asked.method, asked.options)
-    _check_imputations(asked)
-    check_sensitivity(asked)
-    with asked.timed("reading and checking"):
-        report_progress("reading and checking the tables")
-        task = prepare_data(labeled, unlabeled, totals, wishes)
-        _ = task.shown  # an output must not have columns twice
-    LABELING_METHODS[asked.method].check(task)
-    check_task(task, asked)
-    return task
+def label(data: PreparedData, command: str) -> Classification:
+    """Learn from the labeled rows and label the others; Ctrl-C ends it without a result.
 
-
-def answer(task: PreparedData, asked: HowAsked) -> Classification:
-    """Learn from the labeled rows and label the others; Ctrl-C ends it without an answer."""
-    with asked.timed("learning and labeling"):
-        options = dict(asked.options) | {"random_state": asked.seed}
-        classifier = LABELING_METHODS[asked.method].fit(task, options, asked.n_jobs)
+    Parameters
+    ----------
+    data : PreparedData
+        The tables and options, checked.
+    command : str
+        How to do it again, for the report.
+    """
+    options = data.options
+    with data.timed("learning and labeling"):
+        classifier = make_classifier(data)
+        classifier.fit(
+            data.X, data.labels.astype(np.str_), X_unlabeled=data.X_unlabeled, **_known(data)
+        )
         solution = getattr(classifier, "solution_", None)
         if solution is not None and solution.stats.get("interrupted"):
             raise KeyboardInterrupt
         report_progress("scoring the labels")
-        scored = score_unlabeled(classifier, task.positive)
-    if asked.imputations is not None:
-        with asked.timed("drawing imputations"):
-            imputation_parts(task, classifier, asked.imputations)
-    hangs = None
-    if asked.sensitivity is not None:
-        with asked.timed("labeling with other totals"):
-            hangs = find_sensitivity(classifier, asked)
-    return Classification(task, classifier, scored, asked, hangs)
+        added = dict(zip(PREDICTED, score_unlabeled(classifier, data.positive), strict=True))
+    if options.imputations is not None:
+        with data.timed("drawing imputations"):
+            imputation_parts(data, classifier, options.imputations)
+    sensitivity, meanings = None, {"label": data.values}
+    if options.sensitivity is not None:
+        with data.timed("labeling with other totals"):
+            sensitivity = find_sensitivity(classifier, options.sensitivity)
+        codes, kinds = sensitivity.codes, sensitivity.kinds
+        added |= {"robust": codes, "sensitive_to": codes}
+        meanings |= {"robust": kinds == "", "sensitive_to": kinds}
+    predictions = Predictions(data.rows, data.shown, added, meanings)
+    return Classification(data, classifier, predictions, command, sensitivity)
 
 
-def _check_imputations(asked: HowAsked) -> None:
-    """Refuse numbers of imputations that make no sense, and a method that has none."""
-    if asked.imputations is None:
-        return
-    check_n_imputations(asked.imputations)
-    if asked.method != "known-totals":
-        raise InputError(
-            f"{for_user('imputations', '--imputations')} is not possible with the method "
-            f"{asked.method}, which has no probabilities; use the method known-totals"
+def make_classifier(data: PreparedData) -> C2RFClassifier | KnownTotalsClassifier:
+    """Return the unfitted classifier of the method that was chosen."""
+    options = data.options
+    if options.method == "c2rf":
+        names = {option.name for option in fields(Options) if option.metadata["method"] == "c2rf"}
+        renamed = {"trees": "n_estimators", "solve_method": "method"}
+        given = {
+            renamed.get(name, name): value
+            for name, value in options.given().items()
+            if name in names
+        }
+        return C2RFClassifier(
+            pos_label=data.positive,
+            n_jobs=options.n_jobs,
+            random_state=options.random_state,
+            **given,
         )
+    return KnownTotalsClassifier(
+        make_learner(options.learner),
+        n_jobs=ALL_CORES if options.n_jobs is None else options.n_jobs,  # same result for any
+        random_state=options.random_state,
+    )
+
+
+def make_learner(name: str | None) -> Any:
+    """Return the classifier that gives the probabilities, None for the default.
+
+    The blend is the most accurate, extra trees are much quicker, logistic regression is the
+    quickest.
+
+    Examples
+    --------
+    >>> make_learner("blend") is None
+    True
+    >>> make_learner("extra-trees")
+    ExtraTreesClassifier(n_estimators=200)
+    """
+    if name == "extra-trees":
+        return ExtraTreesClassifier(N_TREES)
+    if name == "logistic":
+        return make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000))
+    return None
+
+
+def _known(data: PreparedData) -> dict[str, Any]:
+    """Return what is known of the unlabeled rows, as the classifier of the method takes it."""
+    if data.options.method == "c2rf":
+        assert data.positive is not None  # there are two classes
+        place = data.classes.index(data.positive)
+        return {"n_positive": int(data.bounds.lower[place])}
+    return {
+        "totals": AssignmentProblem(data.bounds, data.groups, data.weights, data.totals),
+        "sample_weight": data.labeled_weights,
+    }

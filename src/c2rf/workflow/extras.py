@@ -14,62 +14,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from c2rf._utils.text import count, for_user, percent, short
+from c2rf._utils.text import count, percent, short
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import assign, log_scores
 from c2rf.data.encoding import encoded_columns
 from c2rf.data.population.interface import RowSample, draw_sample
 from c2rf.data.profile import of_kind
 from c2rf.exceptions import InputError
-from c2rf.inference.sensitivity import Sensitivity, shares_off
+from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report.facts import BalanceFact, ImportanceFact, SensitivityFact
 from c2rf.totals.bounds import Bounds
-from c2rf.workflow.options import HowAsked
-from c2rf.workflow.predictions import AddedColumn, Predictions, Scored, refuse_taken
+from c2rf.workflow.options import FROM_ERRORS
+from c2rf.workflow.predictions import Predictions
 from c2rf.workflow.prepare import PreparedData
 
-COLUMNS = ("robust", "sensitive_to")
-"""Columns of an output: whether a label stays, and else on the totals of which classes it hangs."""
 
-STANDARD_ERRORS = "se"
-"""Asks for totals that are off by their standard errors."""
-
-
-def check_sensitivity(asked: HowAsked) -> None:
-    """Refuse a share that is none, and a method without probabilities."""
-    share = asked.sensitivity
-    if share is None:
-        return
-    option = for_user("sensitivity", "--sensitivity")
-    if asked.method != "known-totals":
-        raise InputError(
-            f"{option} is not possible with the method {asked.method}, which has no probabilities; "
-            "use the method known-totals"
-        )
-    if not isinstance(share, str):
-        shares_off(share, None, 1)
-    elif share != STANDARD_ERRORS:
-        raise InputError(
-            f"{option} must be a share, such as {for_user('0.05', '5%')}, or "
-            f"{for_user(repr(STANDARD_ERRORS), STANDARD_ERRORS)} for the standard errors of "
-            f"totals; found {share!r}"
-        )
-
-
-def check_task(task: PreparedData, asked: HowAsked) -> None:
-    """Refuse columns that the output would have twice, and errors that no total has."""
-    if asked.sensitivity is not None:
-        refuse_taken(task.shown, COLUMNS)
-        shares_off(_share(asked), task.bounds.relative_errors, len(task.classes))
-
-
-def find_sensitivity(classifier: Any, asked: HowAsked) -> Sensitivity:
+def find_sensitivity(classifier: Any, share: float | str) -> Sensitivity:
     """Label again with other totals."""
-    found: Sensitivity = classifier._sensitivity(_share(asked))
+    found: Sensitivity = classifier._sensitivity(None if share == FROM_ERRORS else share)
     return found
 
 
-def sensitivity_fact(found: Sensitivity, scored: Scored) -> SensitivityFact:
+def sensitivity_fact(found: Sensitivity, scored: Predictions) -> SensitivityFact:
     """Return what a report tells."""
     n_classes = len(found.shares)
     labels = np.bincount(scored.codes, minlength=n_classes)
@@ -84,8 +50,8 @@ def sensitivity_line(found: Sensitivity, classes: Sequence[str]) -> tuple[str, s
     stay = "all labels stay"
     if not robust.all():
         stay = (
-            f"{count(int(robust.sum()), 'label')} ({percent(robust.mean())}) stay; most others depend on "
-            f"the total of {short(classes[most])}"
+            f"{count(int(robust.sum()), 'label')} ({percent(robust.mean())}) stay; most others "
+            f"depend on the total of {short(classes[most])}"
         )
     return "robust", f"with any total {_off_by(found)} off, {stay}"
 
@@ -95,10 +61,6 @@ def _off_by(found: Sensitivity) -> str:
     shares = found.shares[found.shares > 0]
     least, most = percent(shares.min()), percent(shares.max())
     return least if least == most else f"{least} to {most}"
-
-
-def _share(asked: HowAsked) -> Any:
-    return None if asked.sensitivity == STANDARD_ERRORS else asked.sensitivity
 
 
 USUAL = 20
@@ -115,11 +77,12 @@ def imputation_parts(task: PreparedData, classifier: Any, n_imputations: int) ->
             "known-totals"
         )
     codes = classifier._imputed_codes(n_imputations)
-    drawn = [AddedColumn(f"imputation_{k + 1}", row, task.values) for k, row in enumerate(codes)]
-    if task.id is not None:
-        return Predictions(task.rows, [task.id], drawn)
-    numbers = AddedColumn(ROW, np.arange(1, task.n_rows + 1))
-    return Predictions(task.rows, [], [numbers, *drawn])
+    drawn = {f"imputation_{k + 1}": row for k, row in enumerate(codes)}
+    classes = dict.fromkeys(drawn, task.values)
+    if task.options.id is not None:
+        return Predictions(task.rows, [task.options.id], drawn, classes)
+    numbers = {ROW: np.arange(1, task.n_rows + 1)}
+    return Predictions(task.rows, [], numbers | drawn, classes)
 
 
 MOST_COMPARED = 20_000
@@ -168,7 +131,7 @@ def balance(task: PreparedData, sample: Floats, counts: Floats) -> list[BalanceF
 
 
 def importance(
-    task: PreparedData, classifier: Any, scored: Scored, drawn: RowSample, seed: int
+    task: PreparedData, classifier: Any, scored: Predictions, drawn: RowSample, seed: int
 ) -> Any:
     """Return the share of labels that change if a column is shuffled; None if it takes too long."""
     columns = encoded_columns(task.encoder)

@@ -32,7 +32,7 @@ from c2rf.data.encoding import encoded
 from c2rf.data.formats import naming_source
 from c2rf.data.profile import check_column
 from c2rf.exceptions import InputError
-from c2rf.workflow.predictions import Predictions, label_columns, score_rows, shown_columns
+from c2rf.workflow.predictions import LABEL, PREDICTED, Predictions, score_rows, shown_columns
 from c2rf.workflow.prepare import column_names, find_rows, profile_population
 
 TRUSTED = (
@@ -248,7 +248,7 @@ def predict_rows(
 
     Returns
     -------
-    LabelParts
+    Predictions
         The rows with label, score and confidence.
     """
     rows = find_rows(unlabeled, engine, how)
@@ -257,8 +257,9 @@ def predict_rows(
     for group in model.groups:
         check_column("the groups of the model", group, names)
     shown = shown_columns(names, id)
-    found = profile_population(rows, [], model.groups)
+    _, groups, _ = profile_population(rows, [], model.groups)
     X = encoded(rows, model.encoder)
-    scored = score_rows(model.classifier, X, found.groups, model.positive)
+    columns = score_rows(model.classifier, X, groups, model.positive)
     classes = np.array(model.classifier.classes_, dtype=object)
-    return Predictions(rows, shown, label_columns(classes, scored))
+    added = dict(zip(PREDICTED, columns, strict=True))
+    return Predictions(rows, shown, added, {LABEL: classes})

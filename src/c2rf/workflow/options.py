@@ -1,87 +1,450 @@
-"""What a user asks for: how to read the two tables, and how to label."""
+"""The options of a classification, declared once.
+
+A field of :class:`Options` has a type, a default and a help text, and says how the command line
+and the page show it. :func:`c2rf.classify`, ``c2rf classify`` and the page are made from these
+fields: a new option is a new field.
+
+This module loads nothing large, since the help and the completion of the command line need it.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+import csv
+import inspect
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from textwrap import fill, indent
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf._utils.text import check_choice, for_user, option_name
+from c2rf.exceptions import InputError
+
+if TYPE_CHECKING:
+    from c2rf.data.dialect import ReadAs
+
+GENERAL, TOTALS, COLUMNS = "Options", "Known totals", "Columns"
+READING, TREES = "How files are read (found by themselves)", "With --method c2rf"
+"""Panels: where the help of the command line lists an option."""
+
+FOUND = "(found by itself)"
+"""What the page calls an option that is to be found out."""
+
+FROM_ERRORS = "se"
+"""As ``sensitivity``: totals are off by their standard errors."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """How the two tables are to be read.
+def _about(
+    help: str,
+    metavar: str | None = None,
+    panel: str = GENERAL,
+    *,
+    command: str | None = "",
+    method: str | None = None,
+    least: int | None = None,
+    parse: Callable[[Any], Any] | None = None,
+    check: Callable[[Any], None] | None = None,
+    shown_default: str | None = None,
+    label: str | None = None,
+    titles: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what is known of an option besides name, type and default.
 
     Parameters
     ----------
-    target : str
-        The column of the labeled table with the class.
-    id : str or None
-        The column that names the rows; it is not learned from.
-    drop, text : sequence of str
-        Columns not to learn from, and columns of numbers that are codes.
-    policy : {"strict", "scale"}
-        What to do with totals that do not add up.
-    engine : {"auto", "memory", "chunks", "dask"}
-        Where the unlabeled rows are kept.
-    keep : sequence of str
-        Columns to learn from though they look useless.
-    how : ReadAs
-        How files are to be read.
-    weight : str or None
-        The column that says how many people an unlabeled row stands for; not learned from.
+    help : str
+        What it is for.
+    metavar : str, optional
+        What the command line calls its value.
+    panel : str
+        Where the help lists it, and the page asks for it.
+    command : str or None
+        The option of the command line, "" if it is called as in Python, None if there is none.
+    method : str, optional
+        The only method that has it.
+    least : int, optional
+        The least value.
+    parse : callable, optional
+        Turns the text of the command line into a value.
+    check : callable, optional
+        Raises an error if a value is not possible.
+    shown_default : str, optional
+        What None stands for.
+    label : str, optional
+        What the page calls it; without, the page does not ask for it.
+    titles : mapping of str to object, optional
+        The values that the page offers, and what it calls them.
     """
+    return locals()
 
-    target: str
-    id: str | None = None
-    drop: Sequence[str] = ()
-    text: Sequence[str] = ()
-    policy: str = "strict"
-    engine: str = "auto"
-    keep: Sequence[str] = ()
-    how: ReadAs = AS_FOUND
-    weight: str | None = None
+
+def _option(default: Any, help: str, *more: Any, **how: Any) -> Any:
+    """Return a field with a default, described as by :func:`_about`."""
+    return field(default=default, metadata=_about(help, *more, **how))
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """Return the columns of an option that takes several, by commas or by being repeated.
+
+    Examples
+    --------
+    >>> split_names(["id,name", '"a, b"']), split_names(None)
+    (['id', 'name', 'a, b'], [])
+    """
+    return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return names with commas between them, in quotes where they need some.
+
+    Examples
+    --------
+    >>> join_names(["id", "a, b"])
+    'id,"a, b"'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def parse_offset(text: str | None) -> tuple[float, float] | None:
+    """Return a range from ``lo..hi``.
+
+    Examples
+    --------
+    >>> parse_offset("-1.5..2"), parse_offset(None)
+    ((-1.5, 2.0), None)
+    """
+    if text is None:
+        return None
+    low, dots, high = text.partition("..")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        dots = ""
+    if not dots:
+        raise InputError(f"--offset must be a range like -10..10; found {text!r}")
+    return ends
+
+
+def _parse_share(text: str | None) -> float | str | None:
+    from c2rf.data.totals import parse_share
+
+    return parse_share(text)
+
+
+def _check_imputations(number: Any) -> None:
+    from c2rf.estimators.imputing import check_n_imputations
+
+    check_n_imputations(number)
+
+
+def _check_sensitivity(share: Any) -> None:
+    from c2rf.inference.sensitivity import shares_off
+
+    if not isinstance(share, str):
+        shares_off(share, None, 1)
+    elif share != FROM_ERRORS:
+        raise InputError(
+            f"{option_name('sensitivity')} must be a share, such as {for_user('0.05', '5%')}, or "
+            f"{for_user(repr(FROM_ERRORS), FROM_ERRORS)} for the standard errors of totals; "
+            f"found {share!r}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class HowAsked:
-    """How a classification was asked for, and how long its steps took.
+class Options:
+    """All that a classification can be asked for.
 
-    Parameters
-    ----------
-    method : str
-        Which of ``LABELING_METHODS``.
-    options : mapping
-        Those of its options that were chosen.
-    seed : int
-        Seed of all that is random.
-    command : str
-        How to do it again, for the report.
-    imputations : int, optional
-        How many sets of labels to draw.
-    sensitivity : float or "se", optional
-        By which share totals may be off, or that they may be off by their standard errors.
-    n_jobs : int, optional
-        Number of processors.
-    seconds : dict
-        How long each step took so far.
+    An option that the method does not have is refused, as is a value that is not possible.
+
+    Examples
+    --------
+    >>> options = Options(target="sick", totals={"yes": 12}, drop=["name", "a, b"])
+    >>> options.given()
+    {'target': 'sick', 'totals': {'yes': 12}, 'drop': ['name', 'a, b']}
+    >>> options.command_words()
+    ['--target', 'sick', '--drop', 'name,"a, b"']
     """
 
-    method: str
-    options: Mapping[str, Any]
-    seed: int
-    command: str
-    imputations: int | None = None
-    sensitivity: float | str | None = None
-    n_jobs: int | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
+    target: str = field(
+        metadata=_about(
+            "Column of the labeled rows with the class.", "COL", label="Column with the class"
+        )
+    )
+    totals: Any = field(
+        metadata=_about(
+            "What is known of the unlabeled rows: a mapping, a table, a series, or a list of "
+            "these, as for :meth:`KnownTotalsClassifier.fit`. The groups of a table are columns "
+            "of ``unlabeled``. A path is a file with such a table.",
+            command=None,
+        )
+    )
+    id: str | None = _option(
+        None, "Column that names the rows; not learned from.", "COL", COLUMNS,
+        label="Column that names the rows",
+    )  # fmt: skip
+    drop: Sequence[str] = _option(
+        (), "Columns not to learn from.", "COLS", COLUMNS, parse=split_names,
+        label="Columns not to learn from",
+    )  # fmt: skip
+    text: Sequence[str] = _option(
+        (), "Columns of numbers that are codes, like 70173.", "COLS", COLUMNS, parse=split_names,
+        label="Numbers that are codes, like postal codes",
+    )  # fmt: skip
+    keep: Sequence[str] = _option(
+        (), "Columns to learn from that would be left out: ids and names that differ in nearly "
+        "every row, and columns with one value or none.",
+        "COLS", COLUMNS, parse=split_names, label="Columns to learn from though they look useless",
+    )  # fmt: skip
+    sep: str | None = _option(
+        None, "Between cells of text files: ; , | or tab.", "SIGN", READING,
+        label="Between cells",
+        titles={FOUND: None, "semicolons": ";", "commas": ",", "tabs": "\t", "bars": "|"},
+    )  # fmt: skip
+    decimal: str | None = _option(
+        None, "Decimal mark of text files: . or ,", "SIGN", READING, label="Decimal mark",
+        titles={FOUND: None, "decimal point": ".", "decimal comma": ","},
+    )  # fmt: skip
+    encoding: str | None = _option(
+        None, "Of text files: utf-8, cp1252, utf-16, ...", "NAME", READING,
+        label="Encoding, like cp1252",
+    )  # fmt: skip
+    sheet: str | None = _option(
+        None, "The sheet of a workbook; by default the first that can be seen.", "NAME", READING,
+        label="Sheet of a workbook",
+    )  # fmt: skip
+    totals_policy: Literal["strict", "scale"] = _option(
+        "strict", "Totals that do not add up: strict refuses them, scale rescales them.",
+        "NAME", TOTALS, label="Totals that do not add up",
+        titles={"refuse them": "strict", "scale them, and say so": "scale"},
+    )  # fmt: skip
+    weight: str | None = _option(
+        None, "Column that says how many people a row stands for; totals are about people then. "
+        "Not learned from. Where the labeled rows have it, they count by it in learning.",
+        "COL", TOTALS, label="Column that says how many people a row stands for",
+    )  # fmt: skip
+    method: Literal["known-totals", "c2rf"] = _option(
+        "known-totals", "known-totals ranks rows by probabilities, c2rf weighs the votes of trees.",
+        "NAME",
+    )  # fmt: skip
+    learner: Literal["blend", "extra-trees", "logistic"] | None = _option(
+        None, "Who gives probabilities: blend, or the quicker extra-trees and logistic.", "NAME",
+        method="known-totals", shown_default="blend",
+    )  # fmt: skip
+    trees: int | None = _option(
+        None, "Number of trees.", "N", TREES, method="c2rf", least=1, shown_default="20"
+    )
+    lower: float | None = _option(
+        None, "Least weight of a tree.", "W", TREES, method="c2rf", shown_default="1"
+    )
+    upper: float | None = _option(
+        None, "Greatest weight of a tree.", "W", TREES, method="c2rf", shown_default="100"
+    )
+    offset: tuple[float, float] | None = _option(
+        None, "Range of a free shift of the score.", "LO..HI", TREES, method="c2rf",
+        parse=parse_offset,
+    )  # fmt: skip
+    prefer: Literal["majority"] | None = _option(
+        None,
+        "majority: among weights that give the same labels, those nearest to equal.",
+        "NAME",
+        TREES,
+        method="c2rf",
+    )
+    solve_method: Literal["auto", "c2rf", "p-c2rf", "only-pp", "only-br"] | None = _option(
+        None, "How weights are found: auto, c2rf, p-c2rf, only-pp or only-br.", "NAME", TREES,
+        method="c2rf", shown_default="auto",
+    )  # fmt: skip
+    backend: Literal["highs", "scip", "gurobi"] | None = _option(
+        None,
+        "Solver of the paper's methods: highs, scip or gurobi.",
+        "NAME",
+        TREES,
+        method="c2rf",
+        shown_default="highs",
+    )
+    time_limit: float | None = _option(
+        None, "Stop then with the best weights found so far.", "SECONDS", TREES, method="c2rf",
+        least=0,
+    )  # fmt: skip
+    engine: Literal["auto", "memory", "chunks", "dask"] = _option(
+        "auto", "Where the rows of a file are kept: in memory, or left in their files, in chunks "
+        "or for dask. auto leaves folders and large files where they are. The result is the same.",
+        "NAME",
+    )  # fmt: skip
+    scheduler: str | None = _option(
+        None, "dask: the address of a cluster's scheduler, tcp://host:8786; without, threads.",
+        "ADDRESS",
+    )  # fmt: skip
+    imputations: int | None = _option(
+        None, "Draw N sets of labels, each of which meets all totals, for intervals.",
+        "N", method="known-totals", least=1, check=_check_imputations,
+        label="Imputations, for intervals (0 for none; 20 is usual)",
+    )  # fmt: skip
+    sensitivity: float | Literal["se"] | None = _option(
+        None, "Label again with the totals of each class higher and lower by this "
+        "share, 5% or 0.05, or by their standard errors (se). The labels get the columns robust "
+        "and sensitive_to.",
+        "SHARE", TOTALS, method="known-totals", parse=_parse_share, check=_check_sensitivity,
+        label="Which labels would change if totals were off by",
+        titles={
+            "(not asked)": None, "1 %": 0.01, "5 %": 0.05, "10 %": 0.1,
+            "their standard errors": FROM_ERRORS,
+        },
+    )  # fmt: skip
+    random_state: int = _option(
+        0, "The same seed gives the same result.", command="--seed", least=0
+    )
+    n_jobs: int | None = _option(None, "Number of processors, -1 for all.", "N", command="--jobs")
+    verbose: bool = _option(False, "Print on standard error what is being done.", command=None)
 
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Remember how long a step takes."""
-        start = time.perf_counter()
-        yield
-        self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value, about = getattr(self, option.name), option.metadata
+            if value is None and option.default is None:
+                continue
+            if about["method"] not in (None, self.method):
+                raise InputError(
+                    f"{option_name(option.name)} is not an option of the method {self.method}; it "
+                    f"is one of {about['method']}"
+                )
+            if choices(option.name):
+                check_choice(option.name, value, choices(option.name))
+            if about["check"] is not None:
+                about["check"](value)
+
+    @property
+    def read_as(self) -> ReadAs:
+        """How files are to be read."""
+        from c2rf.data.dialect import ReadAs
+
+        return ReadAs(self.sep, self.decimal, self.encoding, self.sheet, tuple(self.text))
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        found = {
+            option.name: (getattr(self, option.name), option.default) for option in fields(self)
+        }
+        return {
+            name: value
+            for name, (value, default) in found.items()
+            if value != default and not (default == () and not value)
+        }
+
+    def command_words(self) -> list[str]:
+        """Return the options as words of the command line; totals are said there in other ways."""
+        words = []
+        for name, value in self.given().items():
+            option = option_field(name)
+            command = command_option(option)
+            if option.metadata["parse"] is split_names:
+                value = join_names(value)
+            elif isinstance(value, tuple):
+                value = "..".join(map(str, value))
+            words += [] if command is None else [command, str(value)]
+        return words
+
+
+def option_field(name: str) -> Field[Any]:
+    """Return the field of an option."""
+    return Options.__dataclass_fields__[name]
+
+
+def command_option(option: Field[Any]) -> str | None:
+    """Return what the command line calls an option, None if it has none."""
+    command: str | None = option.metadata["command"]
+    return f"--{option.name.replace('_', '-')}" if command == "" else command
+
+
+@cache
+def option_types() -> dict[str, Any]:
+    """Return the type of each option."""
+    return get_type_hints(Options)
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """Return the names that an option takes, none if it takes others, too.
+
+    Examples
+    --------
+    >>> choices("totals_policy"), choices("sensitivity")
+    (('strict', 'scale'), ())
+    """
+    kind = option_types()[name]
+    kinds = (
+        [kind]
+        if get_origin(kind) is Literal
+        else [k for k in get_args(kind) if k is not type(None)]
+    )
+    if not kinds or any(get_origin(each) is not Literal for each in kinds):
+        return ()
+    return tuple(value for each in kinds for value in get_args(each))
+
+
+P = ParamSpec("P")
+Result = TypeVar("Result", covariant=True)
+
+
+class TakesOptions(Protocol[P, Result]):
+    """A function of two tables and the options ``P``."""
+
+    def __call__(
+        self, labeled: Any, unlabeled: Any = None, *args: P.args, **options: P.kwargs
+    ) -> Result:
+        """Call the function."""
+
+
+def takes_options(
+    options: Callable[P, Options],
+) -> Callable[[Callable[..., Result]], TakesOptions[P, Result]]:
+    """Give a function with ``**options`` a signature and a docstring that list all of them."""
+
+    def listing(function: Callable[..., Result]) -> TakesOptions[P, Result]:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        made = [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if option.default is MISSING else option.default,
+                annotation=option_types()[option.name],
+            )
+            for option in fields(Options)
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
+        entry = re.compile(r"^( *)\*\*options\n(?: +.*\n)+?(?=\n)", re.MULTILINE)
+        function.__doc__ = entry.sub(
+            lambda found: indent(_documented(), found[1]), function.__doc__ or ""
+        )
+        return function
+
+    return listing
+
+
+def _documented() -> str:
+    """Return the options as numpydoc lists parameters."""
+    lines = []
+    for option in fields(Options):
+        kind = re.sub(r"Literal\[(.*?)\]", r"{\1}", str(option.type))
+        kind = kind.replace("Sequence[str]", "sequence of str").replace("Any", "object")
+        if option.default is None:
+            kind = kind.replace(" | None", ", optional")
+        elif option.default not in (MISSING, ()):
+            kind += f", default {option.default!r}"
+        of = option.metadata["method"]
+        help = fill((f"With ``method={of!r}``. " if of else "") + option.metadata["help"], 90)
+        lines.append(f"{option.name} : {kind.replace(' | ', ' or ')}\n{indent(help, '    ')}\n")
+    return "".join(lines)

@@ -40,7 +40,7 @@ def _check_ending(path: Path, what: str, endings: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """The files that are wished for; they appear together or not at all."""
+    """The files of a result; they appear together or not at all."""
 
     labels: Path | None = None
     report: Path | None = None
@@ -91,7 +91,7 @@ class Outputs:
 
         def write_labels(path: Path) -> None:
             nonlocal n_formulas
-            n_formulas = result.parts.write(path, spreadsheet_safe=self.spreadsheet_safe)
+            n_formulas = result.predictions.write(path, spreadsheet_safe=self.spreadsheet_safe)
 
         writers: dict[str, Callable[[Path], None]] = {
             "output": write_labels,
@@ -106,8 +106,8 @@ class Outputs:
         ]
         with atomic_outputs([path for _, path in files], force=force) as temporaries:
             for (writer, _), temporary in zip(files, temporaries, strict=True):
-                with result.asked.timed("writing"):
+                with result.data.timed("writing"):
                     writer(temporary)
             if self.labels is not None and is_folder(self.labels):
-                result.parts.write(self.labels, force=force)
+                result.predictions.write(self.labels, force=force)
         return n_formulas

@@ -1,23 +1,14 @@
 """Two tables and what is known, read, profiled and checked before any work is done.
 
-Classes that are known after all: where the second table has the target, labels are scored.
-
-Where the unlabeled rows are kept: in memory, in their files, or on a Dask cluster.
-
-The two tables of a classification, read.
-
-One look at all unlabeled rows: what their columns hold, how many there are, their groups.
-
-Which columns are learned from: all but those that are named, and those that look useless.
-
-What is known of the unlabeled rows, with classes and groups as the texts of the tables.
-
-Two tables and what is known, checked and put together before any work is done.
+:func:`prepare` reads the labeled rows, finds the unlabeled ones where they are kept, reads the
+totals, chooses the columns to learn from, and profiles the population in one pass. All that a
+classification needs is in the :class:`PreparedData` that it returns.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, count, for_user, nearest, option_name, percent
+from c2rf._utils.text import all_of, for_user, nearest, option_name
 from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
@@ -53,65 +44,200 @@ from c2rf.data.profile import (
 from c2rf.data.totals import TotalsFile
 from c2rf.estimators.rows import find_weights
 from c2rf.exceptions import InputError
+from c2rf.inference.sensitivity import shares_off
+from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
-from c2rf.workflow.options import Wishes
-from c2rf.workflow.predictions import shown_columns
+from c2rf.workflow.options import FROM_ERRORS, Options
+from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 
-UNKNOWN, OTHER = -1, -2
-"""Codes of an empty cell, and of a class that no labeled row has."""
-
-
-class Accuracy(NamedTuple):
-    """How many labels are right, of how many rows whose class is known."""
-
-    right: int
-    known: int
-    target: str
-
-    def __str__(self) -> str:
-        """Say it.
-
-        Examples
-        --------
-        >>> str(Accuracy(3, 4, "sick"))
-        "75.0 % of the labels are right, by the 4 rows whose 'sick' is filled in"
-        """
-        rows = count(self.known, "row")
-        share = percent(self.right / self.known)
-        return f"{share} of the labels are right, by the {rows} whose {self.target!r} is filled in"
+SENSITIVITY_COLUMNS = ("robust", "sensitive_to")
+"""Columns of an output: whether a label stays if totals are off, and else of which classes."""
 
 
-def known_classes(rows: Population, target: str, classes: list[str]) -> Codes | None:
-    """Return the class of each row where the table has it, None if it is nowhere filled."""
-    if rows.names is None or target not in rows.names or rows.is_distributed:
-        return None
-    codes = np.asarray(rows.map(_Classes(target, classes), np.zeros(1, np.int32), [target]))
-    return None if (codes == UNKNOWN).all() else codes
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PreparedData:
+    """All that a classification needs, checked.
 
+    Parameters
+    ----------
+    options : Options
+        What is asked for.
+    names : tuple of str
+        What the labeled and the unlabeled table are called.
+    labels : ndarray of str
+        The classes of the labeled rows, as text.
+    classes : list of str
+        All classes, sorted.
+    values : ndarray
+        The classes as the labeled table has them.
+    X : ndarray
+        The labeled rows as numbers.
+    rows : Population
+        The unlabeled rows as they are.
+    X_unlabeled : Population
+        The unlabeled rows as numbers.
+    encoder : ColumnTransformer
+        From columns to numbers.
+    columns : sequence of ColumnProfile
+        What was learned from, and what it holds.
+    totals, bounds, groups : Totals, Bounds, Groups
+        What is known.
+    remarks : sequence of str
+        Things to be careful about.
+    left_out : mapping of str to str
+        Columns that are not learned from, and why.
+    codes : sequence of str
+        Columns of numbers that look like codes.
+    read_as : sequence of pairs of str
+        Files, and how they were understood.
+    truth : ndarray of int, optional
+        The class of each unlabeled row whose target is filled in, for a score.
+    weights : ndarray of shape (n_rows,), optional
+        How many people each unlabeled row stands for.
+    labeled_weights : ndarray of shape (n_labeled,), optional
+        The same of the labeled rows, where their table has the column.
+    seconds : dict
+        How long each step took so far.
+    """
 
-def score(truth: Codes | None, codes: NDArray[Any], target: str) -> Accuracy | None:
-    """Count the labels that are right."""
-    if truth is None:
-        return None
-    known = truth != UNKNOWN
-    return Accuracy(int((truth == codes)[known].sum()), int(known.sum()), target)
-
-
-@dataclass(frozen=True, eq=False)
-class _Classes:
-    """The work of looking up the classes of a chunk."""
-
-    target: str
+    options: Options
+    names: tuple[str, str]
+    labels: Texts
     classes: list[str]
+    values: Any
+    X: Floats
+    rows: Population
+    X_unlabeled: Population
+    encoder: Any
+    columns: Sequence[ColumnProfile]
+    totals: Totals
+    bounds: Bounds
+    groups: Groups
+    remarks: Sequence[str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    codes: Sequence[str] = ()
+    read_as: Sequence[tuple[str, str]] = ()
+    truth: Codes | None = None
+    weights: Floats | None = None
+    labeled_weights: Floats | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
-    def __call__(self, chunk: Chunk) -> Codes:
-        places = {name: place for place, name in enumerate(self.classes)}
-        cells = as_text(as_pandas(chunk.data)[self.target])
-        codes = [UNKNOWN if cell is None else places.get(cell, OTHER) for cell in cells]
-        return np.array(codes, dtype=np.int32)
+    @property
+    def n_rows(self) -> int:
+        """Number of unlabeled rows."""
+        assert self.rows.n_rows is not None
+        return self.rows.n_rows
+
+    @property
+    def positive(self) -> str | None:
+        """Of two classes the one that positive scores predict: that of the first total."""
+        if len(self.classes) > 2:
+            return None
+        return next(iter(self.totals.overall), self.classes[1])
+
+    @property
+    def shown(self) -> list[str]:
+        """The columns of an output that name the rows: the ids, else all."""
+        added = (*PREDICTED, *(SENSITIVITY_COLUMNS if self.options.sensitivity else ()))
+        return shown_columns(column_names(self.rows), self.options.id, added)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add to the seconds of a step how long the block takes."""
+        start = time.perf_counter()
+        yield
+        self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+
+
+def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
+    """Read both tables and the totals, and check everything.
+
+    Parameters
+    ----------
+    labeled, unlabeled : data frame, path, or population
+        Rows whose class is known, and rows to label; None for the rows of ``labeled`` whose target
+        is empty.
+    options : Options
+        What is asked for.
+    """
+    start = time.perf_counter()
+    report_progress("reading and checking the tables")
+    target, how = options.target, options.read_as
+    names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
+    table, read = _read_labeled(labeled, how)
+    if unlabeled is None:
+        table, rest = _by_target(table, target)
+        names, rows = (names[0], names[0]), find_rows(rest, options.engine)
+        rows.dialect = read.dialect
+    else:
+        rows = find_rows(unlabeled, options.engine, how)
+    columns = column_names(rows)
+    labels = target_values(table, target)
+    classes = sorted(set(labels))
+    dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
+    likely = next((each.decimal for each in dialects if each.decimal), None)
+    as_data = ReadAs(decimal=how.decimal, likely=likely)
+    totals, remarks = read_known(options.totals, table[target], columns, as_data)
+    grouping = tuple(map(str, totals.columns))
+    features, left_out = learned_columns(table, rows, grouping, options)
+    profiles = [ColumnProfile(table[name], name in options.text) for name in features]
+    profiles, groups, n_repeated = profile_population(rows, profiles, grouping, options.id)
+    weights = find_weights(rows, options.weight, len(groups.codes))
+    bounds = _checked_bounds(totals, groups, classes, options.totals_policy, weights)
+    if n_repeated:
+        remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
+    encoder = make_encoder(table, profiles)
+    data = PreparedData(
+        options=options,
+        names=names,
+        labels=labels,
+        classes=classes,
+        values=_classes_as_given(table[target], classes),
+        X=encode(encoder, table),
+        rows=rows,
+        X_unlabeled=encoded(rows, encoder),
+        encoder=encoder,
+        columns=profiles,
+        totals=totals,
+        bounds=bounds,
+        groups=groups,
+        remarks=remarks,
+        left_out=left_out,
+        codes=_likely_codes(table, profiles, options),
+        read_as=[pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]],
+        truth=known_classes(rows, target, classes),
+        weights=weights,
+        labeled_weights=_labeled_weights(table, options.weight),
+    )
+    _check_possible(data)
+    data.seconds["reading and checking"] = time.perf_counter() - start
+    return data
+
+
+def _check_possible(data: PreparedData) -> None:
+    """Refuse columns that the output would have twice, and what the method cannot do."""
+    _ = data.shown
+    share = data.options.sensitivity
+    if share is not None:
+        errors = data.bounds.relative_errors
+        shares_off(None if share == FROM_ERRORS else share, errors, len(data.classes))
+    if data.options.method != "c2rf":
+        return
+    instead = "; use " + for_user('method="known-totals"', "--method known-totals")
+    if len(data.classes) > 2:
+        raise InputError(
+            f"the method c2rf is for two classes; {data.options.target!r} has "
+            f"{len(data.classes)}{instead}"
+        )
+    if data.weights is not None:
+        raise InputError(f"the method c2rf counts rows, not weights{instead}")
+    if data.totals.margins:
+        raise InputError(f"the method c2rf meets no totals of groups{instead}")
+    if (data.bounds.lower != data.bounds.upper).any():
+        raise InputError(f"the method c2rf needs one total, not a range{instead}")
 
 
 LARGE_FILE = 1 << 29
@@ -142,25 +268,6 @@ def find_rows(given: Any, engine: str = "auto", how: ReadAs = AS_FOUND) -> Popul
             "give a path"
         )
     return population
-
-
-@contextmanager
-def at_scheduler(address: str | None, engine: str, n_jobs: int | None = None) -> Iterator[None]:
-    """Let Dask compute on the cluster of a scheduler, or on ``n_jobs`` threads of our own.
-
-    A cluster has as many workers as it has: there, ``n_jobs`` is for what is learned here.
-    """
-    if address is not None and engine != "dask":
-        dask = for_user('engine="dask"', "--engine dask")
-        asked = option_name("scheduler")
-        raise InputError(f"{asked} is an option of {dask}; give both, or neither")
-    if engine != "dask":
-        yield
-        return
-    from c2rf.data.population.dask import connected, using_threads
-
-    with connected(address), using_threads(None if address else n_jobs):
-        yield
 
 
 def _with_names(given: Any) -> Any:
@@ -199,46 +306,23 @@ def is_large(path: Path, limit: int = LARGE_FILE) -> bool:
     return file.stat().st_size * packed > limit
 
 
-class Tables(NamedTuple):
-    """Both tables.
+@contextmanager
+def at_scheduler(address: str | None, engine: str, n_jobs: int | None = None) -> Iterator[None]:
+    """Let Dask compute on the cluster of a scheduler, or on ``n_jobs`` threads of our own.
 
-    Parameters
-    ----------
-    labeled : DataFrame
-        The rows whose class is known.
-    rows : Population
-        The rows to label.
-    names : tuple of str
-        What each is called.
-    read_as : list of pairs of str
-        Files, and how they were understood.
-    decimal : str or None
-        The decimal mark of text files, None if no cell tells it.
+    A cluster has as many workers as it has: there, ``n_jobs`` is for what is learned here.
     """
+    if address is not None and engine != "dask":
+        dask = for_user('engine="dask"', "--engine dask")
+        scheduler = option_name("scheduler")
+        raise InputError(f"{scheduler} is an option of {dask}; give both, or neither")
+    if engine != "dask":
+        yield
+        return
+    from c2rf.data.population.dask import connected, using_threads
 
-    labeled: pd.DataFrame
-    rows: Population
-    names: tuple[str, str]
-    read_as: list[tuple[str, str]]
-    decimal: str | None = None
-
-
-def read_tables(labeled: Any, unlabeled: Any, wishes: Wishes) -> Tables:
-    """Read the labeled table, and find the rows to label, which may be in the same table."""
-    names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
-    how = replace(wishes.how, text=tuple(wishes.text))
-    table, read = _read_labeled(labeled, how)
-    if unlabeled is None:
-        table, rest = _by_target(table, wishes.target)
-        names, rows = (names[0], names[0]), find_rows(rest, wishes.engine)
-        rows.dialect = read.dialect
-    else:
-        rows = find_rows(unlabeled, wishes.engine, how)
-    column_names(rows)
-    read_as = [pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]]
-    dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
-    decimal = next((each.decimal for each in dialects if each.decimal), None)
-    return Tables(table, rows, names, read_as, decimal)
+    with connected(address), using_threads(None if address else n_jobs):
+        yield
 
 
 def column_names(rows: Population) -> list[str]:
@@ -281,133 +365,22 @@ def _by_target(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.DataF
     return table[known].reset_index(drop=True), rest
 
 
-NO_GROUP = "(no group)"
-"""The group of rows whose cell is empty."""
-
-
-class PopulationProfile(NamedTuple):
-    """What was found.
-
-    Parameters
-    ----------
-    columns : list of ColumnProfile
-        What each column to learn from holds.
-    groups : Groups
-        The groups of the rows, in alphabetical order.
-    n_repeated : int
-        Rows whose id an earlier row has.
-    """
-
-    columns: list[ColumnProfile]
-    groups: Groups
-    n_repeated: int
-
-
-def profile_population(
-    rows: Population,
-    profiles: Sequence[ColumnProfile],
-    group: Sequence[str] = (),
-    id: str | None = None,
-) -> PopulationProfile:
-    """Read all rows once.
-
-    Parameters
-    ----------
-    rows : Population
-        The unlabeled rows.
-    profiles : sequence of ColumnProfile
-        Columns to learn from, as the labeled rows have them.
-    group : sequence of str
-        The columns that make the groups.
-    id : str or None
-        The column that names the rows.
-
-    Examples
-    --------
-    >>> from c2rf.data.population import Memory
-    >>> age = ColumnProfile(pd.Series(["1", "2"], name="age"))
-    >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
-    >>> found = profile_population(rows, [age], id="id")
-    >>> found.columns[0].missing, found.n_repeated
-    ((0, 1), 1)
-    """
-    wanted = [*(profile.name for profile in profiles), *group, *([id] if id else [])]
-    # What needs no column still needs the rows.
-    columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
-    seen = rows.reduce(partial(_see, profiles, group, id), _merge, columns)
-    assert rows.n_rows is not None
-    groups = Groups.none(rows.n_rows) if seen.groups is None else seen.groups.in_order()
-    repeated = 0 if id is None else _n_repeated(seen.ids)
-    found = [each.with_unlabeled(cells) for each, cells in zip(profiles, seen.cells, strict=True)]
-    return PopulationProfile(found, groups, repeated)
-
-
-def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
-    """Return the groups of rows by some columns; a group of several is a tuple of texts."""
-    texts = [as_text(table[name]).fillna(NO_GROUP).to_numpy(dtype=object) for name in columns]
-    found = Groups.of(texts, tuple(columns))
-    return found._replace(codes=found.codes.astype(np.int32))  # four bytes a row are enough
-
-
-class _Seen(NamedTuple):
-    """What was seen of some neighbouring chunks."""
-
-    cells: list[ValueCounts]
-    groups: Groups | None
-    ids: NDArray[np.uint64]
-
-
-def _see(
-    profiles: Sequence[ColumnProfile], group: Sequence[str], id: str | None, chunk: Chunk
-) -> _Seen:
-    table = as_pandas(chunk.data)
-    place = chunk.where or "data row {row} of the unlabeled file"
-    cells = [profile.count(table[profile.name], place) for profile in profiles]
-    groups = _groups_of(table, group) if group else None
-    ids = np.empty(0, dtype=np.uint64)
-    if id is not None:
-        ids = _hashes(table[id])
-    return _Seen(cells, groups, ids)
-
-
-def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
-    """Return a number for each id, the same for the same id; whole numbers need no texts."""
-    if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
-        return pd.util.hash_array(ids.to_numpy())
-    return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
-
-
-def _n_repeated(ids: NDArray[np.uint64]) -> int:
-    """Return how many ids an earlier row has; they are sorted in place, since there may be many."""
-    ids.sort()
-    return int((ids[1:] == ids[:-1]).sum())
-
-
-def _merge(parts: Sequence[_Seen]) -> _Seen:
-    cells = list(parts[0].cells)
-    for part in parts[1:]:
-        cells = [one.merge(other) for one, other in zip(cells, part.cells, strict=True)]
-    grouped = [part.groups for part in parts if part.groups is not None]
-    groups = Groups.merged(grouped) if grouped else None
-    return _Seen(cells, groups, np.concatenate([part.ids for part in parts]))
-
-
 def learned_columns(
-    table: pd.DataFrame, rows: Population, group: Sequence[str], wishes: Wishes
+    table: pd.DataFrame, rows: Population, group: Sequence[str], options: Options
 ) -> tuple[list[str], dict[str, str]]:
     """Return the columns that something can be learned from, and why not from the others.
 
     Looks at all labeled rows and at the first of the others; ``group`` are the columns that totals
     are grouped by.
     """
-    features = _features(table, list(rows.names or []), group, wishes)
-    for name in wishes.keep:
+    features = _features(table, list(rows.names or []), group, options)
+    for name in options.keep:
         check_column(for_user("keep", "--keep"), name, features)
     some = table[features]
     if not rows.is_distributed:
         some = as_pandas(next(iter(rows.read(features)))[0])
-    asked = {*wishes.keep, *wishes.text}
-    found = {name: why_left_out(table[name], some[name]) for name in features if name not in asked}
+    named = {*options.keep, *options.text}
+    found = {name: why_left_out(table[name], some[name]) for name in features if name not in named}
     left_out = {name: why for name, why in found.items() if why is not None}
     if len(left_out) == len(features):
         option = for_user(f"keep=[{features[0]!r}]", f"--keep {features[0]}")
@@ -418,41 +391,139 @@ def learned_columns(
     return [name for name in features if name not in left_out], left_out
 
 
-def likely_codes(
-    table: pd.DataFrame, columns: Sequence[ColumnProfile], wishes: Wishes
+def _likely_codes(
+    table: pd.DataFrame, columns: Sequence[ColumnProfile], options: Options
 ) -> list[str]:
     """Return columns of numbers that are likely codes, if nobody has said what they are."""
     return [
         column.name
         for column in columns
         if column.kind == "numbers"
-        and column.name not in wishes.keep
+        and column.name not in options.keep
         and look_like_codes(table[column.name])
     ]
 
 
 def _features(
-    table: pd.DataFrame, columns: list[str], group: Sequence[str], wishes: Wishes
+    table: pd.DataFrame, columns: list[str], group: Sequence[str], options: Options
 ) -> list[str]:
     """Return the columns to learn from; every column that is named must be there."""
-    others = [name for name in columns if name != wishes.target]
-    check_column(for_user("id", "--id"), wishes.id, others)
+    others = [name for name in columns if name != options.target]
+    check_column(for_user("id", "--id"), options.id, others)
     for name in group:
         check_column(for_user("totals", "--group"), name, others)
-    check_column(for_user("weight", "--weight"), wishes.weight, others)
-    if wishes.weight is not None and wishes.weight in group:
-        raise InputError(f"{wishes.weight!r} cannot be the weight and a grouping column of totals")
-    named = [name for name in (wishes.id, wishes.weight) if name is not None]
-    left_out = [*wishes.drop, *named]
+    check_column(for_user("weight", "--weight"), options.weight, others)
+    if options.weight is not None and options.weight in group:
+        raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
+    named = [name for name in (options.id, options.weight) if name is not None]
+    left_out = [*options.drop, *named]
     header = pd.DataFrame(columns=columns)
-    names = feature_names(table, header, wishes.target, left_out, group)
-    for name in wishes.text:
+    names = feature_names(table, header, options.target, left_out, group)
+    for name in options.text:
         if name not in names:
             raise InputError(
                 f"{for_user('text', '--text')}: {name!r} is not a column to learn from; these are "
                 f"{all_of(names)}{nearest(name, names)}"
             )
     return names
+
+
+NO_GROUP = "(no group)"
+"""The group of rows whose cell is empty."""
+
+
+class PopulationProfile(NamedTuple):
+    """What one pass over some rows has found.
+
+    Parameters
+    ----------
+    values : list of ValueCounts
+        What each column to learn from holds.
+    groups : Groups or None
+        The group of each row, None without grouping columns.
+    ids : ndarray of uint64
+        A hash of the id of each row.
+    """
+
+    values: list[ValueCounts]
+    groups: Groups | None
+    ids: NDArray[np.uint64]
+
+
+def profile_population(
+    rows: Population,
+    profiles: Sequence[ColumnProfile],
+    grouping: Sequence[str] = (),
+    id: str | None = None,
+) -> tuple[list[ColumnProfile], Groups, int]:
+    """Read all rows once; return their columns, their groups, and how many ids are not unique.
+
+    Parameters
+    ----------
+    rows : Population
+        The unlabeled rows.
+    profiles : sequence of ColumnProfile
+        For the columns to learn from, as the labeled rows have them.
+    grouping : sequence of str
+        The columns that make the groups.
+    id : str or None
+        The column that names the rows.
+
+    Examples
+    --------
+    >>> from c2rf.data.population import Memory
+    >>> age = ColumnProfile(pd.Series(["1", "2"], name="age"))
+    >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
+    >>> columns, groups, n_repeated = profile_population(rows, [age], id="id")
+    >>> columns[0].missing, n_repeated
+    ((0, 1), 1)
+    """
+    wanted = [*(each.name for each in profiles), *grouping, *([id] if id else [])]
+    # What needs no column still needs the rows.
+    columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
+    found = rows.reduce(partial(_profiled, profiles, grouping, id), _merged, columns)
+    assert rows.n_rows is not None
+    groups = Groups.none(rows.n_rows) if found.groups is None else found.groups.in_order()
+    found.ids.sort()  # in place: there may be many
+    n_repeated = int((found.ids[1:] == found.ids[:-1]).sum())
+    pairs = zip(profiles, found.values, strict=True)
+    return [each.with_unlabeled(values) for each, values in pairs], groups, n_repeated
+
+
+def _profiled(
+    profiles: Sequence[ColumnProfile], grouping: Sequence[str], id: str | None, chunk: Chunk
+) -> PopulationProfile:
+    """Profile the rows of a chunk."""
+    table = as_pandas(chunk.data)
+    place = chunk.where or "data row {row} of the unlabeled file"
+    values = [each.count(table[each.name], place) for each in profiles]
+    groups = _groups_of(table, grouping) if grouping else None
+    ids = np.empty(0, dtype=np.uint64) if id is None else _hashes(table[id])
+    return PopulationProfile(values, groups, ids)
+
+
+def _merged(parts: Sequence[PopulationProfile]) -> PopulationProfile:
+    """Put the profiles of neighbouring rows together."""
+    values = list(parts[0].values)
+    for part in parts[1:]:
+        values = [one.merge(other) for one, other in zip(values, part.values, strict=True)]
+    grouped = [part.groups for part in parts if part.groups is not None]
+    groups = Groups.merged(grouped) if grouped else None
+    return PopulationProfile(values, groups, np.concatenate([part.ids for part in parts]))
+
+
+def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
+    """Return the groups of rows by some columns; a group of several is a tuple of texts."""
+    texts = [as_text(table[name]).fillna(NO_GROUP).to_numpy(dtype=object) for name in columns]
+    found = Groups.of(texts, tuple(columns))
+    return found._replace(codes=found.codes.astype(np.int32))  # four bytes a row are enough
+
+
+def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
+    """Return a number for each id, the same for the same id; whole numbers need no texts."""
+    if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
+        return pd.util.hash_array(ids.to_numpy())
+    return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
 
 
 def read_known(
@@ -476,7 +547,7 @@ def read_known(
     return _as_texts(read_totals(given, [*pd.unique(classes), *texts])), remarks
 
 
-def checked_bounds(
+def _checked_bounds(
     totals: Totals,
     groups: Groups,
     classes: Sequence[str],
@@ -534,142 +605,23 @@ def _texts(values: list[Any]) -> list[str]:
     return [str(value) if text is None else text for value, text in zip(values, texts, strict=True)]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PreparedData:
-    """All that a classification needs, checked.
-
-    Parameters
-    ----------
-    target, id : str, str or None
-        As in :class:`Wishes`.
-    names : tuple of str
-        What the labeled and the unlabeled table are called.
-    labels : ndarray of str
-        The classes of the labeled rows, as text.
-    classes : list of str
-        All classes, sorted.
-    values : ndarray
-        The classes as the labeled table has them.
-    X : ndarray
-        The labeled rows as numbers.
-    rows : Population
-        The unlabeled rows as they are.
-    X_unlabeled : Population
-        The unlabeled rows as numbers.
-    encoder : ColumnTransformer
-        From columns to numbers.
-    columns : sequence of ColumnProfile
-        What was learned from, and what it holds.
-    totals, bounds, groups : Totals, Bounds, Groups
-        What is known.
-    remarks : sequence of str
-        Things to be careful about.
-    left_out : mapping of str to str
-        Columns that are not learned from, and why.
-    codes : sequence of str
-        Columns of numbers that look like codes.
-    read_as : sequence of pairs of str
-        Files, and how they were understood.
-    truth : ndarray of int, optional
-        The class of each unlabeled row whose target is filled in, for a score.
-    weights : ndarray of shape (n_rows,), optional
-        How many people each unlabeled row stands for.
-    labeled_weights : ndarray of shape (n_labeled,), optional
-        The same of the labeled rows, where their table has the column.
-    """
-
-    target: str
-    id: str | None
-    names: tuple[str, str]
-    labels: Texts
-    classes: list[str]
-    values: Any
-    X: Floats
-    rows: Population
-    X_unlabeled: Population
-    encoder: Any
-    columns: Sequence[ColumnProfile]
-    totals: Totals
-    bounds: Bounds
-    groups: Groups
-    remarks: Sequence[str]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    codes: Sequence[str] = ()
-    read_as: Sequence[tuple[str, str]] = ()
-    truth: Codes | None = None
-    weights: Floats | None = None
-    labeled_weights: Floats | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of unlabeled rows."""
-        assert self.rows.n_rows is not None
-        return self.rows.n_rows
-
-    @property
-    def positive(self) -> str | None:
-        """Of two classes the one that positive scores predict: that of the first total."""
-        if len(self.classes) > 2:
-            return None
-        return next(iter(self.totals.overall), self.classes[1])
-
-    @property
-    def shown(self) -> list[str]:
-        """The columns of an output that name the rows: the ids, else all."""
-        return shown_columns(column_names(self.rows), self.id)
+OTHER_CLASS = -2
+"""The code of a class that no labeled row has."""
 
 
-def prepare_data(labeled: Any, unlabeled: Any, totals: Any, wishes: Wishes) -> PreparedData:
-    """Read both tables, and check everything.
+def known_classes(rows: Population, target: str, classes: list[str]) -> Codes | None:
+    """Return the class of each row where the table has it, None if it is nowhere filled."""
+    if rows.names is None or target not in rows.names or rows.is_distributed:
+        return None
+    places = {name: place for place, name in enumerate(classes)}
 
-    Parameters
-    ----------
-    labeled, unlabeled : data frame, path, or population
-        Rows whose class is known, and rows to label; None for the rows of ``labeled`` whose target
-        is empty.
-    totals : object
-        As for :class:`c2rf.KnownTotalsClassifier`.
-    wishes : Wishes
-        How the tables are to be read.
-    """
-    tables = read_tables(labeled, unlabeled, wishes)
-    table, rows, target = tables.labeled, tables.rows, wishes.target
-    labels = target_values(table, target)
-    classes = sorted(set(labels))
-    how = ReadAs(decimal=wishes.how.decimal, likely=tables.decimal)
-    known, remarks = read_known(totals, table[target], column_names(rows), how)
-    group = tuple(map(str, known.columns))
-    features, left_out = learned_columns(table, rows, group, wishes)
-    profiles = [ColumnProfile(table[name], name in wishes.text) for name in features]
-    found = profile_population(rows, profiles, group, wishes.id)
-    weights = find_weights(rows, wishes.weight, len(found.groups.codes))
-    bounds = checked_bounds(known, found.groups, classes, wishes.policy, weights)
-    if found.n_repeated:
-        remarks.append(f"{found.n_repeated:,} ids are not unique in {wishes.id!r}.")
-    encoder = make_encoder(table, found.columns)
-    return PreparedData(
-        target=target,
-        id=wishes.id,
-        names=tables.names,
-        labels=labels,
-        classes=classes,
-        values=_classes_as_given(table[target], classes),
-        X=encode(encoder, table),
-        rows=rows,
-        X_unlabeled=encoded(rows, encoder),
-        encoder=encoder,
-        columns=found.columns,
-        totals=known,
-        bounds=bounds,
-        groups=found.groups,
-        remarks=remarks,
-        left_out=left_out,
-        codes=likely_codes(table, found.columns, wishes),
-        read_as=tables.read_as,
-        truth=known_classes(rows, target, classes),
-        weights=weights,
-        labeled_weights=_labeled_weights(table, wishes.weight),
-    )
+    def codes_of(chunk: Chunk) -> Codes:
+        cells = as_text(as_pandas(chunk.data)[target])
+        found = [UNKNOWN if cell is None else places.get(cell, OTHER_CLASS) for cell in cells]
+        return np.array(found, dtype=np.int32)
+
+    codes = np.asarray(rows.map(codes_of, np.zeros(1, np.int32), [target]))
+    return None if (codes == UNKNOWN).all() else codes
 
 
 def _labeled_weights(table: pd.DataFrame, name: str | None) -> Floats | None:

@@ -29,7 +29,7 @@ from c2rf.totals.bounds import Bounds
 from c2rf.totals.stated import read_stated
 from c2rf.workflow.extras import balance, importance, population_sample
 from c2rf.workflow.model_file import versions
-from c2rf.workflow.predictions import Scored
+from c2rf.workflow.predictions import Predictions
 from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.summary import usage
 
@@ -41,24 +41,28 @@ MOST_LEFT_OUT = 20
 
 
 def make_facts(
-    task: PreparedData, classifier: Any, scored: Scored, asked: Any, most_shown: int = MOST_SHOWN
+    task: PreparedData,
+    classifier: Any,
+    scored: Predictions,
+    command: str,
+    most_shown: int = MOST_SHOWN,
 ) -> Facts:
     """Collect what a report tells, the same wherever the rows are.
 
     Parameters
     ----------
-    task, classifier, scored, asked
+    task, classifier, scored, command
         Those of a :class:`~c2rf.workflow.result.Classification`.
     most_shown : int
         Of more rows than this, this number is drawn at random.
     """
-    rows = rows_to_show(scored, most_shown, asked.seed)
+    rows = rows_to_show(scored, most_shown, task.options.random_state)
     classes = np.array(task.classes, dtype=object)
     return Facts(
         labeled_file=task.names[0],
         unlabeled_file=task.names[1],
-        target=task.target,
-        method=asked.method,
+        target=task.options.target,
+        method=task.options.method,
         classes=task.classes,
         sample=task.labels,
         bounds=task.bounds if task.weights is None else _whole(task.bounds),
@@ -74,10 +78,10 @@ def make_facts(
             FeatureFact(c.name, usage(c), c.kind != "numbers", c.levels, c.missing, c.unseen)
             for c in task.columns
         ],
-        command=asked.command,
-        seed=asked.seed,
+        command=command,
+        seed=task.options.random_state,
         versions=versions(),
-        seconds=asked.seconds,
+        seconds=task.seconds,
         forest=_forest(classifier),
         ranking=_ranking(task, classifier),
         remarks=[*task.remarks, *_remarks(task, len(rows), most_shown)],
@@ -86,11 +90,13 @@ def make_facts(
         changes=_changes(task),
         stated=_stated(task),
         remainder=_remainder(task, classifier),
-        **_compared(task, classifier, scored, asked.seed),
+        **_compared(task, classifier, scored, task.options.random_state),
     )
 
 
-def _compared(task: PreparedData, classifier: Any, scored: Scored, seed: int) -> dict[str, Any]:
+def _compared(
+    task: PreparedData, classifier: Any, scored: Predictions, seed: int
+) -> dict[str, Any]:
     """Compare labeled rows with a sample of all, and shuffle its columns."""
     drawn = population_sample(task, seed)
     counts = np.bincount(scored.codes, minlength=len(task.classes)).astype(float)
@@ -125,7 +131,9 @@ def _remainder(task: PreparedData, classifier: Any) -> float | None:
     return None if task.weights is None else float(classifier.totals_met_["off"].abs().max())
 
 
-def right_facts(task: PreparedData, scored: Scored, expected: ExpectedAccuracy) -> list[RightFact]:
+def right_facts(
+    task: PreparedData, scored: Predictions, expected: ExpectedAccuracy
+) -> list[RightFact]:
     """Return how many labels are right, with intervals: of all, by class and by group."""
     sizes = np.bincount(scored.codes, minlength=len(task.classes))
     groups = np.bincount(task.groups.codes, minlength=len(task.groups.names))
@@ -142,7 +150,7 @@ def right_facts(task: PreparedData, scored: Scored, expected: ExpectedAccuracy) 
     ]
 
 
-def rows_to_show(scored: Scored, most: int, seed: int) -> Ints:
+def rows_to_show(scored: Predictions, most: int, seed: int) -> Ints:
     """Return the numbers of rows drawn at random, and of those nearest to the cut-off."""
     drawn = random_rows(len(scored.codes), most, [seed, 5])
     nearest = np.argsort(np.abs(scored.scores), kind="stable")[:NEAREST]
@@ -158,7 +166,7 @@ def _notes(task: PreparedData) -> list[str]:
     return read + ([f"Not learned from: {'; '.join(left)}{after}."] if left else [])
 
 
-def _counts(task: PreparedData, scored: Scored) -> Ints:
+def _counts(task: PreparedData, scored: Predictions) -> Ints:
     """Return how many rows of each group got each label."""
     counts = np.zeros((len(task.groups.names), len(task.classes)))
     each = 1 if task.weights is None else task.weights
@@ -198,9 +206,11 @@ def _remarks(task: PreparedData, n_shown: int, most: int) -> list[str]:
 
 def _names(task: PreparedData, rows: Ints) -> list[str]:
     """Return what to call some rows: by their ids, else by their numbers, from 1."""
-    if task.id is None:
+    if task.options.id is None:
         return [str(row + 1) for row in rows]
-    found: pd.Series[Any] = task.rows.reduce(_Pick(rows, task.id), pd.concat, [task.id])
+    found: pd.Series[Any] = task.rows.reduce(
+        _Pick(rows, task.options.id), pd.concat, [task.options.id]
+    )
     return found.tolist()
 
 

@@ -15,10 +15,9 @@ from c2rf.inference.sensitivity import Sensitivity
 from c2rf.totals.bounds import adjustments_table
 from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sensitivity_line
 from c2rf.workflow.model_file import StoredModel
-from c2rf.workflow.options import HowAsked
 from c2rf.workflow.outputs import Outputs
-from c2rf.workflow.predictions import Predictions, Scored, label_columns
-from c2rf.workflow.prepare import Accuracy, PreparedData, score
+from c2rf.workflow.predictions import Accuracy, Predictions
+from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.report_facts import make_facts, right_facts
 from c2rf.workflow.summary import Line, as_text, summary_lines
 
@@ -34,30 +33,23 @@ class Classification:
 
     Parameters
     ----------
-    task : Task
-        What was asked, and what was found out about the data.
+    data : PreparedData
+        What was asked for, and what was found out about the data.
     classifier : C2RFClassifier or KnownTotalsClassifier
         The fitted classifier.
-    scored : Scored
-        Label, score and confidence of each row.
-    asked : HowAsked
-        How it was asked for.
+    predictions : Predictions
+        The rows with label, score and confidence, to be read a chunk at a time.
+    command : str
+        How to do it again.
     sensitivity : Sensitivity, optional
         Which labels depend on which totals, if that was asked for.
     """
 
-    task: PreparedData
+    data: PreparedData
     classifier: Any
-    scored: Scored
-    asked: HowAsked
+    predictions: Predictions
+    command: str
     sensitivity: Sensitivity | None = None
-
-    @property
-    def parts(self) -> Predictions:
-        """The rows with label, score and confidence, to be read a part at a time."""
-        task = self.task
-        added = label_columns(task.values, self.scored, self.sensitivity)
-        return Predictions(task.rows, task.shown, added)
 
     @property
     def labels(self) -> pd.DataFrame | Predictions:
@@ -66,11 +58,11 @@ class Classification:
         With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
         are two more columns, ``robust`` and ``sensitive_to``.
         """
-        return self._frame if self.task.n_rows <= LARGE_RESULT else self.parts
+        return self._frame if self.data.n_rows <= LARGE_RESULT else self.predictions
 
     @cached_property
     def _frame(self) -> pd.DataFrame:
-        return self.parts.frame()
+        return self.predictions.frame()
 
     @property
     def imputations(self) -> pd.DataFrame:
@@ -84,13 +76,13 @@ class Classification:
     @property
     def imputation_parts(self) -> Predictions:
         """The imputations, to be read a part at a time."""
-        return imputation_parts(self.task, self.classifier, self.asked.imputations or USUAL)
+        return imputation_parts(self.data, self.classifier, self.data.options.imputations or USUAL)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many rows got each label."""
-        found = (n for _, n in self.parts.counts)
-        return dict(zip(self.task.classes, found, strict=True))
+        found = (n for _, n in self.predictions.counts)
+        return dict(zip(self.data.classes, found, strict=True))
 
     @property
     def changes(self) -> pd.DataFrame:
@@ -99,12 +91,12 @@ class Classification:
         None are moved unless they contradict each other, and estimates or
         ``totals_policy="scale"`` give way.
         """
-        return adjustments_table(self.task.bounds.adjustments)
+        return adjustments_table(self.data.bounds.adjustments)
 
     @property
     def accuracy(self) -> Accuracy | None:
         """How many labels are right, where the unlabeled table has the target after all."""
-        return score(self.task.truth, self.scored.codes, self.task.target)
+        return self.predictions.accuracy(self.data.truth, self.data.options.target)
 
     @cached_property
     def expected_accuracy(self) -> ExpectedAccuracy | None:
@@ -112,18 +104,18 @@ class Classification:
 
         It takes two imputations at least.
         """
-        number = self.asked.imputations
+        number = self.data.options.imputations
         return None if number is None or number < 2 else self.classifier.expected_accuracy(number)
 
     @property
     def summary_lines(self) -> list[Line]:
         """What was done, as names and sentences."""
         lines = summary_lines(
-            self.task, self.classifier, self.counts, self.accuracy, self.expected_accuracy
+            self.data, self.classifier, self.counts, self.accuracy, self.expected_accuracy
         )
         if self.sensitivity is None:
             return lines
-        return [*lines, sensitivity_line(self.sensitivity, self.task.classes)]
+        return [*lines, sensitivity_line(self.sensitivity, self.data.classes)]
 
     def summary(self) -> str:
         """Return what was done in a few lines: labels beside known totals, and the columns."""
@@ -155,12 +147,12 @@ class Classification:
         """Write the report to a place that was checked before."""
         from c2rf.report import make_page
 
-        facts = make_facts(self.task, self.classifier, self.scored, self.asked)
+        facts = make_facts(self.data, self.classifier, self.predictions, self.command)
         if self.expected_accuracy is not None:
-            right = right_facts(self.task, self.scored, self.expected_accuracy)
+            right = right_facts(self.data, self.predictions, self.expected_accuracy)
             facts = replace(facts, right=right)
         if self.sensitivity is not None:
-            facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.scored))
+            facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.predictions))
         if self.accuracy is not None:
             facts = replace(facts, accuracy=f"{self.accuracy}.")
         path.write_text(make_page(facts), encoding="utf-8")
@@ -174,8 +166,9 @@ class Classification:
 
     def write_model(self, path: Path) -> None:
         """Write the model to a place that was checked before."""
-        task, groups = self.task, [str(name) for name in self.task.groups.columns]
-        model = StoredModel(task.encoder, self.classifier, task.target, task.positive, groups)
+        data, groups = self.data, [str(name) for name in self.data.groups.columns]
+        target = data.options.target
+        model = StoredModel(data.encoder, self.classifier, target, data.positive, groups)
         model.write(path)
 
     def _save(self, outputs: Outputs, force: bool) -> None:
@@ -193,4 +186,4 @@ class Classification:
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name}: {n:,}" for name, n in self.counts.items())
-        return f"<c2rf classification of {self.task.n_rows:,} rows: {found}>"
+        return f"<c2rf classification of {self.data.n_rows:,} rows: {found}>"

@@ -12,7 +12,8 @@ from c2rf.report.facts import UNRELIABLE
 
 if TYPE_CHECKING:
     from c2rf.inference.accuracy import ExpectedAccuracy
-    from c2rf.workflow.prepare import Accuracy, PreparedData
+    from c2rf.workflow.predictions import Accuracy
+    from c2rf.workflow.prepare import PreparedData
 
 
 MOST_COLUMNS = 20
@@ -22,9 +23,9 @@ Line = tuple[str, str]
 """A name, and what there is to say about it."""
 
 
-def plan_lines(task: PreparedData, method: str) -> list[Line]:
+def plan_lines(task: PreparedData) -> list[Line]:
     """Say what would be done."""
-    return [*_data(task), ("method", method), *_known(task), *_columns(task)]
+    return [*_data(task), ("method", task.options.method), *_known(task), *_columns(task)]
 
 
 def summary_lines(

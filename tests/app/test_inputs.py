@@ -9,21 +9,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from c2rf.app.choices import Choices
-from c2rf.app.files import write_example
-from c2rf.app.page import _classify
+from c2rf.app.inputs import Inputs
+from c2rf.app.page import label_and_write
+from c2rf.app.session import write_example
 from c2rf.cli import main
 from c2rf.data.formats import read_table
 from c2rf.workflow.result import Classification
 
-Made = Callable[[Path], Choices]
+Made = Callable[[Path], Inputs]
 
 
-def the_example(folder: Path) -> Choices:
+def the_example(folder: Path) -> Inputs:
     labeled, unlabeled, totals = write_example(folder)
-    return Choices(
-        labeled=labeled, unlabeled=unlabeled, target="employed", id="person", totals=totals,
-        imputations=3,
+    return Inputs(
+        labeled=labeled, unlabeled=unlabeled, totals=totals,
+        chosen={"target": "employed", "id": "person", "imputations": 3},
     )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def people(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.read_csv(labeled)[:60], pd.read_csv(unlabeled)[:90]
 
 
-def german_workbook_and_margins(folder: Path) -> Choices:
+def german_workbook_and_margins(folder: Path) -> Inputs:
     """One file, three classes, two margins of which one is wide, with sums and marks."""
     labeled, unlabeled = people(folder)
     labeled.loc[::4, "employed"] = "teil, zeit"
@@ -45,38 +45,43 @@ def german_workbook_and_margins(folder: Path) -> Choices:
     )
     years = pd.DataFrame({"Jahr": [2001], "Erwerb": ["no"], "total": ["15..20"]})
     years.to_csv(folder / "jahre.csv", index=False)
-    return Choices(
-        labeled=folder / "-Personen.xlsx", target="Erwerb", id="person",
-        totals={"teil, zeit": "20..30", "yes": "0%..100%"}, text=["Jahr"], drop=["-Alter"],
-        totals_files=[folder / "regionen.csv", folder / "jahre.csv"], totals_policy="scale",
-        sensitivity=0.05,
+    return Inputs(
+        labeled=folder / "-Personen.xlsx",
+        totals={"teil, zeit": "20..30", "yes": "0%..100%"},
+        totals_files=[folder / "regionen.csv", folder / "jahre.csv"],
+        chosen={
+            "target": "Erwerb", "id": "person", "text": ["Jahr"], "drop": ["-Alter"],
+            "totals_policy": "scale", "sensitivity": 0.05,
+        },
     )  # fmt: skip
 
 
-def two_files_of_one_name(folder: Path) -> Choices:
+def two_files_of_one_name(folder: Path) -> Inputs:
     tables = people(folder)
     paths = [folder / place / "people.csv" for place in ("labeled", "unlabeled")]
     for table, path in zip(tables, paths, strict=True):
         path.parent.mkdir()
         table.to_csv(path, sep=";", decimal=",", index=False)
-    return Choices(
-        labeled=paths[0], unlabeled=paths[1], target="employed", totals={"yes": "44%+-1%"},
-        keep=["person"], drop=["age", "hours"], sensitivity="se",
+    return Inputs(
+        labeled=paths[0], unlabeled=paths[1], totals={"yes": "44%+-1%"},
+        chosen={
+            "target": "employed", "keep": ["person"], "drop": ["age", "hours"], "sensitivity": "se",
+        },
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("made", [the_example, german_workbook_and_margins, two_files_of_one_name])
 def test_page_command_and_lines_write_the_same(tmp_path, monkeypatch, capsys, made):
     monkeypatch.setattr(Classification, "write_report", lambda self, path: path.write_text("-"))
-    choices = made(tmp_path)
-    outputs = choices.outputs(tmp_path / "page")
-    _classify(choices, outputs)
+    inputs = made(tmp_path)
+    outputs = inputs.outputs(tmp_path / "page")
+    label_and_write(inputs, outputs)
     monkeypatch.chdir(tmp_path)
     files = [path.name for path in outputs.named.values()]
-    assert main(shlex.split(choices.command())[1:]) == 0, capsys.readouterr().err
+    assert main(shlex.split(inputs.command())[1:]) == 0, capsys.readouterr().err
     for name in files:
         Path(name).rename(f"cli-{name}")
-    exec(choices.python(), {})
+    exec(inputs.python(), {})
     for name in files:
         assert Path(name).stat().st_size > 0
         if name not in ("report.html", "model.skops"):

@@ -30,7 +30,7 @@ def headers(app: AppTest) -> list[str]:
 
 def test_labels_report_model_and_how_to_do_it_again(example):
     app = press(example, "Label the rows")
-    app.session_state.visit.job.wait(PATIENCE)
+    app.session_state.session.job.wait(PATIENCE)
     app.run()
     assert not app.exception
     assert headers(app)[-1] == "5. Result"
@@ -43,9 +43,9 @@ def test_labels_report_model_and_how_to_do_it_again(example):
 
 
 def test_what_goes_wrong_is_said(example):
-    visit = example.session_state.visit
-    visit.start(lambda: c2rf.classify("absent.csv", target="x", totals={"a": 1}))
-    visit.job.wait(PATIENCE)
+    session = example.session_state.session
+    session.start(lambda: c2rf.classify("absent.csv", target="x", totals={"a": 1}))
+    session.job.wait(PATIENCE)
     app = example.run()
     assert not app.exception
     assert "there is no such file" in app.error[0].value
