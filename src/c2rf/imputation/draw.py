@@ -154,8 +154,8 @@ def binding_margins(bounds: Bounds) -> list[MarginBounds]:
     """Return the margins that exclude anything: overall, of groups, and of cells of groups."""
     found = []
     for margin in bounds.all_margins():
-        most = margin.sums(bounds.group_sizes)[:, None]
-        if ((margin.lower > 0) | (margin.upper < most)).any():
+        if margin.is_known(bounds.group_sizes).any():
+            most = margin.sums(bounds.group_sizes)[:, None]
             found.append(replace(margin, upper=np.minimum(margin.upper, most)))
     return found
 

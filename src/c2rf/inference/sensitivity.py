@@ -127,9 +127,7 @@ def _points(bounds: Bounds, counts: NDArray[Any]) -> Bounds:
     """Fix every bound that says something at what a table of counts adds up to."""
     fixed = []
     for margin in bounds.all_margins():
-        most = margin.sums(bounds.group_sizes[:, None])
-        known = (margin.lower > 0) | (margin.upper < most)
-        found = margin.sums(counts)
+        known, found = margin.is_known(bounds.group_sizes), margin.sums(counts)
         lower, upper = np.where(known, found, margin.lower), np.where(known, found, margin.upper)
         fixed.append(replace(margin, lower=lower, upper=upper))
     return bounds.with_all_margins(fixed)

@@ -110,6 +110,10 @@ class MarginBounds:
         np.add.at(total, self.codes, counts)
         return total
 
+    def is_known(self, group_sizes: NDArray[Any]) -> Bools:
+        """Say of which class in which category more is known than the number of rows."""
+        return (self.lower > 0) | (self.upper < self.sums(group_sizes)[:, None])
+
     def values(self, category: int) -> tuple[Any, ...]:
         """Return the value of each grouping column in a category."""
         name = self.names[category]
@@ -250,10 +254,9 @@ class Bounds:
         """
         narrowed = []
         for margin in self.all_margins():
-            most, found = margin.sums(self.group_sizes[:, None]), margin.sums(counts)
-            is_known = (margin.lower > 0) | (margin.upper < most)
-            is_range = is_known & (margin.lower < margin.upper)
-            lower, upper = (np.where(is_range, found, end) for end in (margin.lower, margin.upper))
+            is_range = margin.is_known(self.group_sizes) & (margin.lower < margin.upper)
+            found, ends = margin.sums(counts), (margin.lower, margin.upper)
+            lower, upper = (np.where(is_range, found, end) for end in ends)
             narrowed.append(replace(margin, lower=lower, upper=upper))
         return self.with_all_margins(narrowed)
 
@@ -448,12 +451,11 @@ class LinearConstraints:
         """
         margins, places, lower, upper = bounds.all_margins(), [], [], []
         for m, margin in enumerate(margins):
-            most = margin.sums(bounds.group_sizes[:, None])
-            is_known = (margin.lower > 0) | (margin.upper < most)
+            is_known, most = margin.is_known(bounds.group_sizes), margin.sums(bounds.group_sizes)
             found = np.argwhere(is_known)
             places.append(np.column_stack([np.full(len(found), m), found]).astype(np.int64))
             lower.append(margin.lower[is_known])
-            upper.append(np.minimum(margin.upper, most)[is_known])
+            upper.append(np.minimum(margin.upper, most[:, None])[is_known])
         ends = np.concatenate(lower), np.concatenate(upper)
         return cls.at(np.vstack(places), margins, bounds.group_sizes, *ends)
 

@@ -57,8 +57,10 @@ from c2rf.totals.stated import (
     written,
 )
 
-# Rates that miss the whole by less than half a row were only rounded; so was a weighted total.
+# What rounding explains: rates whose sum is off by less than half a row, and weighted totals that
+# are off by half a unit.
 _ROUNDING = 0.5
+_TOLERANCE = 1e-6  # of the solver, in rows
 _MOST_NAMED = 12
 
 Stated = dict[tuple[int, int], dict[int, StatedTotal]]
@@ -346,7 +348,7 @@ def _bounds_in_margins(
     policy: Policy,
     is_weighted: bool,
 ) -> Bounds:
-    """Check all totals at once; reconcile, then round, those that are not consistent."""
+    """Check all totals at once; reconcile what is not consistent; round what is not whole."""
     totals = [total for row in stated.values() for total in row.values()]
     places = np.array([(*place, k) for place, row in stated.items() for k in row])
     low, high, errors = (
@@ -378,7 +380,7 @@ def _bounds_in_margins(
         if missed.any() and policy == "strict":
             raise InputError(_not_whole(missed, is_proven, name))
     met = allowed.matrix @ counts.ravel()
-    stays = is_range & (met >= low - 1e-6) & (met <= high + 1e-6)
+    stays = is_range & (met >= low - _TOLERANCE) & (met <= high + _TOLERANCE)
     adjustments = [
         _adjustment(margins[m], category, labels[k], totals[f], *numbers)
         for f, numbers in _changed(as_stated, np.where(stays, target, met), is_weighted)
