@@ -18,11 +18,11 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 import c2rf.forest.ensembles
 from c2rf.forest.ensembles import (
     MOST_SPLITS,
-    Choice,
     Ensemble,
+    Split,
     _floor_single,
-    answer,
     as_formula,
+    evaluate,
     is_shallow,
     make_ensemble,
 )
@@ -71,7 +71,7 @@ def test_on_and_next_to_the_thresholds(seed, depth, missing):
     tree = kind(max_depth=depth, random_state=0).fit(X, y)
     points = hard_values(tree, rng, 500)
     for data in (points, np.asfortranarray(points), points[::2, :]):
-        np.testing.assert_array_equal(answer([formula_of(tree)], data)[0], said_by(tree, data))
+        np.testing.assert_array_equal(evaluate([formula_of(tree)], data)[0], said_by(tree, data))
 
 
 @given(st.floats(allow_nan=False, width=64), st.floats(allow_nan=False, width=32))
@@ -135,11 +135,11 @@ def test_splits_between_equal_leaves_are_left_out():
     tree = DecisionTreeClassifier(max_depth=1).fit(X, y)
     assert tree.tree_.node_count == 3
     assert formula_of(tree) is False  # both leaves say 0
-    assert not answer([False], X).any()
-    assert answer([True, False], X).tolist() == [[True] * 24, [False] * 24]
+    assert not evaluate([False], X).any()
+    assert evaluate([True, False], X).tolist() == [[True] * 24, [False] * 24]
 
 
-FIRST, SECOND = (Choice(k, np.float32(0.5), k == 2, True, False) for k in (1, 2))
+FIRST, SECOND = (Split(k, np.float32(0.5), k == 2, True, False) for k in (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_every_way_to_combine_two_answers(yes, no):
     expected = np.where(
         test, yes if isinstance(yes, bool) else first, no if isinstance(no, bool) else second
     )
-    said = answer([Choice(0, np.float32(0.5), False, yes, no)], X)
+    said = evaluate([Split(0, np.float32(0.5), False, yes, no)], X)
     np.testing.assert_array_equal(said[0], expected)
 
 
 def test_no_points_and_no_formulas():
-    assert answer([True, False], np.empty((0, 3))).shape == (2, 0)
-    assert answer([], np.empty((4, 3))).shape == (0, 4)
+    assert evaluate([True, False], np.empty((0, 3))).shape == (2, 0)
+    assert evaluate([], np.empty((4, 3))).shape == (0, 4)

@@ -1,24 +1,18 @@
 """The voting members of any ensemble, and their votes of ±1 on any data.
 
-Shallow trees as formulas over comparisons, asked of many rows at once.
+Ensembles of scikit-learn differ in what their members know: those of forests, bagging and voting
+predict class codes, those of boosting and plain classifiers the classes themselves; bagging may
+show each member some columns only. An :class:`Ensemble` knows these differences, so that nothing
+after it has to. :func:`make_ensemble` fits one or takes a fitted one, and refuses what cannot vote.
 
-A tree walks every row down by itself. A shallow one is cheaper as a formula: compare whole
-columns with its thresholds, and combine the answers by operations on arrays of bits. The answers
-are those of scikit-learn to the last bit, which rests on two facts:
+The second half is about speed. A tree sends every row down by itself. A shallow tree is cheaper as
+a formula: compare whole columns with its thresholds, and combine the results by operations on
+arrays of bits. The votes are those of scikit-learn to the last bit, which rests on two facts:
 
 - scikit-learn tests ``float32(x) <= threshold`` with a threshold in double precision; that is
   ``float32(x) <= t`` with t the greatest number in single precision that is not above it;
 - a missing value goes to the side the node names. Both ``x <= t`` and ``x > t`` are false for it,
-  so a node that sends it to the left asks the second, and nothing is ever tested for missing.
-
-Which models can vote, what data they can take, and why others are refused.
-
-The members of any ensemble, and their votes of ±1 on any data.
-
-Ensembles of scikit-learn differ in what their members know: those of forests, bagging and voting
-predict class codes, those of boosting and plain classifiers the classes themselves; bagging may
-show each member some columns only. An :class:`Ensemble` knows these differences, so that nothing
-after it has to.
+  so a node that sends it to the left tests the second, and nothing is ever tested for missing.
 """
 
 from __future__ import annotations
@@ -46,19 +40,381 @@ from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.votes import pack_columns, unpack
 
 Bits = NDArray[np.bool_]
+Names = NDArray[np.object_] | None
+
+DEFAULT_N_ESTIMATORS = 20
+DEFAULT_MAX_SAMPLES = 0.2
+_CHUNK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Fitted members and how to read their predictions.
+
+    Parameters
+    ----------
+    members : list of fitted classifiers
+        The members that vote.
+    labels : ndarray of shape (2,)
+        The predictions that stand for the votes -1 and +1.
+    columns : list of ndarray, or None
+        The columns each member sees; None where all see all.
+
+    Examples
+    --------
+    >>> X, y = np.zeros((2, 1)), np.array(["no", "yes"])
+    >>> always = [DummyClassifier(strategy="constant", constant=c).fit(X, y) for c in y]
+    >>> Ensemble(always, labels=y).votes(X)
+    array([[-1,  1],
+           [-1,  1]], dtype=int8)
+    """
+
+    members: list[Any]
+    labels: NDArray[Any]
+    columns: list[NDArray[np.intp]] | None = None
+
+    def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[np.int8]:
+        """Return the votes of all members on each row.
+
+        Parameters
+        ----------
+        X : ndarray or data frame of shape (n_rows, n_features)
+            Checked data, looked at a chunk of rows at a time.
+        n_jobs : int or None
+            Number of threads. The votes do not depend on it.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_points, n_members)
+        """
+        return unpack(self.words(X, n_jobs), len(self.members))
+
+    def words(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint64]:
+        """Return the votes packed into words, as :func:`c2rf.forest.votes.pack` has them.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As for :meth:`votes`.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n_points, n_words)
+        """
+        n_members = len(self.members)
+        words = np.empty((X.shape[0], -(-n_members // 64)), dtype=np.uint64)
+        formulas = self._formulas() if isinstance(X, np.ndarray) else {}
+        with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+            for rows in _row_chunks(X.shape[0], max(X.shape[1], n_members)):
+                votes = self._predictions(_safe_indexing(X, rows), formulas, parallel)
+                words[rows] = pack_columns(votes)
+        return words
+
+    def _predictions(
+        self, X: Any, formulas: dict[int, Formula], parallel: Parallel
+    ) -> list[NDArray[np.bool_]]:
+        """Return the votes of each member, true for +1."""
+        others = [k for k in range(len(self.members)) if k not in formulas]
+        if others and all(type(member) in TREES for member in self.members):
+            single = as_single(X) if isinstance(X, np.ndarray) else X
+            predicted = parallel(delayed(self._predict)(k, single) for k in others)
+        else:
+            predicted = parallel(delayed(self._predict)(k, X) for k in others)
+        votes = dict(zip(others, predicted, strict=True))
+        if formulas:
+            n_parts = effective_n_jobs(parallel.n_jobs)
+            parts = parallel(
+                delayed(evaluate)(list(formulas.values()), X[rows])
+                for rows in gen_even_slices(X.shape[0], min(n_parts, X.shape[0]))
+            )
+            votes |= dict(zip(formulas, np.concatenate(parts, axis=1), strict=True))
+        return [votes[k] for k in range(len(self.members))]
+
+    def _formulas(self) -> dict[int, Formula]:
+        """Return the members that are shallow trees, as formulas."""
+        formulas = {}
+        for k, member in enumerate(self.members):
+            if type(member) in TREES and is_shallow(member.tree_):
+                columns = None if self.columns is None else self.columns[k]
+                formula = as_formula(member.tree_, self._node_votes(k), columns)
+                if formula is not None:
+                    formulas[k] = formula
+        return formulas
+
+    def _predict(self, k: int, X: Any) -> NDArray[np.bool_]:
+        """Return the votes of a member by its own predict."""
+        member = self.members[k]
+        if self.columns is not None:
+            X = X[:, self.columns[k]]
+        if type(member) in TREES and isinstance(X, np.ndarray):
+            return self._node_votes(k)[member.tree_.apply(as_single(X))]
+        return self._are_positive(np.asarray(member.predict(X)), k)
+
+    def _node_votes(self, k: int) -> NDArray[np.bool_]:
+        """Return the vote of each node of a tree: as its predict, but per node, not per row."""
+        member = self.members[k]
+        predicted = member.classes_.take(member.tree_.value[:, 0, :].argmax(axis=1))
+        return self._are_positive(predicted, k)
+
+    def _are_positive(self, predicted: NDArray[Any], k: int) -> NDArray[np.bool_]:
+        """Return which predictions are votes of +1, and refuse any that is neither class."""
+        positive = predicted == self.labels[1]
+        strange = ~positive & (predicted != self.labels[0])
+        if strange.any():
+            raise InputError(
+                f"member {k} ({type(self.members[k]).__name__}) predicts "
+                f"{predicted[strange].tolist()[0]!r}; a vote must be one of {listed(self.labels)}"
+            )
+        return positive
+
+
+def make_ensemble(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    *,
+    positive: int = 1,
+    n_estimators: int = DEFAULT_N_ESTIMATORS,
+    max_samples: float = DEFAULT_MAX_SAMPLES,
+    feature_names: NDArray[np.object_] | None = None,
+    n_jobs: int | None = None,
+    random_state: np.random.RandomState,
+) -> Ensemble:
+    """Fit the members to labeled data, or take those that are fitted already.
+
+    Parameters
+    ----------
+    estimator : None, classifier, ensemble, FrozenEstimator, or list of fitted classifiers
+        See :class:`c2rf.C2RFClassifier`.
+    X : ndarray or data frame of shape (n_rows, n_features)
+        Checked data.
+    y : ndarray of shape (n_rows,)
+        Labels of exactly two classes.
+    positive : {0, 1}
+        Which of the two, in sorted order, a vote of +1 stands for.
+    n_estimators : int
+        Number of copies of a plain classifier.
+    max_samples : float or int
+        The part (float) or number (int) of rows each copy is fitted to.
+    feature_names : ndarray of str, or None
+        Names of the columns of X; members fitted to other names are refused.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
+    random_state : RandomState
+        Source of all seeds.
+
+    Returns
+    -------
+    Ensemble
+
+    Examples
+    --------
+    >>> X, y = np.arange(10.0)[:, None], np.repeat(["no", "yes"], 5)
+    >>> ensemble = make_ensemble(None, X, y, n_estimators=3, max_samples=0.8,
+    ...                          random_state=np.random.RandomState(0))
+    >>> ensemble.votes(X[[0, 9]])
+    array([[-1, -1, -1],
+           [ 1,  1,  1]], dtype=int8)
+    """
+    classes = np.unique(y)
+    # A vote of -1 stands for the first of the two, +1 for the other.
+    order = [1 - positive, positive]
+    given = unfrozen(estimator)
+    is_list, is_ensemble = isinstance(given, (list, tuple)), isinstance(given, ENSEMBLES)
+    if is_list or is_ensemble:
+        check_defaults(given, n_estimators, max_samples)
+    if is_list:
+        members = [unfrozen(member) for member in given]
+        check_list(members, classes, X.shape[1], feature_names)
+        return Ensemble(members, classes[order])
+    if given is not estimator:
+        check_frozen(given, classes, X.shape[1], feature_names)
+        return _members_of(given, order)
+    if estimator is None:
+        estimator = DecisionTreeClassifier(max_depth=2)
+    check_classifier(estimator)
+    if is_ensemble:
+        unfitted = seeded(clone(estimator), random_state)
+        # Where the ensemble does not say how many jobs it wants, it gets ours.
+        with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
+            fitted = unfitted.fit(X, y)
+        return _members_of(fitted, order)
+    n_drawn = _n_drawn(max_samples, len(y))
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_estimators)
+    copies = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_fit_copy)(estimator, X, y, n_drawn, seed) for seed in seeds
+    )
+    return Ensemble(copies, classes[order])
+
+
+def _members_of(fitted: Any, order: list[int]) -> Ensemble:
+    """Read the members off a fitted ensemble."""
+    labels = np.arange(2) if isinstance(fitted, CODED) else fitted.classes_
+    columns = getattr(fitted, "estimators_features_", None)
+    return Ensemble(list(fitted.estimators_), labels[order], columns)
+
+
+def _fit_copy(template: Any, X: Any, y: NDArray[Any], n_drawn: int, seed: int) -> Any:
+    """Fit a copy to rows drawn without replacement."""
+    rng = np.random.RandomState(seed)
+    drawn = rng.choice(len(y), n_drawn, replace=False)
+    if len(np.unique(y[drawn])) == 1 and not isinstance(template, TREES):
+        # Most classifiers refuse a single class; a tree becomes a single leaf.
+        template = DummyClassifier(strategy="most_frequent")
+    return seeded(clone(template), rng).fit(_safe_indexing(X, drawn), y[drawn])
+
+
+def seeded(model: Any, rng: np.random.RandomState) -> Any:
+    """Set every seed the user has left open, also those of inner models."""
+    for name, value in sorted(model.get_params(deep=True).items(), key=lambda item: item[0]):
+        if value is None and name.split("__")[-1] == "random_state":
+            model.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
+    return model
+
+
+def _n_drawn(max_samples: float, n_points: int) -> int:
+    if isinstance(max_samples, numbers.Integral):
+        if max_samples > n_points:
+            raise InputError(
+                f"max_samples={max_samples} rows are to be drawn without replacement, but y has "
+                f"{n_points}; give at most as many, or a float in (0, 1]"
+            )
+        return int(max_samples)
+    return max(1, round(max_samples * n_points))
+
+
+def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    size = max(1, _CHUNK_CELLS // max(1, n_columns))
+    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+
+# Which models can vote, and what data they can take
+
+# By name: most of them are of packages that need not be installed.
+_GRADIENT_BOOSTING = {
+    "GradientBoostingClassifier",
+    "HistGradientBoostingClassifier",
+    "XGBClassifier",
+    "LGBMClassifier",
+    "CatBoostClassifier",
+}
+
+
+def check_classifier(estimator: Any) -> None:
+    """Refuse what is no classifier, or has no voting members."""
+    name = type(estimator).__name__
+    is_model = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
+    if not is_model or not is_classifier(estimator):
+        raise InputTypeError(
+            "estimator must be None, a classifier, an ensemble of classifiers, or fitted ones in "
+            f"a FrozenEstimator or a list; found {estimator!r} of type {name}"
+        )
+    if _GRADIENT_BOOSTING & {base.__name__ for base in type(estimator).__mro__}:
+        raise InputError(
+            f"{name} cannot vote: its trees are regression trees that add up to one score, none "
+            "of them predicts a class; use RandomForestClassifier, ExtraTreesClassifier, "
+            "BaggingClassifier, AdaBoostClassifier or VotingClassifier, or give several fitted "
+            "models as a list, where each has one vote"
+        )
+
+
+def check_defaults(estimator: Any, n_estimators: Any, max_samples: Any) -> None:
+    """Refuse parameters of copies where no copies are made."""
+    if (n_estimators, max_samples) == (DEFAULT_N_ESTIMATORS, DEFAULT_MAX_SAMPLES):
+        return
+    name = type(estimator).__name__
+    raise InputError(
+        "n_estimators and max_samples say how copies of a plain classifier are made; with a "
+        f"{name} its members vote, so they must stay at {DEFAULT_N_ESTIMATORS} and "
+        f"{DEFAULT_MAX_SAMPLES}; found {n_estimators} and {max_samples}: set them on the {name}"
+    )
+
+
+def check_frozen(model: Any, classes: NDArray[Any], n_features: int, feature_names: Names) -> None:
+    """Refuse a frozen model that is no ensemble or does not fit the data."""
+    name = type(model).__name__
+    if not isinstance(model, ENSEMBLES):
+        raise InputTypeError(
+            f"a frozen estimator must be an ensemble whose members vote ({listed_types()}); "
+            f"found {name}: give fitted models as a list, where each has one vote"
+        )
+    _check_fitted(model, f"the frozen {name}")
+    known = np.ravel(model.classes_).tolist()
+    if set(known) != set(classes.tolist()):
+        raise InputError(
+            f"the frozen {name} was fitted to the classes {listed(known)}, but the classes in y "
+            f"are {listed(classes)}"
+        )
+    _check_columns(model, f"the frozen {name}", n_features, feature_names)
+
+
+def check_list(
+    members: Sequence[Any], classes: NDArray[Any], n_features: int, feature_names: Names
+) -> None:
+    """Refuse a list with a member that is not fitted or does not fit the data."""
+    if not members:
+        raise InputError("a list of fitted classifiers must have at least one; found none")
+    for k, member in enumerate(members):
+        who = f"member {k} of the list, {type(member).__name__},"
+        if not hasattr(member, "predict"):
+            raise InputTypeError(f"{who} has no predict; give fitted classifiers")
+        _check_fitted(member, who)
+        known = np.ravel(getattr(member, "classes_", classes)).tolist()
+        if not set(known) <= set(classes.tolist()):
+            raise InputError(
+                f"{who} was fitted to the classes {listed(known)}, but the classes in y are "
+                f"{listed(classes)}"
+            )
+        _check_columns(member, who, n_features, feature_names)
+
+
+def listed_types() -> str:
+    """Write the names of the ensembles whose members vote."""
+    return ", ".join(kind.__name__ for kind in ENSEMBLES)
+
+
+def _check_fitted(model: Any, who: str) -> None:
+    # Models of other libraries need not follow scikit-learn's rule for what is fitted.
+    if not isinstance(model, BaseEstimator):
+        return
+    try:
+        check_is_fitted(model)
+    except NotFittedError as error:
+        raise InputError(
+            f"{who} is not fitted; fit it, and keep it in sklearn.frozen.FrozenEstimator, because "
+            "clone forgets fits"
+        ) from error
+
+
+def _check_columns(model: Any, who: str, n_features: int, feature_names: Names) -> None:
+    """Refuse a fitted model of other columns: by name where both have names, else by number."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and feature_names is not None:
+        if list(names) != list(feature_names):
+            raise InputError(
+                f"{who} was fitted to the columns {listed(names)}, but the columns of X are "
+                f"{listed(feature_names)}"
+            )
+    elif getattr(model, "n_features_in_", n_features) != n_features:
+        raise InputError(
+            f"{who} was fitted to {model.n_features_in_} columns, but X has {n_features}"
+        )
+
+
+# Shallow trees as formulas
 
 # A block of some twenty columns in single precision stays in the cache of a core; rows become
 # columns a tile at a time, because a tile stays in its smallest cache.
 _BLOCK_ROWS = 1 << 14
 _TILE_ROWS = 1 << 11
-# From here on walking down is cheaper; see benchmarks/votes.py.
+# With more splits scikit-learn is faster; see benchmarks/votes.py.
 MOST_SPLITS = 64
 _NO_CHILD = -1
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One question to a column, ``x > threshold`` or else ``x <= threshold``, and what follows."""
+class Split:
+    """A test of a column, ``x > threshold`` or else ``x <= threshold``, and what follows."""
 
     feature: int
     threshold: np.float32
@@ -68,15 +424,15 @@ class Choice:
 
     @property
     def depth(self) -> int:
-        """Number of questions on the longest way down."""
+        """Number of tests on the longest path."""
         return 1 + max(_depth(self.yes), _depth(self.no))
 
 
-Formula = bool | Choice
+Formula = bool | Split
 
 
 def is_shallow(tree: Any) -> bool:
-    """Say whether a tree may become a short formula, if many of its leaves agree."""
+    """Return whether a tree is small enough to try a formula; equal leaves make it shorter."""
     return bool(tree.node_count <= 4 * MOST_SPLITS)
 
 
@@ -86,58 +442,58 @@ def as_formula(
     columns: NDArray[np.intp] | None = None,
     most_splits: int = MOST_SPLITS,
 ) -> Formula | None:
-    """Write a scikit-learn tree as a formula that says where it ends in a positive leaf.
+    """Return a scikit-learn tree as a formula that is true where it ends in a positive leaf.
 
-    Splits between leaves that say the same are left out.
+    Splits between leaves with the same vote are left out.
 
     Parameters
     ----------
     tree : sklearn.tree._tree.Tree
         The fitted tree, ``DecisionTreeClassifier.tree_``.
     positive : ndarray of bool, shape (n_nodes,)
-        What each node says.
+        The vote of each node.
     columns : ndarray of int, or None
         The columns of the data that the tree sees; None means all.
     most_splits : int
-        A tree with more splits is not worth it.
+        A tree with more splits is faster by scikit-learn.
 
     Returns
     -------
     bool, Choice, or None
-        The formula; None for a tree that should be walked down.
+        The formula; None for a tree with too many splits.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).tree_
     >>> formula = as_formula(tree, tree.value[:, 0, 1] > 0.5)
-    >>> answer([formula], np.array([[0.2], [0.7]]))
+    >>> evaluate([formula], np.array([[0.2], [0.7]]))
     array([[False,  True]])
     """
-    said: list[Formula] = list(positive.tolist())
-    sizes = [0] * len(said)
+    formula: list[Formula] = list(positive.tolist())
+    sizes = [0] * len(formula)
     thresholds = _floor_single(tree.threshold)
     lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
     seen = np.maximum(tree.feature, 0)  # leaves have none
     features = seen if columns is None else columns[seen]
     goes_left = tree.missing_go_to_left.tolist()
     # Children come after their parents: from the last node on, they are known when needed.
-    for node in reversed(range(len(said))):
+    for node in reversed(range(len(formula))):
         left, right = lefts[node], rights[node]
         if left == _NO_CHILD:
             continue
-        yes, no = said[left], said[right]
+        yes, no = formula[left], formula[right]
         if isinstance(yes, bool) and yes is no:
-            said[node] = yes
+            formula[node] = yes
             continue
         above = bool(goes_left[node])
         yes, no = (no, yes) if above else (yes, no)
-        said[node] = Choice(int(features[node]), thresholds[node], above, yes, no)
+        formula[node] = Split(int(features[node]), thresholds[node], above, yes, no)
         sizes[node] = 1 + sizes[left] + sizes[right]
-    return said[0] if sizes[0] <= most_splits else None
+    return formula[0] if sizes[0] <= most_splits else None
 
 
-def answer(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
+def evaluate(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
     """Evaluate formulas on all rows.
 
     Parameters
@@ -162,8 +518,8 @@ def answer(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
         rows = slice(start, min(start + n_rows, n_points))
         size = rows.stop - start
         _copy_columns(X[rows], features, columns[:, :size])
-        for formula, said in zip(formulas, out, strict=True):
-            _write(formula, columns[:, :size], place, said[rows], spare[:, :size])
+        for formula, votes in zip(formulas, out, strict=True):
+            _write(formula, columns[:, :size], place, votes[rows], spare[:, :size])
     return out
 
 
@@ -236,363 +592,3 @@ def _floor_single(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
         single = thresholds.astype(np.float32)
         down = np.nextafter(single, np.float32(-np.inf))
     return np.where(single > thresholds, down, single)
-
-
-DEFAULT_N_ESTIMATORS = 20
-DEFAULT_MAX_SAMPLES = 0.2
-
-# By name: most of them are of packages that need not be installed.
-_GRADIENT_BOOSTING = {
-    "GradientBoostingClassifier",
-    "HistGradientBoostingClassifier",
-    "XGBClassifier",
-    "LGBMClassifier",
-    "CatBoostClassifier",
-}
-
-Names = NDArray[np.object_] | None
-
-
-def check_classifier(estimator: Any) -> None:
-    """Refuse what cannot be fitted and asked for votes."""
-    name = type(estimator).__name__
-    is_model = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
-    if not is_model or not is_classifier(estimator):
-        raise InputTypeError(
-            "estimator must be None, a classifier, an ensemble of classifiers, or fitted ones in "
-            f"a FrozenEstimator or a list; found {estimator!r} of type {name}"
-        )
-    if _GRADIENT_BOOSTING & {base.__name__ for base in type(estimator).__mro__}:
-        raise InputError(
-            f"{name} cannot vote: its trees are regression trees that add up to one score, none "
-            "of them predicts a class; use RandomForestClassifier, ExtraTreesClassifier, "
-            "BaggingClassifier, AdaBoostClassifier or VotingClassifier, or give several fitted "
-            "models as a list, where each has one vote"
-        )
-
-
-def check_defaults(estimator: Any, n_estimators: Any, max_samples: Any) -> None:
-    """Refuse parameters of copies where no copies are made."""
-    if (n_estimators, max_samples) == (DEFAULT_N_ESTIMATORS, DEFAULT_MAX_SAMPLES):
-        return
-    name = type(estimator).__name__
-    raise InputError(
-        "n_estimators and max_samples say how copies of a plain classifier are made; with a "
-        f"{name} its members vote, so they must stay at {DEFAULT_N_ESTIMATORS} and "
-        f"{DEFAULT_MAX_SAMPLES}; found {n_estimators} and {max_samples}: set them on the {name}"
-    )
-
-
-def check_frozen(model: Any, classes: NDArray[Any], n_features: int, feature_names: Names) -> None:
-    """Refuse a frozen model that is no ensemble or does not fit to the data."""
-    name = type(model).__name__
-    if not isinstance(model, ENSEMBLES):
-        raise InputTypeError(
-            f"a frozen estimator must be an ensemble whose members vote ({listed_types()}); "
-            f"found {name}: give fitted models as a list, where each has one vote"
-        )
-    _check_fitted(model, f"the frozen {name}")
-    known = np.ravel(model.classes_).tolist()
-    if set(known) != set(classes.tolist()):
-        raise InputError(
-            f"the frozen {name} was fitted to the classes {listed(known)}, but the classes in y "
-            f"are {listed(classes)}"
-        )
-    _check_columns(model, f"the frozen {name}", n_features, feature_names)
-
-
-def check_list(
-    members: Sequence[Any], classes: NDArray[Any], n_features: int, feature_names: Names
-) -> None:
-    """Refuse a list with a member that is not fitted or does not fit to the data."""
-    if not members:
-        raise InputError("a list of fitted classifiers must have at least one; found none")
-    for k, member in enumerate(members):
-        who = f"member {k} of the list, {type(member).__name__},"
-        if not hasattr(member, "predict"):
-            raise InputTypeError(f"{who} has no predict; give fitted classifiers")
-        _check_fitted(member, who)
-        known = np.ravel(getattr(member, "classes_", classes)).tolist()
-        if not set(known) <= set(classes.tolist()):
-            raise InputError(
-                f"{who} was fitted to the classes {listed(known)}, but the classes in y are "
-                f"{listed(classes)}"
-            )
-        _check_columns(member, who, n_features, feature_names)
-
-
-def listed_types() -> str:
-    """Write the names of the ensembles whose members vote."""
-    return ", ".join(kind.__name__ for kind in ENSEMBLES)
-
-
-def _check_fitted(model: Any, who: str) -> None:
-    # Models of other libraries need not follow scikit-learn's rule for what is fitted.
-    if not isinstance(model, BaseEstimator):
-        return
-    try:
-        check_is_fitted(model)
-    except NotFittedError as error:
-        raise InputError(
-            f"{who} is not fitted; fit it, and keep it in sklearn.frozen.FrozenEstimator, because "
-            "clone forgets fits"
-        ) from error
-
-
-def _check_columns(model: Any, who: str, n_features: int, feature_names: Names) -> None:
-    """Refuse a fitted model of other columns: by name where both have names, else by number."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and feature_names is not None:
-        if list(names) != list(feature_names):
-            raise InputError(
-                f"{who} was fitted to the columns {listed(names)}, but the columns of X are "
-                f"{listed(feature_names)}"
-            )
-    elif getattr(model, "n_features_in_", n_features) != n_features:
-        raise InputError(
-            f"{who} was fitted to {model.n_features_in_} columns, but X has {n_features}"
-        )
-
-
-_CHUNK_CELLS = 1 << 22
-
-
-@dataclass(frozen=True, eq=False)
-class Ensemble:
-    """Fitted members and how to read their predictions.
-
-    Parameters
-    ----------
-    members : list of fitted classifiers
-        The voters.
-    labels : ndarray of shape (2,)
-        The predictions that stand for the votes -1 and +1.
-    columns : list of ndarray, or None
-        The columns each member sees; None where all see all.
-
-    Examples
-    --------
-    >>> X, y = np.zeros((2, 1)), np.array(["no", "yes"])
-    >>> always = [DummyClassifier(strategy="constant", constant=c).fit(X, y) for c in y]
-    >>> Ensemble(always, labels=y).votes(X)
-    array([[-1,  1],
-           [-1,  1]], dtype=int8)
-    """
-
-    members: list[Any]
-    labels: NDArray[Any]
-    columns: list[NDArray[np.intp]] | None = None
-
-    def votes(self, X: Any, n_jobs: int | None = None) -> NDArray[np.int8]:
-        """Return the votes of all members on each row.
-
-        Parameters
-        ----------
-        X : ndarray or data frame of shape (n_rows, n_features)
-            Checked data, looked at a chunk of rows at a time.
-        n_jobs : int or None
-            Number of threads. The votes do not depend on it.
-
-        Returns
-        -------
-        ndarray of int8, shape (n_points, n_members)
-        """
-        return unpack(self.words(X, n_jobs), len(self.members))
-
-    def words(self, X: Any, n_jobs: int | None = None) -> NDArray[np.uint64]:
-        """Return the votes packed into words, as :func:`c2rf.forest.votes.pack` has them.
-
-        Parameters
-        ----------
-        X, n_jobs
-            As for :meth:`votes`.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n_points, n_words)
-        """
-        n_members = len(self.members)
-        words = np.empty((X.shape[0], -(-n_members // 64)), dtype=np.uint64)
-        formulas = self._formulas() if isinstance(X, np.ndarray) else {}
-        with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-            for rows in _row_chunks(X.shape[0], max(X.shape[1], n_members)):
-                said = self._predictions(_safe_indexing(X, rows), formulas, parallel)
-                words[rows] = pack_columns(said)
-        return words
-
-    def _predictions(
-        self, X: Any, formulas: dict[int, Formula], parallel: Parallel
-    ) -> list[NDArray[np.bool_]]:
-        """Return what each member says, true for +1."""
-        others = [k for k in range(len(self.members)) if k not in formulas]
-        if others and all(type(member) in TREES for member in self.members):
-            single = as_single(X) if isinstance(X, np.ndarray) else X
-            asked = parallel(delayed(self._ask)(k, single) for k in others)
-        else:
-            asked = parallel(delayed(self._ask)(k, X) for k in others)
-        said = dict(zip(others, asked, strict=True))
-        if formulas:
-            n_parts = effective_n_jobs(parallel.n_jobs)
-            parts = parallel(
-                delayed(answer)(list(formulas.values()), X[rows])
-                for rows in gen_even_slices(X.shape[0], min(n_parts, X.shape[0]))
-            )
-            said |= dict(zip(formulas, np.concatenate(parts, axis=1), strict=True))
-        return [said[k] for k in range(len(self.members))]
-
-    def _formulas(self) -> dict[int, Formula]:
-        """Return the members that are shallow trees, as formulas."""
-        formulas = {}
-        for k, member in enumerate(self.members):
-            if type(member) in TREES and is_shallow(member.tree_):
-                columns = None if self.columns is None else self.columns[k]
-                formula = as_formula(member.tree_, self._node_votes(k), columns)
-                if formula is not None:
-                    formulas[k] = formula
-        return formulas
-
-    def _ask(self, k: int, X: Any) -> NDArray[np.bool_]:
-        """Return what a member says, by its own means."""
-        member = self.members[k]
-        if self.columns is not None:
-            X = X[:, self.columns[k]]
-        if type(member) in TREES and isinstance(X, np.ndarray):
-            return self._node_votes(k)[member.tree_.apply(as_single(X))]
-        return self._are_positive(np.asarray(member.predict(X)), k)
-
-    def _node_votes(self, k: int) -> NDArray[np.bool_]:
-        """Return the vote of each node of a tree: as its predict, but per node, not per row."""
-        member = self.members[k]
-        said = member.classes_.take(member.tree_.value[:, 0, :].argmax(axis=1))
-        return self._are_positive(said, k)
-
-    def _are_positive(self, said: NDArray[Any], k: int) -> NDArray[np.bool_]:
-        """Say which predictions are votes of +1, and refuse any that is neither class."""
-        positive = said == self.labels[1]
-        strange = ~positive & (said != self.labels[0])
-        if strange.any():
-            raise InputError(
-                f"member {k} ({type(self.members[k]).__name__}) predicts "
-                f"{said[strange].tolist()[0]!r}; a vote must be one of {listed(self.labels)}"
-            )
-        return positive
-
-
-def make_ensemble(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    *,
-    positive: int = 1,
-    n_estimators: int = DEFAULT_N_ESTIMATORS,
-    max_samples: float = DEFAULT_MAX_SAMPLES,
-    feature_names: NDArray[np.object_] | None = None,
-    n_jobs: int | None = None,
-    random_state: np.random.RandomState,
-) -> Ensemble:
-    """Fit the members to labeled data, or take those that are fitted already.
-
-    Parameters
-    ----------
-    estimator : None, classifier, ensemble, FrozenEstimator, or list of fitted classifiers
-        See :class:`c2rf.C2RFClassifier`.
-    X : ndarray or data frame of shape (n_rows, n_features)
-        Checked data.
-    y : ndarray of shape (n_rows,)
-        Labels of exactly two classes.
-    positive : {0, 1}
-        Which of the two, in sorted order, a vote of +1 stands for.
-    n_estimators : int
-        Number of copies of a plain classifier.
-    max_samples : float or int
-        The part (float) or number (int) of rows each copy is fitted to.
-    feature_names : ndarray of str, or None
-        Names of the columns of X; members fitted to other names are refused.
-    n_jobs : int or None
-        Number of threads. The result does not depend on it.
-    random_state : RandomState
-        Source of all seeds.
-
-    Returns
-    -------
-    Ensemble
-
-    Examples
-    --------
-    >>> X, y = np.arange(10.0)[:, None], np.repeat(["no", "yes"], 5)
-    >>> ensemble = make_ensemble(None, X, y, n_estimators=3, max_samples=0.8,
-    ...                          random_state=np.random.RandomState(0))
-    >>> ensemble.votes(X[[0, 9]])
-    array([[-1, -1, -1],
-           [ 1,  1,  1]], dtype=int8)
-    """
-    classes = np.unique(y)
-    # A vote of -1 stands for the first of the two, +1 for the other.
-    order = [1 - positive, positive]
-    given = unfrozen(estimator)
-    is_list, is_ensemble = isinstance(given, (list, tuple)), isinstance(given, ENSEMBLES)
-    if is_list or is_ensemble:
-        check_defaults(given, n_estimators, max_samples)
-    if is_list:
-        members = [unfrozen(member) for member in given]
-        check_list(members, classes, X.shape[1], feature_names)
-        return Ensemble(members, classes[order])
-    if given is not estimator:
-        check_frozen(given, classes, X.shape[1], feature_names)
-        return _taken_apart(given, order)
-    if estimator is None:
-        estimator = DecisionTreeClassifier(max_depth=2)
-    check_classifier(estimator)
-    if is_ensemble:
-        unfitted = seeded(clone(estimator), random_state)
-        # Where the ensemble does not say how many jobs it wants, it gets ours.
-        with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
-            fitted = unfitted.fit(X, y)
-        return _taken_apart(fitted, order)
-    n_drawn = _n_drawn(max_samples, len(y))
-    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_estimators)
-    copies = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_fit_copy)(estimator, X, y, n_drawn, seed) for seed in seeds
-    )
-    return Ensemble(copies, classes[order])
-
-
-def _taken_apart(fitted: Any, order: list[int]) -> Ensemble:
-    """Read the members off a fitted ensemble."""
-    labels = np.arange(2) if isinstance(fitted, CODED) else fitted.classes_
-    columns = getattr(fitted, "estimators_features_", None)
-    return Ensemble(list(fitted.estimators_), labels[order], columns)
-
-
-def _fit_copy(template: Any, X: Any, y: NDArray[Any], n_drawn: int, seed: int) -> Any:
-    """Fit a copy to rows drawn without replacement."""
-    rng = np.random.RandomState(seed)
-    drawn = rng.choice(len(y), n_drawn, replace=False)
-    if len(np.unique(y[drawn])) == 1 and not isinstance(template, TREES):
-        # Most classifiers refuse a single class; a tree becomes a single leaf.
-        template = DummyClassifier(strategy="most_frequent")
-    return seeded(clone(template), rng).fit(_safe_indexing(X, drawn), y[drawn])
-
-
-def seeded(model: Any, rng: np.random.RandomState) -> Any:
-    """Set every seed the user has left open, also those of inner models."""
-    for name, value in sorted(model.get_params(deep=True).items(), key=lambda item: item[0]):
-        if value is None and name.split("__")[-1] == "random_state":
-            model.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
-    return model
-
-
-def _n_drawn(max_samples: float, n_points: int) -> int:
-    if isinstance(max_samples, numbers.Integral):
-        if max_samples > n_points:
-            raise InputError(
-                f"max_samples={max_samples} rows are to be drawn without replacement, but y has "
-                f"{n_points}; give at most as many, or a float in (0, 1]"
-            )
-        return int(max_samples)
-    return max(1, round(max_samples * n_points))
-
-
-def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    size = max(1, _CHUNK_CELLS // max(1, n_columns))
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))

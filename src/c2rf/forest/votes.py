@@ -1,8 +1,9 @@
 """Votes of ±1, packed into bits, and the table of their patterns.
 
-Everything after the votes depends on the patterns, which are the distinct lines of votes, and on
-how many rows have each: there are at most min(m, 2^t) patterns. Tables are built chunk by chunk and
-merged, so the votes of a large population never have to be in one place.
+Votes have three forms: an array of ±1 with a row per point and a column per tree; the same packed
+into 64-bit words; and a :class:`PatternTable`, the distinct rows and how often each occurs. What
+comes after the votes needs only this table, of at most min(m, 2^t) patterns. Tables are built chunk
+by chunk and merged, so the votes of a large population never have to be in one place.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from c2rf.exceptions import InputError, InputTypeError
 _WORD = 64
 _CHUNK_ROWS = 1 << 18
 _BLOCK_ROWS = 1 << 14
-# A place for each possible pattern is some megabytes at most.
-_MOST_DENSE_TREES = 20
+# With so many trees at most, an array with an entry for each possible pattern is small.
+_MAX_DENSE_TREES = 20
 
 
 def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[np.int8]:
@@ -79,7 +80,7 @@ def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
 
 
 def _are_votes(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which values are -1 or +1."""
+    """Return which values are -1 or +1."""
     # True == 1 in Python, but a boolean column is most likely a 0/1 coding.
     if values.dtype.kind == "b":
         return np.zeros(values.shape, dtype=bool)
@@ -89,7 +90,7 @@ def _are_votes(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_vote(value: object) -> bool:
-    """Say whether a value of any type is -1 or +1; missing values cannot even be compared."""
+    """Return whether a value of any type is -1 or +1; some missing values cannot be compared."""
     is_number = isinstance(value, numbers.Number) and not isinstance(value, (bool, np.bool_))
     return is_number and value in (-1, 1)
 
@@ -114,23 +115,25 @@ def pack(votes: NDArray[np.int8], *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
 
 
 def pack_columns(
-    said: Sequence[NDArray[np.bool_]], *, block_rows: int = _BLOCK_ROWS
+    columns: Sequence[NDArray[np.bool_]], *, block_rows: int = _BLOCK_ROWS
 ) -> NDArray[np.uint64]:
     """Pack votes that come a column per tree, true for +1, into the words of :func:`pack`.
+
+    This is faster than to put the columns side by side first.
 
     Examples
     --------
     >>> pack_columns(np.array([[True], [False], [True]]))
     array([[5]], dtype=uint64)
     """
-    n_points = len(said[0])
-    words = np.zeros((n_points, -(-len(said) // _WORD)), dtype="<u8")
+    n_points = len(columns[0])
+    words = np.zeros((n_points, -(-len(columns) // _WORD)), dtype="<u8")
     as_bytes = words.view(np.uint8)
     for start in range(0, n_points, block_rows):
         rows = slice(start, start + block_rows)
-        for first in range(0, len(said), 8):
-            packed = said[first][rows].astype(np.uint8)
-            for bit, column in enumerate(said[first + 1 : first + 8], start=1):
+        for first in range(0, len(columns), 8):
+            packed = columns[first][rows].astype(np.uint8)
+            for bit, column in enumerate(columns[first + 1 : first + 8], start=1):
                 packed |= column[rows].view(np.uint8) << np.uint8(bit)
             as_bytes[rows, first // 8] = packed
     return words.astype(np.uint64, copy=False)
@@ -154,7 +157,7 @@ def unpack(words: NDArray[np.uint64], n_trees: int) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class PatternTable:
-    """Distinct lines of votes, how many rows have each, and optionally who has which.
+    """Distinct rows of votes, how often each occurs, and optionally which row has which.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ class PatternTable:
     n_trees : int
         Number of trees, i.e. of votes in a row.
     inverse : ndarray of int64 or None
-        For each row the index of its pattern, if it was asked for.
+        For each row the index of its pattern, if requested.
 
     Examples
     --------
@@ -215,7 +218,7 @@ class PatternTable:
         >>> PatternTable.from_chunks([[[1, -1]], [[1, 1], [1, -1]]]).counts
         array([2, 1])
         """
-        # An empty partition is none.
+        # Empty partitions are left out.
         filled = (c for c in chunks if not (len(np.shape(c)) == 2 and np.shape(c)[0] == 0))
         return cls.merged(cls.from_votes(chunk, inverse=inverse) for chunk in filled)
 
@@ -269,7 +272,7 @@ class PatternTable:
         return PatternTable(both.words, both.counts, both.n_trees, moved)
 
     def lookup(self, votes: ArrayLike) -> NDArray[np.int64]:
-        """Return for each row of ``votes`` the index of its pattern, -1 where it is not here."""
+        """Return for each row of ``votes`` the index of its pattern, -1 where it has none."""
         checked = check_votes(votes)
         if checked.shape[1] != self.n_trees:
             raise InputError(
@@ -278,8 +281,8 @@ class PatternTable:
         return self.lookup_words(pack(checked))
 
     def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Do as :meth:`lookup` for votes that are packed already."""
-        if self.n_trees <= _MOST_DENSE_TREES:
+        """Like :meth:`lookup`, for packed votes."""
+        if self.n_trees <= _MAX_DENSE_TREES:
             return self._places[words[:, 0]]
         if words.shape[1] == 1:
             found = np.searchsorted(self.words[:, 0], words[:, 0])
@@ -293,7 +296,7 @@ class PatternTable:
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
-        """The index of each possible pattern of few trees, -1 where it is not here."""
+        """The index of each possible pattern of few trees, -1 where it has none."""
         places = np.full(1 << self.n_trees, -1, dtype=np.int64)
         places[self.words[:, 0]] = np.arange(self.n_patterns)
         return places
@@ -315,12 +318,12 @@ class PatternTable:
 
 
 def _is_dense(n_trees: int, n_points: int) -> bool:
-    """Say whether a place for each possible pattern is no waste of memory."""
-    return n_trees <= _MOST_DENSE_TREES and 1 << n_trees <= 16 * n_points
+    """Return whether an array with an entry for each possible pattern is small enough."""
+    return n_trees <= _MAX_DENSE_TREES and 1 << n_trees <= 16 * n_points
 
 
 def _count_dense(words: NDArray[np.uint64], n_trees: int, *, inverse: bool) -> PatternTable:
-    """Count into a place for each possible pattern."""
+    """Count into an array with an entry for each possible pattern."""
     values = words[:, 0].astype(np.int64)
     counts = np.bincount(values, minlength=1 << n_trees)
     found = np.flatnonzero(counts)
