@@ -37,8 +37,9 @@ from scipy import sparse
 from c2rf._utils.types import Floats
 from c2rf.exceptions import BackendError, NoSolutionError
 from c2rf.forest.backends import MatrixModel, RawResult, integer_bound
-from c2rf.forest.bounds.certify import Certifier, infeasible_if_proven
-from c2rf.forest.bounds.feasibility import Clause, realise
+from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
+from c2rf.forest.bounds.conflict_graph import Cut, cut_rows
+from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import SolveState
 from c2rf.forest.problem import MARGIN_TOLERANCE, Problem, scores
 from c2rf.forest.search.lattice import odd_lattice_point
@@ -48,7 +49,7 @@ from c2rf.forest.votes import PatternTable
 
 
 def big_m_model(
-    problem: Problem, *, priorities: bool = False, clauses: Sequence[Clause] = ()
+    problem: Problem, *, priorities: bool = False, cuts: Sequence[Cut] = ()
 ) -> MatrixModel:
     """Section 2: the model P1, over the columns [alpha | z | eta].
 
@@ -61,7 +62,7 @@ def big_m_model(
         Its patterns are the r_i, its counts the w_i.
     priorities : bool
         Whether the model has the branching priorities of Section 4.
-    clauses : sequence of Clause
+    cuts : sequence of Cut
         Labels z that no alpha gives, to be cut off.
     """
     h, q = problem.n_patterns, problem.n_columns
@@ -86,14 +87,18 @@ def big_m_model(
     integrality = np.repeat([False, True, False], [q, h, 1])
 
     lam, inf = float(problem.n_positive), np.inf
-    cuts, cut_lower = _clause_rows(clauses, q, h)
+    # Cuts: no alpha gives such z
+    on_z, cut_upper = cut_rows(cuts, h)
+    below_cuts = sparse.hstack(
+        [sparse.csr_array((len(cuts), q)), on_z, sparse.csr_array((len(cuts), 1))]
+    )
     return MatrixModel(
         objective=objective,
-        matrix=sparse.csr_array(sparse.vstack([below, above, short, excess, cuts])),
-        row_lower=np.concatenate([np.full(h, -inf), np.full(h, 1 - M), [lam, -inf], cut_lower]),
-        row_upper=np.concatenate(
-            [np.full(h, -1.0), np.full(h, inf), [inf, lam], np.full(len(cut_lower), inf)]
+        matrix=sparse.csr_array(sparse.vstack([below, above, short, excess, below_cuts])),
+        row_lower=np.concatenate(
+            [np.full(h, -inf), np.full(h, 1 - M), [lam, -inf], np.full(len(cuts), -inf)]
         ),
+        row_upper=np.concatenate([np.full(h, -1.0), np.full(h, inf), [inf, lam], cut_upper]),
         col_lower=col_lower,
         col_upper=col_upper,
         integrality=integrality,
@@ -103,21 +108,6 @@ def big_m_model(
             else None
         ),
     )
-
-
-def _clause_rows(clauses: Sequence[Clause], q: int, h: int) -> tuple[sparse.csr_array, Floats]:
-    """Return the rows of all clauses over [alpha | z | eta] and their left-hand sides."""
-    rows = [clause.row() for clause in clauses]
-    lengths = [len(columns) for columns, _, _ in rows]
-    matrix = sparse.csr_array(
-        (
-            np.concatenate([np.zeros(0), *(values for _, values, _ in rows)]),
-            np.concatenate([np.zeros(0, int), *(q + columns for columns, _, _ in rows)]),
-            np.concatenate([[0], np.cumsum(lengths)]).astype(int),
-        ),
-        shape=(len(rows), q + h + 1),
-    )
-    return matrix, np.array([lower for _, _, lower in rows])
 
 
 def big_m(problem: Problem) -> float:
@@ -363,39 +353,40 @@ def solve_big_m(state: SolveState, certifier: Certifier, *, priorities: bool) ->
 
 def _solve_models(state: SolveState, priorities: bool) -> RawResult | None:
     """Solve the model, again each time its answer is an impossible z that can be cut off."""
-    clauses: dict[tuple[bytes, bytes], Clause] = {}
+    cuts: dict[tuple[int, ...], Cut] = {}
     raw = None
     while not state.over:
-        model = big_m_model(state.problem, priorities=priorities, clauses=list(clauses.values()))
+        model = big_m_model(state.problem, priorities=priorities, cuts=list(cuts.values()))
         raw = state.solve_raw(model, on_progress=lambda _: state.report_progress())
         if raw.status == "failed":
             raise BackendError(
                 f"{state.backend} failed; its log ends:\n{raw.log[-500:]}\nTry another backend."
             )
-        clause = None if raw.x is None else _offer_exact(state, raw.x)
-        if clause is None:
+        cut = None if raw.x is None else _offer_exact(state, raw.x)
+        if cut is None:
             break
         state.stats["impossible_z"] = state.stats.get("impossible_z", 0) + 1
-        name = clause.patterns.tobytes(), clause.signs.tobytes()
-        if name in clauses:
+        if cut.literals in cuts:
             state.warn(f"{state.backend} returned a z that was cut off")
             break
-        clauses[name] = clause
+        cuts[cut.literals] = cut
         if raw.status != "optimal":
             break
     return raw
 
 
-def _offer_exact(state: SolveState, x: Floats) -> Clause | None:
-    """Offer weights with exact margins made of a solver's x; return a clause if its z has none."""
+def _offer_exact(state: SolveState, x: Floats) -> Cut | None:
+    """Offer weights with exact margins made of a solver's x; return a cut if its z has none."""
     q = state.problem.n_columns
     state.offer(x[:q])
     if state.done or (state.over and state.best is not None):  # no time for the linear program
         return None
-    answer = realise(state.problem, np.where(x[q:-1] > 0.5, 1, -1).astype(np.int8))
-    if answer.weights is not None:
-        state.offer(answer.weights)
-    return None if answer.contradiction is None else answer.contradiction.clause
+    weights, found, cut = find_weights(
+        state.problem, np.where(x[q:-1] > 0.5, 1, -1).astype(np.int8)
+    )
+    if found:
+        state.offer(weights)
+    return cut
 
 
 def _status(state: SolveState, raw: RawResult | None) -> str:
@@ -422,7 +413,7 @@ def _raise_infeasible(state: SolveState, certifier: Certifier, seconds: float | 
             "try another backend or a box with a smaller upper / lower"
         )
     certifier.prove(None, seconds)
-    infeasible_if_proven(certifier.prover())
+    raise_if_infeasible(certifier.prover())
     raise NoSolutionError(
         f"{state.backend} found no weights and says that there are none, but that could not be "
         'proven; try method="auto" or a longer time_limit'

@@ -29,8 +29,8 @@ from c2rf._utils.types import Floats
 from c2rf.exceptions import InputError, NoSolutionError
 from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
-from c2rf.forest.bounds.certify import Certifier, infeasible_if_proven
-from c2rf.forest.bounds.feasibility import realise
+from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
+from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import SolveState
 from c2rf.forest.minimal_change import closest_to_equal, distance_from_equal
 from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
@@ -102,7 +102,7 @@ def solve(
     Returns
     -------
     Solution
-        Verified by :func:`c2rf.verify`. ``stats["proof"]`` counts the rows, cases and leaves of
+        Verified by :func:`c2rf.verify`. ``stats["proof"]`` counts the rows, nodes and leaves of
         the proof, the bits of its largest number and the seconds its check took. For the
         paper's methods ``stats["solver_status"]``, ``stats["solver_bound"]`` and
         ``stats["solver_seconds"]`` hold what the solver says about itself, unchecked.
@@ -167,7 +167,7 @@ def solve(
 def _run_method(state: SolveState, method: str, certifier: Certifier) -> None:
     """Run the method; Ctrl-C ends it in good order."""
     try:
-        certifier.refuse_hopeless()
+        certifier.refuse_infeasible()
         if state.problem.n_patterns == 0:  # all signs are fixed: any weights do
             state.offer(state.problem.upper)
         elif method == "auto":
@@ -211,18 +211,17 @@ def _solution(
     trees, shift = weights[: table.n_trees], float(weights[table.n_trees :].sum())
     labels = certain_signs(table.patterns, trees, shift)
     eta = abs(int(table.counts[labels > 0].sum()) - problem.n_positive)
-    proof = certifier.certified(eta)
-    state.stats["proof"] = proof.stats
+    bound, certificate, state.stats["proof"] = certifier.certified(eta)
     return Solution(
         weights=trees,
         offset=shift,
         labels=labels,
         eta=eta,
-        bound=proof.bound,
-        status="optimal" if proof.bound == eta else "feasible",
+        bound=bound,
+        status="optimal" if bound == eta else "feasible",
         runtime=state.elapsed(),
         stats=state.stats,
-        certificate=proof.certificate,
+        certificate=certificate,
     )
 
 
@@ -334,7 +333,7 @@ def _search(state: SolveState, searcher: Searcher, work: int) -> None:
         return state.over
 
     with state.phase("search"):
-        searcher.target = state.bound
+        searcher.goal = state.bound
         searcher.run(work, keep_best)
         keep_best()
 
@@ -345,8 +344,8 @@ def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> bool:
         enough = _work(prover) + state.problem.n_patterns * _SEARCH
         while True:
             eta = None if state.eta is None else state.eta + state.eta_shift
-            step = prover.step(eta, state.time_left, lambda: state.over)
-            infeasible_if_proven(prover)
+            step = prover.step(eta, lambda: state.over)
+            raise_if_infeasible(prover)
             state.raise_bound(step.bound - state.eta_shift)
             if step.weights is not None:
                 state.offer(step.weights)
@@ -359,15 +358,14 @@ def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> bool:
 
 def _work(prover: Prover) -> int:
     """Return the work of the proof so far."""
-    return prover.work + _NODE * prover.cases
+    return prover.work + _NODE * prover.nodes
 
 
 def _offer_suggestion(state: SolveState, searcher: Searcher, step: ProverStep) -> None:
     """Offer weights with the signs that the relaxation suggests, or weights close to that."""
     weights = step.weights
     if weights is None and step.signs is not None:
-        answer = realise(state.problem, step.signs)
-        weights = answer.nearest if answer.weights is None else answer.weights
+        weights, _, _ = find_weights(state.problem, step.signs)
     if weights is not None:
         state.offer(weights)
         searcher.offer(weights)

@@ -1,43 +1,129 @@
-"""From the rules of a proof to a certificate that the checker has accepted.
+"""From proofs to certificates that the checker has accepted.
 
-Why there are no weights: the patterns that a proof of it names.
-
-From a problem to a bound with a certificate that the checker has accepted.
+A proof is found while better weights turn up, and each time the supposition at its root becomes
+stronger: rules may then fix more than when they were found, and nodes may close earlier. So the
+rules are applied once more, for the bound that is claimed, and those that are not needed are left
+out (:func:`certificates`). The :class:`Certifier` runs a proof for the user's problem and has every
+claim checked.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from c2rf._utils.types import Ints
 from c2rf.exceptions import InfeasibleError, NoSolutionError
-from c2rf.forest.bounds.branch_and_bound import Prover, blank_certificate
-from c2rf.forest.bounds.conflict_graph import MAX_PATTERNS, Structure, find_structure
-from c2rf.forest.bounds.cuts import Ground
-from c2rf.forest.certificate import CertificateError, Statement, check_certificate
+from c2rf.forest.bounds.branch_and_bound import Prover
+from c2rf.forest.bounds.conflict_graph import MAX_PATTERNS, ConflictGraph, build_conflict_graph
+from c2rf.forest.bounds.cuts import CutPool
+from c2rf.forest.bounds.relaxation import END, Aggregation, Node, Propagation, Rule
+from c2rf.forest.certificate import (
+    FORMAT,
+    VERSION,
+    CertificateError,
+    Statement,
+    check_certificate,
+)
 from c2rf.forest.incumbent import SolveState
 from c2rf.forest.problem import Problem
 
 if TYPE_CHECKING:
     from c2rf.forest.paper import Reduction
 
+# From rules to certificates
+
+
+def certificates(prover: Prover) -> Iterator[dict[str, Any]]:
+    """Yield the certificates of all bounds that a prover has proven, the greatest first."""
+    for bound, rules in reversed(prover.proofs):
+        needed = _needed(prover.propagation, prover.propagation.root(bound), rules)
+        if needed is not None:
+            yield _write(prover.pool, bound, needed)
+
+
+def _needed(propagation: Propagation, root: Node, rules: list[Rule]) -> list[Rule] | None:
+    """Return the rules that are needed to close all nodes; None if they do not."""
+    needed: list[Rule] = []
+    waiting, unread = [root], iter(rules)
+    while waiting:
+        node = waiting.pop()
+        for rule in unread:
+            if rule == END:  # the node should have been closed
+                return None
+            if _is_split(rule):
+                pattern = int(rule[-1])
+                waiting += [node.child(pattern, 1), node.child(pattern, 0)]
+                needed.append(rule)
+                break
+            before = len(node.rules)
+            closed = propagation.apply(node, rule)
+            needed += node.rules[before:]
+            if closed:
+                _skip_to_end(unread)
+                break
+        else:
+            return None
+    return needed
+
+
+def _skip_to_end(unread: Iterator[Rule]) -> None:
+    """Skip what is left of a node that is closed, and the nodes below it."""
+    n_open = 1
+    for rule in unread:
+        n_open += _is_split(rule) - (rule == END)
+        if n_open == 0:
+            return
+
+
+def _is_split(rule: Rule) -> bool:
+    return isinstance(rule, tuple) and rule[0] == "split"
+
+
+def _write(pool: CutPool, bound: int | None, rules: list[Rule]) -> dict[str, Any]:
+    """Return the certificate that consists of these rules."""
+    used = sorted({row for rule in rules if isinstance(rule, Aggregation) for row in rule.rows})
+    number = {row: k for k, row in enumerate(used)}
+    tree: list[list[Any]] = []
+    for rule in rules:
+        if isinstance(rule, Aggregation):
+            pairs = zip(rule.rows, rule.multipliers, strict=True)
+            tree.append(["add", rule.of_count, *(x for row, y in pairs for x in (number[row], y))])
+        else:
+            tree.append(["split", pool.literal(int(rule[-1]))] if _is_split(rule) else list(rule))
+    rows = [list(proof) for proof in map(pool.proof, used) if proof is not None]
+    return blank_certificate(pool.statement) | {"bound": bound, "rows": rows, "tree": tree}
+
+
+def blank_certificate(statement: Statement) -> dict[str, Any]:
+    """Return the certificate of the bound 0, which needs no proof."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "sha256": statement.digest(),
+        "bound": 0,
+        "rows": [],
+        "tree": [],
+    }
+
+
+# No weights at all
 
 _MOST_SHOWN = 5
 
 
-def hopeless_patterns(problem: Problem) -> NDArray[np.int64]:
+def infeasible_patterns(problem: Problem) -> Ints:
     """Return the patterns to which the box seems to allow neither sign.
 
     Examples
     --------
     >>> from c2rf.forest.problem import make_problem
-    >>> hopeless_patterns(make_problem([[1, -1], [1, 1]], 1, 1.0, 1.0))
+    >>> infeasible_patterns(make_problem([[1, -1], [1, 1]], 1, 1.0, 1.0))
     array([0])
     """
     tolerance = 1e-9
@@ -46,12 +132,14 @@ def hopeless_patterns(problem: Problem) -> NDArray[np.int64]:
 
 def raise_infeasible(statement: Statement, certificate: dict[str, Any]) -> NoReturn:
     """Raise the error that names the patterns of a proof that there are no weights."""
-    guilty = sorted({abs(literal) for row in certificate["rows"] for literal in row[0]})
-    shown = "; ".join(_as_signs(statement, number) for number in guilty[:_MOST_SHOWN])
-    more = f" and {len(guilty) - _MOST_SHOWN} more" if len(guilty) > _MOST_SHOWN else ""
+    named = sorted({abs(literal) for row in certificate["rows"] for literal in row[0]})
+    bits = [statement.patterns[number - 1] for number in named[:_MOST_SHOWN]]
+    trees = range(statement.n_trees)
+    shown = "; ".join("".join("+" if b >> j & 1 else "-" for j in trees) for b in bits)
+    more = f" and {len(named) - _MOST_SHOWN} more" if len(named) > _MOST_SHOWN else ""
     what = (
         f"no weights in the box give the pattern {shown} a margin of 1"
-        if len(guilty) == 1
+        if len(named) == 1
         else f"no weights in the box give these patterns margins of 1 together: {shown}{more}"
     )
     raise InfeasibleError(
@@ -61,9 +149,19 @@ def raise_infeasible(statement: Statement, certificate: dict[str, Any]) -> NoRet
     )
 
 
-def _as_signs(statement: Statement, number: int) -> str:
-    bits = statement.patterns[number - 1]
-    return "".join("+" if bits >> j & 1 else "-" for j in range(statement.n_trees))
+def raise_if_infeasible(prover: Prover) -> None:
+    """Raise the error with the proof if the prover has found that there are no weights."""
+    if not prover.infeasible:
+        return
+    statement = prover.pool.statement
+    for certificate in certificates(prover):
+        with suppress(CertificateError):
+            if check_certificate(statement, certificate) is None:
+                raise_infeasible(statement, certificate)
+    raise NoSolutionError(
+        "no weights with all margins were found, and there seem to be none, but the proof of "
+        "that was not accepted; try a box that holds two consecutive integers"
+    )
 
 
 class Certifier:
@@ -75,78 +173,78 @@ class Certifier:
         The user's problem in whole numbers.
     reduction : Reduction
         The smaller problem to work on.
-    run : SolveState
+    state : SolveState
         The solve in progress, for its seed and its stats.
     """
 
-    def __init__(self, statement: Statement, reduction: Reduction, run: SolveState) -> None:
-        self.statement, self.reduction, self.run = statement, reduction, run
-        self._ground = Ground(statement, reduction.kept)
+    def __init__(self, statement: Statement, reduction: Reduction, state: SolveState) -> None:
+        self.statement, self.reduction, self.state = statement, reduction, state
+        self._pool = CutPool(statement, reduction.kept)
         self._prover: Prover | None = None
 
     def prover(self) -> Prover:
         """Return the prover, made when it is first asked for."""
         if self._prover is None:
-            problem, pairs = self.reduction.problem, self._pairs()
-            self._prover = Prover(problem, self._ground, pairs, seed=self.run.seed)
+            problem, graph = self.reduction.problem, self._conflict_graph()
+            self._prover = Prover(problem, self._pool, graph, seed=self.state.seed)
         return self._prover
 
-    def _pairs(self) -> Structure:
-        """Return the pairs, among fewer patterns if memory is short."""
+    def _conflict_graph(self) -> ConflictGraph:
+        """Return the conflict graph, of fewer patterns if memory is short."""
         most = MAX_PATTERNS
         while True:
             try:
-                structure = find_structure(self.reduction.problem, most)
+                graph = build_conflict_graph(self.reduction.problem, most)
                 break
             except MemoryError:
                 if most == 0:
                     raise
                 most = most // 4 if most > 100 else 0
-                self.run.warn(f"memory is short: pairs are looked for among {most} patterns only")
-        self.run.stats["pairs"] = structure.n_pairs
-        return structure
+                self.state.warn(f"memory is short: pairs are looked for among {most} patterns only")
+        self.state.stats["pairs"] = graph.n_pairs
+        return graph
 
     def prove(self, eta: int | None, seconds: float | None) -> None:
         """Try to prove that nothing is closer than eta (None: no weights at all), for a time."""
-        if self.run.interrupted:
-            return
         end = np.inf if seconds is None else time.perf_counter() + seconds
 
-        def left() -> float | None:
-            return None if seconds is None else max(0.0, end - time.perf_counter())
+        def is_over() -> bool:
+            return time.perf_counter() >= end
 
-        prover, small = self.prover(), self.reduction
-        while not self.run.interrupted and left() != 0:
-            step = prover.step(eta, left, lambda: left() == 0)
+        while not self.state.interrupted and not is_over():
+            step = self.prover().step(eta, is_over)
             if step.weights is not None:  # closer than eta, which cannot be proven then
-                eta = small.problem.eta(step.weights) + small.eta_shift
+                eta = self.reduction.problem.eta(step.weights) + self.reduction.eta_shift
             if step.done or step.stuck:
                 break
 
-    def certified(self, eta: int) -> Certified:
-        """Return the greatest bound up to eta whose certificate the checker accepts."""
+    def certified(self, eta: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
+        """Return the greatest bound up to eta whose certificate is accepted.
+
+        The certificate comes second, what there is to say about the proof third.
+        """
         started = time.perf_counter()
         prover = self._prover
-        proofs = iter(()) if prover is None or eta == 0 else prover.certificates()
-        for certificate in chain(proofs, self._simple()):
+        proofs = iter(()) if prover is None or eta == 0 else certificates(prover)
+        for certificate in chain(proofs, self._simple_certificates()):
             try:
                 bound = check_certificate(self.statement, certificate)
             except CertificateError as error:
-                self.run.warn(f"a proof was not accepted and is not used: {error}")
+                self.state.warn(f"a proof was not accepted and is not used: {error}")
                 continue
             if bound is not None and bound <= eta:
                 break
-            self.run.warn(f"a proof of {bound} is not used: there are weights with {eta}")
-        stats = _proof_stats(certificate, time.perf_counter() - started)
+            self.state.warn(f"a proof of {bound} is not used: there are weights with {eta}")
+        stats = _proof_stats(certificate) | {"seconds": time.perf_counter() - started}
         if prover is not None:
-            stats["cuts"] = len(prover.system.store)
-            stats |= {"rounds": prover.rounds, "cases": prover.cases}
-        return Certified(bound or 0, certificate, stats)
+            stats |= {"cuts": len(prover.pool.cuts), "rounds": prover.rounds}
+            stats["nodes"] = prover.nodes
+        return bound or 0, certificate, stats
 
-    def _simple(self) -> list[dict[str, Any]]:
+    def _simple_certificates(self) -> list[dict[str, Any]]:
         """Return certificates that need no search: the signs that the box decides, and nothing."""
         stated, blank = self.statement, blank_certificate(self.statement)
-        decided = zip(stated.counts, self._ground.decided, strict=True)
+        decided = zip(stated.counts, self._pool.decided, strict=True)
         ends = [(count * (z == 1), count * (z != 0)) for count, z in decided]
         low, high = (sum(end) for end in zip(*ends, strict=True))
         proofs = [
@@ -155,53 +253,21 @@ class Certifier:
         ]
         return [proof for proof in proofs if proof["bound"] > 0] + [blank]
 
-    def refuse_hopeless(self) -> None:
+    def refuse_infeasible(self) -> None:
         """Raise the error with the proof if some pattern can have neither sign."""
-        for place in hopeless_patterns(self.reduction.problem).tolist():
+        for place in infeasible_patterns(self.reduction.problem).tolist():
             number = int(self.reduction.kept[place]) + 1
-            proof = self._hopeless(number)
-            if proof is not None:
-                raise_infeasible(self.statement, proof)
-
-    def _hopeless(self, number: int) -> dict[str, Any] | None:
-        """Return the proof that a pattern can have neither sign, None if it is not accepted."""
-        certificate = blank_certificate(self.statement) | {
-            "bound": None,
-            "rows": [[[number], [1], 0], [[-number], [1], 0]],
-            "tree": [["add", 0, 0, 1, 1, 1]],
-        }
-        try:
-            check_certificate(self.statement, certificate)
-        except CertificateError:
-            return None
-        return certificate
+            certificate = blank_certificate(self.statement) | {
+                "bound": None,
+                "rows": [[[number], [1], 0], [[-number], [1], 0]],
+                "tree": [["add", 0, 0, 1, 1, 1]],
+            }
+            with suppress(CertificateError):
+                check_certificate(self.statement, certificate)
+                raise_infeasible(self.statement, certificate)
 
 
-@dataclass(frozen=True, eq=False)
-class Certified:
-    """A bound, the certificate that proves it, and what there is to say about the proof."""
-
-    bound: int
-    certificate: dict[str, Any]
-    stats: dict[str, Any] = field(default_factory=dict)
-
-
-def infeasible_if_proven(prover: Prover) -> None:
-    """Raise the error with the proof if the prover has found that there are no weights."""
-    if not prover.impossible:
-        return
-    statement = prover.system.ground.statement
-    for certificate in prover.certificates():
-        with suppress(CertificateError):
-            if check_certificate(statement, certificate) is None:
-                raise_infeasible(statement, certificate)
-    raise NoSolutionError(
-        "no weights with all margins were found, and there seem to be none, but the proof of "
-        "that was not accepted; try a box that holds two consecutive integers"
-    )
-
-
-def _proof_stats(certificate: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _proof_stats(certificate: dict[str, Any]) -> dict[str, Any]:
     """Count what a certificate holds."""
     tree, rows = certificate["tree"], certificate["rows"]
     numbers = [x for node in tree for x in node[1:]]
@@ -211,5 +277,4 @@ def _proof_stats(certificate: dict[str, Any], seconds: float) -> dict[str, Any]:
         "rows": len(rows),
         "leaves": splits + 1 if tree else 0,
         "bits": max((abs(x).bit_length() for x in numbers), default=0),
-        "seconds": seconds,
     }

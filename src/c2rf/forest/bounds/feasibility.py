@@ -1,15 +1,11 @@
-"""Linear programs over signs and weights: the weights that give them.
+"""Linear programs: one that is solved again and again, and the search for weights with given signs.
 
-A linear program that is solved again and again, each time a little different.
+:class:`LinearProgram` keeps the basis of HiGHS between solves, so that a few new rows or other
+costs take a few steps only. (Integer programs are solved by :mod:`c2rf.forest.backends`.)
 
-HiGHS keeps its basis between the solves, so a program that grew by a few rows or has other costs
-costs a few steps only. Solvers of integer programs are in :mod:`c2rf.forest.backends`.
-
-Is there an alpha with these signs? A small linear program with a proof either way.
-
-The answer is weights, or a *contradiction*: a few of the wished signs, with multipliers, that no
-weights in the box have together. The multipliers are checked without the LP solver, so a clause
-drawn from a contradiction rests on one line of arithmetic.
+:func:`find_weights` asks whether the box allows given signs. The answer is weights, or a Farkas
+cut: a few of the signs, with multipliers which prove that no weights in the box have all of them.
+The multipliers are checked without the solver.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from scipy.optimize import linprog
 
 from c2rf._utils.types import Floats, Ints
 from c2rf.forest.backends import watching
-from c2rf.forest.bounds.conflict_graph import slack
+from c2rf.forest.bounds.conflict_graph import Cut, excludes
 from c2rf.forest.problem import Problem, scores
 
 _Highs: Any = highspy.Highs
@@ -38,7 +34,7 @@ _PER_ITERATION = 12
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimal x, the duals and the values of the rows; without x, duals that prove it."""
+    """An optimal x, the duals and the values of the rows; without x, duals that prove that."""
 
     x: Floats | None
     duals: Floats
@@ -70,7 +66,7 @@ class LinearProgram:
         self._must_stop: Callable[[], bool] = bool
         self.n_cols = n
         self.work = 0
-        """All solves so far, about nanoseconds, but counted and not measured."""
+        """Work of all solves, about nanoseconds, but counted and not measured."""
 
     def add_rows(self, matrix: sparse.csr_array, lower: Floats, upper: Floats) -> None:
         """Append rows."""
@@ -88,7 +84,7 @@ class LinearProgram:
         kept = highspy.HighsBasis()
         kept.col_status = basis.col_status
         kept.row_status = [side for k, side in enumerate(basis.row_status) if k not in gone]
-        kept.valid = kept.alien = True  # if a row that mattered is gone, HiGHS mends the basis
+        kept.valid = kept.alien = True  # if a tight row is gone, HiGHS repairs the basis
         self._solver.setBasis(kept)
 
     def set_costs(self, cost: Floats) -> None:
@@ -103,15 +99,11 @@ class LinearProgram:
         """Change the sides of a row."""
         self._solver.changeRowBounds(row, lower, upper)
 
-    def solve(
-        self, time_limit: float | None = None, should_stop: Callable[[], bool] = lambda: False
-    ) -> Optimum | None:
-        """Return an optimum, or why there is none; None if neither was found in time.
+    def solve(self, should_stop: Callable[[], bool] = lambda: False) -> Optimum | None:
+        """Return an optimum, or why there is none; None if stopped before either is known.
 
-        Ctrl-C ends the solve at once, too.
+        ``should_stop`` is asked at every step of the simplex method. Ctrl-C ends the solve, too.
         """
-        if time_limit is not None:  # HiGHS counts the seconds of all runs together
-            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
         with watching() as watch:
             self._must_stop = lambda: watch.must_stop or should_stop()
             self._solver.run()
@@ -120,7 +112,6 @@ class LinearProgram:
         return self._optimum()
 
     def _check_stop(self, event: Any) -> None:
-        """Stop HiGHS if somebody wants that; called at every step of the simplex method."""
         event.interrupt(self._must_stop())
 
     def _optimum(self) -> Optimum | None:
@@ -140,105 +131,67 @@ class LinearProgram:
         return Optimum(x, duals, np.array(solution.row_value))
 
 
+# Margins are added to the linear program this many at a time, the most violated first.
 _ROWS_AT_ONCE = 200
 
 
-@dataclass(frozen=True, eq=False)
-class Clause:
-    """Signs that no weights in the box give together: at least one of them must differ.
-
-    ``signs[k]`` (+1 or -1) is what pattern ``patterns[k]`` cannot be while the others are as said.
-    """
-
-    patterns: NDArray[np.int64]
-    signs: NDArray[np.int8]
-
-    def row(self) -> tuple[NDArray[np.int64], Floats, float]:
-        """Return columns, coefficients and left-hand side of the row that states the clause."""
-        # sum over signs=-1 of z_i  +  sum over signs=+1 of (1 - z_i)  >=  1
-        return self.patterns, -self.signs.astype(float), 1.0 - float((self.signs > 0).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Contradiction:
-    """Signs of some patterns that exclude each other, and the multipliers that show it."""
-
-    clause: Clause
-    multipliers: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class SignsAnswer:
-    """Weights that realise the signs, or why there are none; neither if rounding hides which.
-
-    ``nearest`` are weights that come close, as far as the program got: a start for a search.
-    """
-
-    weights: Floats | None = None
-    contradiction: Contradiction | None = None
-    nearest: Floats | None = None
-
-
-def realise(problem: Problem, signs: NDArray[np.int8]) -> SignsAnswer:
-    """Look for weights in the box that give every pattern its wished sign with margin one.
+def find_weights(problem: Problem, signs: NDArray[np.int8]) -> tuple[Floats, bool, Cut | None]:
+    """Look for weights in the box that give every pattern the given sign with margin one.
 
     Parameters
     ----------
     problem : Problem
         The patterns and the box.
     signs : ndarray of -1/+1, shape (n_patterns,)
-        The wished sign of each pattern.
+        The sign of each pattern.
+
+    Returns
+    -------
+    weights : ndarray of float
+        The weights; where they do not have all signs, the closest that the program came to.
+    found : bool
+        Whether they have all signs.
+    cut : Cut or None
+        If there are no such weights, the cut that says so; None if rounding hides it.
 
     Examples
     --------
     >>> from c2rf.forest.problem import make_problem
     >>> problem = make_problem([[1, -1, -1], [-1, 1, 1]], 1)
-    >>> realise(problem, np.array([1, -1])).weights is None
-    False
-    >>> realise(problem, np.array([1, 1])).contradiction.clause.patterns
-    array([0, 1])
+    >>> find_weights(problem, np.array([1, -1]))[1:]
+    (True, None)
+    >>> find_weights(problem, np.array([1, 1]))[2].literals
+    (0, 1)
     """
-    wished = signs[:, None] * problem.patterns
+    literals = signs[:, None] * problem.patterns
     weights = (problem.lower + problem.upper) / 2
     rows = np.zeros(0, dtype=np.int64)
     while True:
-        margins = scores(wished, weights)
+        margins = scores(literals, weights)
         if len(margins) == 0 or margins.min() >= 1:
-            return SignsAnswer(weights=weights)
+            return weights, True, None
         missing = np.setdiff1d(np.flatnonzero(margins < 1), rows)
         if len(missing) == 0:  # the LP says one thing, the margins another: rounding
-            return SignsAnswer(nearest=weights)
+            return weights, False, None
         worst = missing[np.argsort(margins[missing], kind="stable")[:_ROWS_AT_ONCE]]
         rows = np.concatenate([rows, worst])
-        widest = _widest_margin(wished[rows], problem)
+        widest = _widest_margin(literals[rows], problem)
         if widest is None:
-            return SignsAnswer(nearest=weights)
+            return weights, False, None
         weights, margin, multipliers = widest
         if margin < 1:
-            found = _contradict(problem, signs, rows, multipliers)
-            return SignsAnswer(contradiction=found, nearest=weights)
-
-
-def contradicts(problem: Problem, clause: Clause, multipliers: Floats) -> bool:
-    """Check that the signs of a clause exclude each other, by their multipliers alone.
-
-    Weights with these signs would have  sum y_i s_i r_i'alpha >= sum y_i,  but the box allows at
-    most  sum_j max(c_j l_j, c_j u_j)  with  c = sum y_i s_i r_i.
-    """
-    combined = (multipliers * clause.signs) @ problem.patterns[clause.patterns].astype(float)
-    reach = np.maximum(combined * problem.lower, combined * problem.upper).sum()
-    return bool((multipliers >= 0).all() and reach < multipliers.sum() * (1 - slack(problem)))
+            return weights, False, _farkas_cut(problem, signs, rows, multipliers)
 
 
 def _widest_margin(
-    wished: NDArray[np.int8], problem: Problem
+    literals: NDArray[np.int8], problem: Problem
 ) -> tuple[Floats, float, Floats] | None:
-    """Solve max s  s.t.  s_i r_i'alpha >= s,  l <= alpha <= u: weights, s, multipliers."""
+    """Solve max s  s.t.  a_i'alpha >= s,  l <= alpha <= u: return alpha, s and multipliers."""
     q = problem.n_columns
     result = linprog(
         np.append(np.zeros(q), -1.0),
-        A_ub=np.hstack([-wished.astype(float), np.ones((len(wished), 1))]),
-        b_ub=np.zeros(len(wished)),
+        A_ub=np.hstack([-literals.astype(float), np.ones((len(literals), 1))]),
+        b_ub=np.zeros(len(literals)),
         bounds=[*zip(problem.lower, problem.upper, strict=True), (None, None)],
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -249,12 +202,15 @@ def _widest_margin(
     return weights, float(result.x[q]), np.maximum(0.0, -result.ineqlin.marginals)
 
 
-def _contradict(
-    problem: Problem, signs: NDArray[np.int8], rows: NDArray[np.int64], multipliers: Floats
-) -> Contradiction | None:
-    """Keep the rows that matter and make sure that they do prove it."""
+def _farkas_cut(
+    problem: Problem, signs: NDArray[np.int8], rows: Ints, multipliers: Floats
+) -> Cut | None:
+    """Return the cut on the rows with a multiplier, if the multipliers do prove it."""
     used = multipliers > 1e-9
-    order = np.argsort(rows[used])
-    clause = Clause(rows[used][order], signs[rows[used][order]].astype(np.int8))
-    kept = multipliers[used][order]
-    return Contradiction(clause, kept) if contradicts(problem, clause, kept) else None
+    rows, y = rows[used], multipliers[used]
+    order = np.argsort(rows + problem.n_patterns * (signs[rows] < 0))
+    rows, y = rows[order], y[order]
+    if not excludes(problem, signs[rows, None] * problem.patterns[rows], y, float(y.sum())):
+        return None
+    names = rows + problem.n_patterns * (signs[rows] < 0)
+    return Cut(tuple(names.tolist()), len(names) - 1, tuple(y.tolist()))

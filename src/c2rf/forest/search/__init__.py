@@ -1,7 +1,7 @@
-"""Search over the weights themselves, for those whose count is closest to the wished one.
+"""Search over the weights themselves, for those whose count is closest to the target.
 
-Where the wished number of positives can be attained, finding weights that attain it is the
-whole proof, and searching for them is far quicker than any solver.
+Where the target can be met, finding weights that meet it is the whole proof, and the search is far
+quicker than any solver.
 """
 
 from __future__ import annotations

@@ -1,21 +1,17 @@
 """The odd lattice, and parallel tempering on it.
 
-The odd lattice: integer weights with an odd sum, feasible for any votes.
+A signed sum of integers has the parity of their sum. So where all weights are integers and their
+sum is odd, every score is odd, and every margin is at least one: points of the odd lattice are
+feasible for any votes, and only the count of positives matters.
 
-A signed sum of integers has the parity of their sum. So where all column weights are integers
-and their sum is odd, every score is odd, and every margin is at least one.
+The steps that stay on the lattice are e_j + e_k, e_j - e_k and 2 e_j. Along a line of such steps
+every score changes by -2, 0 or 2 at a time, so that one histogram gives the counts at all points of
+the line. A chain draws its next point from the whole line (a Gibbs step).
 
-Walkers on the odd lattice that see whole lines at once.
-
-On the odd lattice every score is odd, so every margin is met and only the count matters. The
-steps that stay on it are e_j + e_k, e_j - e_k and 2 e_j. Along a line of such steps every score
-changes by -2, 0 or 2 at a time, so one histogram gives the counts at all points of the line.
-
-Parallel tempering: walkers at different heats, good points are handed down to the cold ones.
-
-Two ladders of heats run side by side. The second is thriftier, i.e. at home where few columns are
-heavy: a small part of the box that holds many of the extreme counts (in the end, one tree decides
-alone), and that walkers who take all points for equal hardly ever see.
+Chains at several temperatures exchange their states. There are two sets of temperatures. The chains
+of the second prefer points where few weights are far above their lower bounds: a small part of the
+box that has many of the extreme counts (in the end one tree decides alone), and that is hardly ever
+visited otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from c2rf.forest.problem import Problem
 # times a number gets a scale of that number, and no value is greater than _GREATEST.
 _FINEST = 1 << 11
 _GREATEST = 1 << 14
-_MOST_EXACT = 2.0**52  # not all whole numbers above are floats
+_MOST_EXACT = 2.0**52  # above, not all integers are floats
 
 
 def odd_lattice_point(problem: Problem) -> Floats | None:
@@ -119,7 +115,7 @@ class OddLattice:
 
     @property
     def size(self) -> int:
-        """Number of whole points in the box, about half of which have an odd sum."""
+        """Number of integer points in the box, about half of which have an odd sum."""
         return math.prod((self.upper - self.lower + 1).tolist())
 
     def all_points(self, at_once: int) -> Iterator[Ints]:
@@ -145,8 +141,8 @@ class OddLattice:
         return point * np.float64(self.scale)
 
 
-class Lines(NamedTuple):
-    """For each walker the line of steps e_first + sign * e_second, and what is on it."""
+class LatticeLines(NamedTuple):
+    """For each chain the line of steps e_first + sign * e_second, and the counts along it."""
 
     first: Ints
     second: Ints
@@ -156,86 +152,92 @@ class Lines(NamedTuple):
     back: Ints
     """Number of steps that the box allows backwards."""
     positives: Floats
-    """Count after -back, -back + 1, ... steps, a row for each walker."""
+    """Count after -back, -back + 1, ... steps, a row for each chain."""
     distance: Floats
-    """Distance of these counts from the wished one, infinite outside of the box."""
+    """Distance of these counts from the target, infinite outside of the box."""
 
 
-class Walkers:
-    """Some points of the odd lattice, their scores, and the best point any of them has seen.
+class Chains:
+    """Markov chains on the odd lattice: their points and scores, and the best point seen.
 
     Parameters
     ----------
     problem : Problem
-        Patterns, counts and the wished number of positives.
+        Patterns, counts and the target.
     lattice : OddLattice
-        Where to walk.
+        The points.
     """
 
     def __init__(self, problem: Problem, lattice: OddLattice) -> None:
         self.lattice = lattice
         self.best: Ints | None = None
         self.eta = np.inf
-        self._wished = problem.n_positive
+        self._target = problem.n_positive
         self._counts = problem.counts.astype(np.float64)
         self._votes = np.ascontiguousarray(problem.patterns.T)
         self._longest = 1 + int((lattice.upper - lattice.lower).max())
         self._log = np.log1p(np.arange(self._longest))
 
     def place(self, points: Ints) -> None:
-        """Put a walker on each of these points."""
+        """Begin a chain at each of these points."""
         self.points = points.copy()
-        self._everyone = np.arange(len(points))
+        self._all = np.arange(len(points))
         self._scores = np.zeros((len(points), len(self._counts)), dtype=np.int32)
         for weights, votes in zip(points.T.astype(np.int32), self._votes, strict=True):
             self._scores += weights[:, None] * votes
         self.positives = (self._scores > 0) @ self._counts
-        self._note(np.abs(self.positives - self._wished), points)
+        self._note(np.abs(self.positives - self._target), points)
 
     @property
     def distance(self) -> Floats:
-        """How far the count of each walker is from the wished one."""
-        return np.abs(self.positives - self._wished)
+        """How far the count of each chain is from the target."""
+        return np.abs(self.positives - self._target)
 
-    def look(self, first: Ints, second: Ints, sign: Ints) -> Lines:
-        """Read off the counts along a line through each walker, and remember the best point."""
+    def count_along(self, first: Ints, second: Ints, sign: Ints) -> LatticeLines:
+        """Return the counts along a line through each chain, and remember the best point."""
         slopes = (self._votes[first] + sign.astype(np.int8)[:, None] * self._votes[second]) >> 1
         back, ahead = self._room(first, second, sign)
         positives = self._count(slopes, back, ahead)
-        distance = np.abs(positives - self._wished)
+        distance = np.abs(positives - self._target)
         distance[np.arange(distance.shape[1]) > (back + ahead)[:, None]] = np.inf
-        lines = Lines(first, second, sign, slopes, back, positives, distance)
+        lines = LatticeLines(first, second, sign, slopes, back, positives, distance)
         if distance.min() < self.eta:
             nearest = distance.argmin(axis=1)
-            self._note(distance[self._everyone, nearest], self._points_on(lines, nearest - back))
+            self._note(distance[self._all, nearest], self._points_on(lines, nearest - back))
         return lines
 
-    def move(self, lines: Lines, heat: Floats, thrift: Floats, rng: np.random.Generator) -> None:
-        """Draw a new point on each line and go there.
+    def move(
+        self,
+        lines: LatticeLines,
+        temperature: Floats,
+        shrinkage: Floats,
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw a new point on each line and move there.
 
-        A point is drawn with probability proportional to exp(-distance / heat) times
-        prod_j (1 + point_j - lower_j) ** -thrift: thrifty walkers like few heavy columns.
+        A point is drawn with probability proportional to exp(-distance / temperature) times
+        prod_j (1 + point_j - lower_j) ** -shrinkage, which favours few large weights.
         """
-        # The smallest  energy - heat * Gumbel noise  is a draw from exp(-energy / heat).
+        # The smallest  energy - T * Gumbel noise  is a draw from exp(-energy / T).
         noise = np.log(rng.standard_exponential(lines.distance.shape))
-        noise += thrift[:, None] * self._log_above_lower(lines)
-        drawn = (lines.distance + heat[:, None] * noise).argmin(axis=1)
+        noise += shrinkage[:, None] * self._log_above_lower(lines)
+        drawn = (lines.distance + temperature[:, None] * noise).argmin(axis=1)
         steps = drawn - lines.back
         self.points = self._points_on(lines, steps)
-        self.positives = lines.positives[self._everyone, drawn]
+        self.positives = lines.positives[self._all, drawn]
         self._scores += (2 * steps).astype(np.int32)[:, None] * lines.slopes
 
     def _room(self, first: Ints, second: Ints, sign: Ints) -> tuple[Ints, Ints]:
         """Return how many steps the box allows backwards and ahead."""
         below = self.points - self.lattice.lower
         above = self.lattice.upper - self.points
-        who = self._everyone
-        other_below = np.where(sign > 0, below[who, second], above[who, second])
-        other_above = np.where(sign > 0, above[who, second], below[who, second])
+        chain = self._all
+        other_below = np.where(sign > 0, below[chain, second], above[chain, second])
+        other_above = np.where(sign > 0, above[chain, second], below[chain, second])
         stride = np.where(first == second, 2, 1)
         return (
-            np.minimum(below[who, first], other_below) // stride,
-            np.minimum(above[who, first], other_above) // stride,
+            np.minimum(below[chain, first], other_below) // stride,
+            np.minimum(above[chain, first], other_above) // stride,
         )
 
     def _count(self, slopes: NDArray[np.int8], back: Ints, ahead: Ints) -> Floats:
@@ -252,22 +254,22 @@ class Walkers:
         gain = slope * self._counts[within - row * slopes.shape[1]]
         gains = np.bincount(width * row + place, gain, n * width)
         positives = gains.reshape(n, width).cumsum(axis=1)
-        return positives + (self.positives - positives[self._everyone, back])[:, None]
+        return positives + (self.positives - positives[self._all, back])[:, None]
 
-    def _points_on(self, lines: Lines, steps: Ints) -> Ints:
+    def _points_on(self, lines: LatticeLines, steps: Ints) -> Ints:
         """Return the points that many steps along the lines."""
         points = self.points.copy()
-        points[self._everyone, lines.first] += steps
-        points[self._everyone, lines.second] += lines.sign * steps
+        points[self._all, lines.first] += steps
+        points[self._all, lines.second] += lines.sign * steps
         return points
 
-    def _log_above_lower(self, lines: Lines) -> Floats:
+    def _log_above_lower(self, lines: LatticeLines) -> Floats:
         """Return log prod (1 + point - lower) over the columns that change along the lines."""
         height = self.points - self.lattice.lower
         steps = np.arange(lines.positives.shape[1]) - lines.back[:, None]
         alone = (lines.first == lines.second)[:, None]
-        one = height[self._everyone, lines.first][:, None] + np.where(alone, 2, 1) * steps
-        two = height[self._everyone, lines.second][:, None] + lines.sign[:, None] * steps
+        one = height[self._all, lines.first][:, None] + np.where(alone, 2, 1) * steps
+        two = height[self._all, lines.second][:, None] + lines.sign[:, None] * steps
         logs = self._log.take(one, mode="clip")
         return logs + np.where(alone, 0.0, self._log.take(two, mode="clip"))
 
@@ -279,96 +281,97 @@ class Walkers:
 
 
 _SCORES_AT_ONCE = 1 << 18
-_MOST_LEVELS = 8
-COLDEST = 1.0
-_HOTTEST_PER_POINT = 0.004
-_THRIFT = (0.5, 1.5)
+_MOST_TEMPERATURES = 8
+LOWEST_TEMPERATURE = 1.0
+_HIGHEST_PER_POINT = 0.004
+_SHRINKAGE = (0.5, 1.5)
 
 
-def heats(problem: Problem, n_levels: int) -> Floats:
-    """Return heats from the coldest, which knows one count from the next, to the hottest."""
-    return np.geomspace(COLDEST, max(COLDEST, _HOTTEST_PER_POINT * problem.n_points), n_levels)
+def temperatures(problem: Problem, n: int) -> Floats:
+    """Return n temperatures, from one that tells a count from the next one upwards."""
+    highest = max(LOWEST_TEMPERATURE, _HIGHEST_PER_POINT * problem.n_points)
+    return np.geomspace(LOWEST_TEMPERATURE, highest, n)
 
 
 class Tempering:
-    """Two ladders of walkers on the odd lattice.
+    """Parallel tempering on the odd lattice, with two sets of temperatures.
 
     Parameters
     ----------
     problem : Problem
-        What is searched for.
+        Patterns, counts and the target.
     lattice : OddLattice
-        Where.
+        The points.
     rng : numpy Generator
         The source of all random choices.
     """
 
     def __init__(self, problem: Problem, lattice: OddLattice, rng: np.random.Generator) -> None:
-        self.walkers = Walkers(problem, lattice)
+        self.chains = Chains(problem, lattice)
         self._lattice, self._rng = lattice, rng
-        levels = min(_MOST_LEVELS, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
-        self._ladder = heats(problem, levels)
-        self._walker_at = np.arange(2 * levels).reshape(2, levels)
-        self._thrift = np.repeat(_THRIFT, levels)
-        self._heat = np.tile(self._ladder, 2)
+        n_levels = min(_MOST_TEMPERATURES, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
+        self._levels = temperatures(problem, n_levels)
+        self._chain_at = np.arange(2 * n_levels).reshape(2, n_levels)
+        self._shrinkage = np.repeat(_SHRINKAGE, n_levels)
+        self._temperature = np.tile(self._levels, 2)
         self._parity = 0
         # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
         longest = int((lattice.upper - lattice.lower).max()) + 1
-        self.work_per_step = 100_000 + levels * (20 * problem.n_patterns + 60 * longest)
+        self.work_per_step = 100_000 + n_levels * (20 * problem.n_patterns + 60 * longest)
 
-    def survey(self) -> Iterator[None]:
-        """Look at each column alone above the lowest point: every dictator is seen."""
-        n, q = len(self._heat), len(self._lattice.lower)
+    def scan_axes(self) -> Iterator[None]:
+        """Scan along each coordinate from the lowest point, some at a time."""
+        n, q = len(self._temperature), len(self._lattice.lower)
         lowest = self._lattice.near(self._lattice.weights(self._lattice.lower)[None, :])
-        self.walkers.place(np.repeat(lowest, n, axis=0))
+        self.chains.place(np.repeat(lowest, n, axis=0))
         for start in range(0, q, n):
             columns = np.arange(start, start + n) % q
-            self.walkers.look(columns, columns, np.ones(n, dtype=np.int64))
+            self.chains.count_along(columns, columns, np.ones(n, dtype=np.int64))
             yield
 
     def restart(self) -> None:
-        """Put the walkers on random points, the thrifty ones on mostly small ones."""
-        lattice, levels = self._lattice, len(self._ladder)
-        draws = self._rng.random((2 * levels, len(lattice.lower)))
+        """Begin new chains at random points, those of the second set at mostly small ones."""
+        lattice, n_levels = self._lattice, len(self._levels)
+        draws = self._rng.random((2 * n_levels, len(lattice.lower)))
         widths = lattice.upper - lattice.lower
-        draws[levels:] = np.expm1(draws[levels:] * np.log1p(widths)) / np.maximum(widths, 1)
-        self.walkers.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
+        draws[n_levels:] = np.expm1(draws[n_levels:] * np.log1p(widths)) / np.maximum(widths, 1)
+        self.chains.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
 
     def insert(self, starts: list[Floats]) -> None:
-        """Put walkers near some weights, the last ones if they are too many."""
-        chosen = self._walker_at.T.ravel()[: len(starts)]  # the coldest of both ladders first
-        points = self.walkers.points.copy()
+        """Move chains to points near some weights, the last ones if they are too many."""
+        chosen = self._chain_at.T.ravel()[: len(starts)]  # low temperatures of both sets first
+        points = self.chains.points.copy()
         points[chosen] = self._lattice.near(np.stack(starts[::-1][: len(chosen)]))
-        self.walkers.place(points)
+        self.chains.place(points)
 
     def any_weights(self) -> Floats:
-        """Return the weights of some walker."""
-        walker = self._rng.integers(len(self._heat))
-        return self._lattice.weights(self.walkers.points[walker])
+        """Return the weights of a random chain."""
+        chain = self._rng.integers(len(self._temperature))
+        return self._lattice.weights(self.chains.points[chain])
 
     def step(self) -> None:
-        """Move every walker along a random line, then let neighbours swap heats."""
-        n, q = self.walkers.points.shape
+        """Move every chain along a random line, then let neighbours swap temperatures."""
+        n, q = self.chains.points.shape
         first, second = self._rng.integers(q, size=(2, n))
         sign = np.where((first == second) | (self._rng.random(n) < 0.5), 1, -1)
-        lines = self.walkers.look(first, second, sign)
-        self.walkers.move(lines, self._heat, self._thrift, self._rng)
+        lines = self.chains.count_along(first, second, sign)
+        self.chains.move(lines, self._temperature, self._shrinkage, self._rng)
         self._swap()
 
     def _swap(self) -> None:
-        """Swap the heats of neighbours in a ladder, by the rule of Metropolis."""
-        lower = slice(self._parity, len(self._ladder) - 1, 2)
-        upper = slice(self._parity + 1, len(self._ladder), 2)
-        cold, hot = self._walker_at[:, lower], self._walker_at[:, upper]
-        distance = self.walkers.distance
+        """Swap neighbouring temperatures of a set, by the rule of Metropolis."""
+        lower = slice(self._parity, len(self._levels) - 1, 2)
+        upper = slice(self._parity + 1, len(self._levels), 2)
+        cold, hot = self._chain_at[:, lower], self._chain_at[:, upper]
+        distance = self.chains.distance
         # P(swap) = min(1, exp((E_cold - E_hot) (1 / T_cold - 1 / T_hot)))
         exponent = (distance[cold] - distance[hot]) * (
-            1 / self._ladder[lower] - 1 / self._ladder[upper]
+            1 / self._levels[lower] - 1 / self._levels[upper]
         )
         swap = -self._rng.standard_exponential(exponent.shape) < exponent
-        self._walker_at[:, lower], self._walker_at[:, upper] = (
+        self._chain_at[:, lower], self._chain_at[:, upper] = (
             np.where(swap, hot, cold),
             np.where(swap, cold, hot),
         )
-        self._heat[self._walker_at] = self._ladder
+        self._temperature[self._chain_at] = self._levels
         self._parity = 1 - self._parity

@@ -1,38 +1,30 @@
-"""Exact lines: the count for every step length at once.
+"""Exact line search over real weights: the count for every step length at once.
 
-Along ``weights + s * direction`` every score is linear in s. A pattern falls short of its margin
-exactly while |score| < 1, an open interval of s, and has changed its sign after it. So the ends
-of these intervals, sorted once, cut the line into pieces on which nothing changes.
+Along ``weights + s * direction`` every score is linear in s. The margin of a pattern is not met
+exactly while |score| < 1, an open interval of s, after which its sign has changed. So the ends of
+these intervals, sorted once, split the line into pieces on which nothing changes.
+
+:class:`HitAndRun` draws a random line, then a piece of it, again and again.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, Ints
 from c2rf.forest.problem import MARGIN_TOLERANCE, Problem, scores
 
+# A direction changes at most this many weights.
 _MOST_COLUMNS = 4
-_RESTLESSNESS = 0.5
+# Temperature of the number of margins that are not met
+_MARGIN_TEMPERATURE = 0.5
 _ROUNDING = MARGIN_TOLERANCE / 100
 
 
-class Pieces(NamedTuple):
-    """Pieces [left, right] of a line; where none falls short, the margins hold on all of it."""
-
-    left: Floats
-    right: Floats
-    short: NDArray[np.int64]
-    positives: NDArray[np.int64]
-
-
-def cut_line(
-    scores: Floats, slopes: Floats, counts: NDArray[np.int64], low: float, high: float
-) -> Pieces:
-    """Cut the line ``scores + s * slopes``, low <= s <= high, into pieces.
+def split_line(
+    scores: Floats, slopes: Floats, counts: Ints, low: float, high: float
+) -> tuple[Floats, Floats, Ints, Ints]:
+    """Split the line ``scores + s * slopes``, low <= s <= high, into pieces.
 
     Parameters
     ----------
@@ -45,15 +37,21 @@ def cut_line(
 
     Returns
     -------
-    Pieces
-        In order. ``short`` is the number of patterns whose margin is not met inside the piece,
-        ``positives`` the count, exact where ``short`` is zero.
+    left, right : ndarray of float, shape (n_pieces,)
+        The ends of each piece, in order.
+    short : ndarray of int64, shape (n_pieces,)
+        Number of patterns whose margin is not met inside the piece.
+    positives : ndarray of int64, shape (n_pieces,)
+        The count, exact where ``short`` is zero.
 
     Examples
     --------
-    >>> cut_line(np.array([3.0]), np.array([-1.0]), np.array([7]), 0.0, 9.0)
-    Pieces(left=array([0., 2., 4.]), right=array([2., 4., 9.]), short=array([0, 1, 0]), \
-positives=array([7, 7, 0]))
+    >>> for part in split_line(np.array([3.0]), np.array([-1.0]), np.array([7]), 0.0, 9.0):
+    ...     print(part)
+    [0. 2. 4.]
+    [2. 4. 9.]
+    [0 1 0]
+    [7 7 0]
     """
     moving = slopes != 0
     still = scores[~moving]
@@ -66,23 +64,22 @@ positives=array([7, 7, 0]))
     order = np.argsort(events, kind="stable")  # at ties ends before starts: a point in between
     none, one = np.zeros_like(gain), np.ones_like(gain)
     edges = np.clip(events[order], low, high)
-    pieces = Pieces(
-        np.append(low, edges),
-        np.append(edges, high),
-        short + np.append(0, np.concatenate([-one, one])[order].cumsum()),
-        positives + np.append(0, np.concatenate([gain, none])[order].cumsum()),
-    )
     inside = np.append(low <= events[order], True) & np.append(True, events[order] <= high)
-    return Pieces(*(part[inside] for part in pieces))
+    return (
+        np.append(low, edges)[inside],
+        np.append(edges, high)[inside],
+        (short + np.append(0, np.concatenate([-one, one])[order].cumsum()))[inside],
+        (positives + np.append(0, np.concatenate([gain, none])[order].cumsum()))[inside],
+    )
 
 
-class LineWalk:
-    """A walk over real weights: first to where all margins are met, then among such weights.
+class HitAndRun:
+    """A Markov chain of real weights: first to where all margins are met, then among such weights.
 
     Parameters
     ----------
     problem : Problem
-        What is searched for.
+        Patterns, counts and the target.
     weights : ndarray of float
         Where to start, in the box.
     rng : numpy Generator
@@ -95,48 +92,49 @@ class LineWalk:
         self.distance = np.inf
         # About nanoseconds: a fixed part, the new scores, and sorting.
         self.work_per_step = 100_000 + 2 * problem.patterns.size + 200 * problem.n_patterns
-        self._go_to(weights)
+        self._move_to(weights)
 
-    def step(self, heat: float) -> None:
-        """Go along a random line to where fewer patterns are short of their margins.
+    def step(self, temperature: float) -> None:
+        """Move along a random line to where fewer margins are not met.
 
-        Where none is, the place is drawn with probability proportional to exp(-distance / heat).
+        Where all are met, a piece is drawn with probability proportional to
+        exp(-distance / temperature).
         """
         problem, columns = self._problem, self._draw_columns()
         changes = self._rng.standard_normal(len(columns))
-        pieces = cut_line(
+        left, right, short, positives = split_line(
             self._scores,
             scores(problem.patterns[:, columns], changes),
             problem.counts,
-            *self._room(columns, changes),
+            *self._step_range(columns, changes),
         )
-        distance = np.abs(pieces.positives - problem.n_positive)
+        distance = np.abs(positives - problem.n_positive)
         noise = np.log(self._rng.standard_exponential(len(distance)))
-        if pieces.short.min() == 0:
-            energy = np.where(pieces.short == 0, distance + heat * noise, np.inf)
+        if short.min() == 0:
+            energy = np.where(short == 0, distance + temperature * noise, np.inf)
         else:
-            energy = pieces.short + _RESTLESSNESS * noise
+            energy = short + _MARGIN_TEMPERATURE * noise
         drawn = int(np.argmin(energy))
-        # The middle has the widest margins, but the only way may be along the edges of the box.
+        # The middle has the widest margins, but the way to other pieces may be along the ends.
         where = self._rng.integers(3) / 2
-        length = (1 - where) * pieces.left[drawn] + where * pieces.right[drawn]
+        length = (1 - where) * left[drawn] + where * right[drawn]
         weights = self.weights.copy()
         weights[columns] += changes * length
-        self._go_to(weights)
-        self.distance = float(distance[drawn]) if pieces.short[drawn] == 0 else np.inf
+        self._move_to(weights)
+        self.distance = float(distance[drawn]) if short[drawn] == 0 else np.inf
 
-    def _draw_columns(self) -> NDArray[np.int64]:
+    def _draw_columns(self) -> Ints:
         """Draw the few columns whose weights will change."""
         return self._rng.permutation(self._free)[: self._rng.integers(1, _MOST_COLUMNS + 1)]
 
-    def _room(self, columns: NDArray[np.int64], changes: Floats) -> tuple[float, float]:
+    def _step_range(self, columns: Ints, changes: Floats) -> tuple[float, float]:
         """Return the range of step lengths that stay in the box."""
         ends = np.stack([self._problem.lower[columns], self._problem.upper[columns]])
         steps = np.sort((ends - self.weights[columns]) / changes, axis=0)
         return float(steps[0].max()), float(steps[1].min())
 
-    def _go_to(self, weights: Floats) -> None:
+    def _move_to(self, weights: Floats) -> None:
         self.weights = np.clip(weights, self._problem.lower, self._problem.upper)
         found = scores(self._problem.patterns, self.weights)
-        # A margin met but for rounding is met, or the walk could not stay at an edge.
+        # A margin met but for rounding is met, or the chain could not stay at the end of a piece.
         self._scores = np.where(np.abs(np.abs(found) - 1) < _ROUNDING, np.sign(found), found)

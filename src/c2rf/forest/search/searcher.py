@@ -1,4 +1,12 @@
-"""The search as a whole: what is tried, in which order, for how long."""
+"""The search for weights as a whole: what is tried, in which order, for how long.
+
+Parallel tempering on the odd lattice comes first (:mod:`c2rf.forest.search.lattice`), with exact
+line search from the best weights in between; in boxes without lattice points, line search alone
+(:mod:`c2rf.forest.search.lines`). Both alternate with :func:`search_neighbourhood`: around any
+weights, small changes turn the signs of the patterns with the smallest scores. Which of these
+should be positive for the count to be right is a subset-sum problem. Meet in the middle sees 2**r
+subsets for the price of 2**(r/2), and a linear program then looks for weights with these signs.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +14,156 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Bools, Floats, Ints
+from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import Incumbent
-from c2rf.forest.problem import Problem
-from c2rf.forest.search.lattice import COLDEST, OddLattice, Tempering, heats, odd_lattice_point
-from c2rf.forest.search.lines import LineWalk
-from c2rf.forest.search.neighbourhood import Corners
+from c2rf.forest.problem import Problem, scores
+from c2rf.forest.search.lattice import (
+    LOWEST_TEMPERATURE,
+    OddLattice,
+    Tempering,
+    odd_lattice_point,
+    temperatures,
+)
+from c2rf.forest.search.lines import HitAndRun
+
+# Neighbourhood search
+
+# The most patterns whose signs are chosen at once.
+_MOST_PATTERNS = 26
+# Subsets for every number that the count could be.
+_PER_NUMBER = 64
+# The most linear programs in a neighbourhood.
+_MOST_PROGRAMS = 3
+
+
+def search_neighbourhood(
+    problem: Problem, weights: Floats, eta: int, rng: np.random.Generator
+) -> Iterator[tuple[Floats | None, int]]:
+    """Choose the signs of the patterns near zero so that the count is closer than ``eta``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Patterns, counts and the target.
+    weights : ndarray of float
+        The weights in the middle of the neighbourhood.
+    eta : int
+        The distance from the target to improve on.
+    rng : numpy Generator
+        Chooses between patterns that are about equally near to zero.
+
+    Yields
+    ------
+    weights : ndarray of float or None
+        Weights whose count is closer, the closest count first; None if a step found none.
+    work : int
+        The work of the step, about nanoseconds.
+    """
+    score = scores(problem.patterns, weights)
+    signs = np.where(score > 0, 1, -1).astype(np.int8)
+    # As many patterns as it takes to hit the count, or so
+    near = np.argsort(np.abs(score) + rng.random(len(score)))[:_MOST_PATTERNS]
+    numbers = np.cumsum(problem.counts[near], dtype=float) / max(1, 2 * eta - 1)
+    subsets = 2.0 ** np.arange(1, len(near) + 1)
+    enough = np.flatnonzero(subsets >= _PER_NUMBER * numbers)
+    near = near[: enough[0] + 1] if len(enough) else near
+    others = signs > 0
+    others[near] = False
+    missing = problem.n_positive - int(problem.counts[others].sum())
+    costs = np.abs(score[near]) * 2
+    chosen = closest_subsets(problem.counts[near], missing, eta, signs[near] > 0, costs)
+    yield None, 2 * 10**5 + 300 * (1 << len(near) // 2)
+    for subset in chosen[:_MOST_PROGRAMS]:
+        signs[near] = np.where(subset, 1, -1)
+        found, has_signs, _ = find_weights(problem, signs)
+        yield (found if has_signs else None), _program_work(problem)
+
+
+def _program_work(problem: Problem) -> int:
+    """Return the work of a linear program, about nanoseconds."""
+    return 2 * 10**6 + 1000 * problem.patterns.size
+
+
+def closest_subsets(counts: Ints, target: int, within: int, now: Bools, costs: Floats) -> Bools:
+    """Return subsets whose counts add up to nearly the target, the nearest first.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n,)
+        The numbers to add up.
+    target : int
+        What they should add up to.
+    within : int
+        The sum must be less than this away from it.
+    now : ndarray of bool, shape (n,)
+        The subset to change as little as possible: of those equally near, the cheapest come first.
+    costs : ndarray of float, shape (n,)
+        What it costs to change each.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_subsets, n)
+        Not all there are: for each subset of one half the nearest of the other.
+
+    Examples
+    --------
+    >>> nothing = np.zeros(4, dtype=bool)
+    >>> closest_subsets(np.array([3, 5, 8, 13]), 16, 1, nothing, np.ones(4)).astype(int)
+    array([[1, 0, 0, 1],
+           [1, 1, 1, 0]])
+    """
+    half = len(counts) // 2
+    sums, spent = _all_subsets(counts[:half], now[:half], costs[:half])
+    other_sums, other_spent = _all_subsets(counts[half:], now[half:], costs[half:])
+    order = np.argsort(other_sums, kind="stable")
+    ends = other_sums[order]
+    place = np.searchsorted(ends, target - sums)
+    places = np.concatenate([np.minimum(place, len(ends) - 1), np.maximum(place - 1, 0)])
+    masks, others = np.tile(np.arange(len(sums)), 2), order[places]
+    distance = np.abs(sums[masks] + ends[places] - target)
+    kept = np.flatnonzero(distance < within)
+    cost = spent[masks[kept]] + other_spent[others[kept]]
+    kept = kept[np.lexsort((cost, distance[kept]))]
+    # Bit i of the mask of a subset says whether it has its i-th number.
+    bits = np.arange(len(counts))
+    masks = masks[kept] + (others[kept] << half)
+    both = (masks[:, None] >> bits) & 1 > 0
+    _, first = np.unique(both, axis=0, return_index=True)
+    chosen: Bools = both[np.sort(first)]
+    return chosen
+
+
+def _all_subsets(counts: Ints, now: Bools, costs: Floats) -> tuple[Ints, Floats]:
+    """Return the sums of all subsets, and what the changes to get them cost."""
+    sums, spent = np.zeros(1, dtype=np.int64), np.zeros(1)
+    for count, is_in, cost in zip(counts, now, costs, strict=True):
+        sums = np.concatenate([sums, sums + count])
+        spent = np.concatenate([spent + cost * is_in, spent + cost * (not is_in)])
+    return sums, spent
+
+
+# The search
 
 _FIRST_EPOCH = 2000
 _GROWTH = 1.5
 _LINE_SHARE = 0.1
-# Work at corners, as a part of the walkers' work.
-_CORNER_SHARE = 1.0
-# The first corner comes late: the walkers alone soon solve easy problems.
-_FIRST_CORNER = 5
-# Lattices with at most this number of points times votes are looked at as a whole, after the
-# first epoch.
+# Work of neighbourhood search, as a part of the chains' work, and how many linear programs later
+# it begins: the chains alone soon solve easy problems.
+_NEIGHBOURHOOD_SHARE = 1.0
+_FIRST_NEIGHBOURHOOD = 5
+# Lattices with at most this number of points times votes are enumerated after the first epoch.
 _SMALL = 2 * 10**9
 _POINTS_AT_ONCE = 1 << 12
 
 
 class Searcher(Incumbent):
-    """Resumable, deterministic search for weights whose count is closest to the wished one.
+    """Resumable, deterministic search for weights whose count is closest to the target.
 
     Parameters
     ----------
     problem : Problem
-        Patterns, counts, the wished number of positives and the box.
+        Patterns, counts, the number of positives that is the target, and the box.
     random_state : int, Generator or None
         Seed of the search.
 
@@ -41,8 +172,8 @@ class Searcher(Incumbent):
     best : ndarray or None
         The best weights found, all margins met; None as long as none are known.
     eta : int or None
-        How far their count is from the wished one.
-    target : int
+        How far their count is from it.
+    goal : int
         The search is over as soon as eta is not above it: a proven lower bound.
 
     Examples
@@ -57,11 +188,10 @@ class Searcher(Incumbent):
         self, problem: Problem, random_state: int | np.random.Generator | None = None
     ) -> None:
         super().__init__(problem)
-        self.target = 0
+        self.goal = 0
         self._rng = np.random.default_rng(random_state)
         self._starts: list[Floats] = []
-        self._corners = Corners(problem, self._rng)
-        self._corner_work = -_FIRST_CORNER * float(self._corners.program_work)
+        self._neighbourhood_work = -_FIRST_NEIGHBOURHOOD * float(_program_work(problem))
         self._plan = self._search()
 
     def offer(self, weights: Floats) -> bool:
@@ -76,7 +206,7 @@ class Searcher(Incumbent):
         return self._keep(weights)
 
     def run(self, work: int, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Search on until the target is reached or ``work`` is done.
+        """Search on until the goal is reached or ``work`` is done.
 
         Parameters
         ----------
@@ -88,7 +218,7 @@ class Searcher(Incumbent):
         Returns
         -------
         bool
-            Whether the target is reached.
+            Whether the goal is reached.
         """
         done = 0
         while not self._reached and done < work and not should_stop():
@@ -100,10 +230,10 @@ class Searcher(Incumbent):
 
     @property
     def _reached(self) -> bool:
-        return self.eta is not None and self.eta <= self.target
+        return self.eta is not None and self.eta <= self.goal
 
     def _search(self) -> Iterator[int]:
-        """Do all there is to do, telling after each step how much work it was."""
+        """Do everything, and yield the work of each step."""
         problem = self.problem
         for weights in (odd_lattice_point(problem), problem.lower, problem.upper):
             if weights is not None:
@@ -118,8 +248,8 @@ class Searcher(Incumbent):
             yield from self._search_lattice(lattice, Tempering(problem, lattice, self._rng))
 
     def _search_lattice(self, lattice: OddLattice, tempering: Tempering) -> Iterator[int]:
-        """Walk on the odd lattice, from ever new starts; polish the best along real lines."""
-        for _ in tempering.survey():
+        """Temper on the odd lattice, from ever new starts; improve the best by line search."""
+        for _ in tempering.scan_axes():
             yield self._note(tempering)
         length = float(_FIRST_EPOCH)
         while True:
@@ -130,21 +260,21 @@ class Searcher(Incumbent):
                     self._starts.clear()
                 tempering.step()
                 yield self._note(tempering)
-                if self._is_turn_of_corners(tempering.work_per_step):
-                    yield self._look_at_corner(tempering.any_weights())
+                if self._is_neighbourhood_due(tempering.work_per_step):
+                    yield self._search_neighbourhood(tempering.any_weights())
             assert self.best is not None
-            walk = LineWalk(self.problem, self.best, self._rng)
+            chain = HitAndRun(self.problem, self.best, self._rng)
             share = _LINE_SHARE * length * tempering.work_per_step
-            for _ in range(int(share / walk.work_per_step)):
-                yield self._step(walk, COLDEST)
+            for _ in range(int(share / chain.work_per_step)):
+                yield self._step(chain, LOWEST_TEMPERATURE)
             if length == _FIRST_EPOCH and lattice.size * self.problem.patterns.size <= _SMALL:
-                yield from self._sweep(lattice)
+                yield from self._enumerate(lattice)
             length *= _GROWTH
 
-    def _sweep(self, lattice: OddLattice) -> Iterator[int]:
-        """Look at all points of a lattice."""
+    def _enumerate(self, lattice: OddLattice) -> Iterator[int]:
+        """Count the positives at all points of a lattice."""
         problem = self.problem
-        votes = problem.patterns.T.astype(np.float32)  # scores are small whole numbers
+        votes = problem.patterns.T.astype(np.float32)  # scores are small integers
         counts = problem.counts.astype(np.float64)
         for points in lattice.all_points(_POINTS_AT_ONCE):
             positive = (points.astype(np.float32) @ votes > 0).astype(np.float64) @ counts
@@ -154,46 +284,50 @@ class Searcher(Incumbent):
             yield len(points) * (problem.patterns.size // 4 + 2 * problem.n_patterns)
 
     def _search_lines(self) -> Iterator[int]:
-        """Walk along real lines, from ever new starts: offered, or anywhere in the box."""
+        """Move along real lines, from ever new starts: offered, or anywhere in the box."""
         if self.best is not None:
             self._starts.append(self.best)
         length = float(_FIRST_EPOCH)
         while True:
             start = self._rng.uniform(self.problem.lower, self.problem.upper)
-            walk = LineWalk(self.problem, self._starts.pop() if self._starts else start, self._rng)
-            for heat in heats(self.problem, int(length))[::-1]:
-                yield self._step(walk, float(heat))
-                if self._is_turn_of_corners(walk.work_per_step):
-                    yield self._look_at_corner(walk.weights)
+            start = self._starts.pop() if self._starts else start
+            chain = HitAndRun(self.problem, start, self._rng)
+            for temperature in temperatures(self.problem, int(length))[::-1]:
+                yield self._step(chain, float(temperature))
+                if self._is_neighbourhood_due(chain.work_per_step):
+                    yield self._search_neighbourhood(chain.weights)
             length *= _GROWTH
 
-    def _is_turn_of_corners(self, work: int) -> bool:
-        """Count work of the walkers, and say whether corners have had less than their share."""
-        self._corner_work += _CORNER_SHARE * work
-        return self._corner_work > 0 and self.eta is not None
+    def _is_neighbourhood_due(self, work: int) -> bool:
+        """Count work of the chains; say whether neighbourhoods have had less than their share."""
+        self._neighbourhood_work += _NEIGHBOURHOOD_SHARE * work
+        return self._neighbourhood_work > 0 and self.eta is not None
 
-    def _look_at_corner(self, weights: Floats) -> int:
-        """Choose the signs of patterns near zero at these weights; return the work of that."""
+    def _search_neighbourhood(self, weights: Floats) -> int:
+        """Search the neighbourhood of some weights; return the work of that."""
         assert self.eta is not None
-        for found in self._corners.look(weights, self.eta):
-            self._keep(found)
-        self._corner_work -= self._corners.work
-        return self._corners.work
+        done = 0
+        for found, work in search_neighbourhood(self.problem, weights, self.eta, self._rng):
+            done += work
+            if found is not None:
+                self._keep(found)
+        self._neighbourhood_work -= done
+        return done
 
     def _note(self, tempering: Tempering) -> int:
-        """Keep what the walkers found if it is the best so far; return the work of their step."""
-        walkers = tempering.walkers
-        if walkers.best is not None and (self.eta is None or walkers.eta < self.eta):
+        """Keep what the chains found if it is the best so far; return the work of their step."""
+        chains = tempering.chains
+        if chains.best is not None and (self.eta is None or chains.eta < self.eta):
             # Integers with an odd sum: all margins are met. Only counts can be beyond floats.
-            best = walkers.lattice.weights(walkers.best)
+            best = chains.lattice.weights(chains.best)
             eta = self.problem.eta(best)
             if self.eta is None or eta < self.eta:
                 self.best, self.eta = best, eta
         return tempering.work_per_step
 
-    def _step(self, walk: LineWalk, heat: float) -> int:
+    def _step(self, chain: HitAndRun, temperature: float) -> int:
         """Take a step, keep where it leads to if that is the best so far; return its work."""
-        walk.step(heat)
-        if walk.distance < (np.inf if self.eta is None else self.eta):
-            self._keep(walk.weights)
-        return walk.work_per_step
+        chain.step(temperature)
+        if chain.distance < (np.inf if self.eta is None else self.eta):
+            self._keep(chain.weights)
+        return chain.work_per_step
