@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.forest.bounds.cuts import Cliques
+from c2rf.forest.bounds.cuts import CliqueSeparator
 from c2rf.forest.problem import make_problem
 from c2rf.imputation.draw import MarginIndex, run_excursions
 from c2rf.learners.trees import Growth, grow_forest
@@ -34,7 +34,7 @@ def compile_chain() -> None:
 def compile_cliques() -> None:
     """Grow cliques among three patterns."""
     problem = make_problem([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]], 0)
-    Cliques(problem, np.arange(6), np.random.default_rng(0)).violated(np.full(6, 0.5))
+    CliqueSeparator(problem, np.random.default_rng(0)).cuts(np.full(6, 0.5))
 
 
 if __name__ == "__main__":

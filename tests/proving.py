@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from c2rf.forest.bounds.branch_and_bound import Prover
-from c2rf.forest.bounds.certify import Certifier
+from c2rf.forest.bounds.certify import Certifier, certificates
 from c2rf.forest.certificate import Statement, check_certificate
 from c2rf.forest.incumbent import SolveState
 from c2rf.forest.paper import reduce
@@ -24,7 +24,7 @@ def certifier_of(rows, wished, lower=1.0, upper=100.0, offset=None, seed=0) -> C
 def prove(prover: Prover, cutoff: int | None = None, at_most: int | None = None) -> int | None:
     """Step to the end and return the bound, None without weights; every proof is checked."""
     before = 0
-    statement = prover.system.ground.statement
+    statement = prover.pool.statement
     for _ in range(600):
         step = prover.step(cutoff)
         assert step.bound == prover.bound >= before
@@ -32,13 +32,13 @@ def prove(prover: Prover, cutoff: int | None = None, at_most: int | None = None)
         before = step.bound
         if step.weights is not None:
             # What the caller does with weights that are closer than what was known.
-            shift = max(0, prover.system.sums.sure - statement.total)
+            shift = max(0, prover.propagation.certain - statement.total)
             found = prover.problem.eta(step.weights) + shift
             cutoff = found if cutoff is None else min(cutoff, found)
         if step.done:
-            for certificate in prover.certificates():
+            for certificate in certificates(prover):
                 proven = check_certificate(statement, certificate)
                 assert at_most is None or proven <= at_most
-            return None if prover.impossible else step.bound
+            return None if prover.infeasible else step.bound
         assert not step.stuck
     raise AssertionError("no end")

@@ -13,7 +13,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from c2rf import C2RFClassifier
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.forest.bounds.conflict_graph import find_structure
+from c2rf.forest.bounds.conflict_graph import build_conflict_graph
 from c2rf.forest.problem import make_problem
 
 # %%
@@ -26,10 +26,10 @@ X, y = make_twonorm(300, random_state=0)
 labeled, unlabeled = biased_sample(y, 0.1, random_state=0)
 forest = C2RFClassifier(n_estimators=4, random_state=0).fit(X[labeled], y[labeled])
 problem = make_problem(forest.votes(X[unlabeled]), n_positive=0.5)
-structure = find_structure(problem)
+graph = build_conflict_graph(problem)
 
 print(f"{problem.n_points} rows have {problem.n_patterns} patterns")
-print(f"{structure.n_implied} pair conditions hold; {structure.n_pairs} of them imply the others")
+print(f"{graph.n_implied} pair conditions hold; {graph.n_pairs} of them imply the others")
 
 # %%
 # The picture
@@ -91,11 +91,11 @@ def draw_pair(axes, start, end, colour, line, shift):
     )
 
 
-at = place(problem.patterns, structure.dominance)
-fixed = np.concatenate([structure.fixed_positive, structure.fixed_negative])
+at = place(problem.patterns, graph.dominance)
+fixed = np.concatenate([graph.fixed_positive, graph.fixed_negative])
 figure, axes = plt.subplots(figsize=(8, 6.5), layout="constrained")
 for kind, (meaning, colour, line, shift) in KINDS.items():
-    for first, second in getattr(structure, kind):
+    for first, second in getattr(graph, kind):
         draw_pair(axes, at[first], at[second], colour, line, shift)
     axes.plot([], [], color=colour, linestyle=line, label=f"{kind}: {meaning}")
 for i, (votes, count) in enumerate(zip(problem.patterns, problem.counts, strict=True)):

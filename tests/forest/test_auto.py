@@ -16,8 +16,8 @@ import c2rf
 from brute import optimum
 from c2rf.datasets import biased_sample, make_ringnorm
 from c2rf.forest.backends import installed
-from c2rf.forest.bounds.conflict_graph import find_structure
-from c2rf.forest.bounds.cuts import Ground, Separator
+from c2rf.forest.bounds.conflict_graph import build_conflict_graph
+from c2rf.forest.bounds.cuts import CutPool, Separator
 from c2rf.forest.bounds.feasibility import LinearProgram
 from c2rf.forest.ensembles import make_ensemble
 from c2rf.forest.problem import make_problem
@@ -146,7 +146,7 @@ def test_a_gap_of_the_linear_program_is_closed_by_cases(monkeypatch):
 
 def test_a_proof_that_the_checker_refuses_is_not_claimed(monkeypatch):
     """Rows that nothing proves make certificates that are refused; the bound is 0 then."""
-    monkeypatch.setattr(Ground, "prove", lambda self, cut: ([1], [1], 0))
+    monkeypatch.setattr(CutPool, "prove", lambda self, cut: ([1], [1], 0))
     votes, target = hard()
     solution = c2rf.solve(votes, target, time_limit=500)
     c2rf.verify(votes, target, solution)
@@ -190,9 +190,9 @@ def test_short_memory_means_fewer_pairs(monkeypatch):
     def short(problem, most):
         if most > 5:
             raise MemoryError
-        return find_structure(problem, most)
+        return build_conflict_graph(problem, most)
 
-    monkeypatch.setattr("c2rf.forest.bounds.certify.find_structure", short)
+    monkeypatch.setattr("c2rf.forest.bounds.certify.build_conflict_graph", short)
     rng = np.random.default_rng(2)
     votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
     expected = optimum(make_problem(votes, 0))
@@ -206,8 +206,8 @@ def test_short_memory_means_fewer_pairs(monkeypatch):
 def test_fewer_pairs_are_valid_too(monkeypatch, most):
     rng = np.random.default_rng(2)
     votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
-    few = partial(find_structure, max_patterns=most)
+    few = partial(build_conflict_graph, max_patterns=most)
     monkeypatch.setattr(
-        "c2rf.forest.bounds.certify.find_structure", lambda problem, _: few(problem)
+        "c2rf.forest.bounds.certify.build_conflict_graph", lambda problem, _: few(problem)
     )
     assert outcome(votes, 1) == optimum(make_problem(votes, 1))

@@ -137,7 +137,7 @@ def test_an_impossible_z_is_cut_off_and_solved_again(monkeypatch):
     assert models[1].n_rows == models[0].n_rows + 1
     z = np.zeros(models[1].n_cols)
     z[models[1].integrality] = 1
-    assert (models[1].matrix @ z)[-1] < models[1].row_lower[-1]  # all positive: excluded
+    assert (models[1].matrix @ z)[-1] > models[1].row_upper[-1]  # all positive: excluded
     assert (solution.eta, solution.status) == (optimum(make_problem(votes, 10)), "optimal")
 
 
@@ -167,7 +167,7 @@ def test_ctrl_c_between_two_solves_keeps_the_best(monkeypatch):
     def pressed(problem, signs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("c2rf.forest.paper.realise", pressed)
+    monkeypatch.setattr("c2rf.forest.paper.find_weights", pressed)
     backend, _ = faulty_first(opposite_both_positive)
     votes = np.vstack([VOTES, -VOTES])
     solution = solution_of(monkeypatch, backend, votes, 10)

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from brute import optimum, sign_vectors
-from c2rf.forest.bounds.feasibility import Clause
+from c2rf.forest.bounds.conflict_graph import Cut
 from c2rf.forest.paper import big_m, big_m_model, branching_priorities, eta_bar, merge_trees, reduce
 from c2rf.forest.problem import Problem, make_problem
 from strategies import problems, weights_of
@@ -104,31 +103,23 @@ def test_rows_and_columns_are_those_of_the_paper():
 
 @given(problems(max_points=6, max_trees=4))
 @settings(max_examples=25)
-def test_clauses_cut_off_their_signs_and_no_others(problem):
+def test_cuts_exclude_their_signs_and_no_others(problem):
     vectors = sign_vectors(problem)
     assume(len(vectors) > 1)
     best = min(vectors, key=lambda s: abs(count(problem, s) - problem.n_positive))
-    everywhere = np.arange(problem.n_patterns)
-    clause = Clause(everywhere, np.array(best, dtype=np.int8))
     rest = [abs(count(problem, s) - problem.n_positive) for s in vectors if s != best]
-    assert solved(big_m_model(problem, clauses=[clause])) == min(rest)
-    all_cut = [Clause(everywhere, np.array(s, dtype=np.int8)) for s in vectors]
-    assert solved(big_m_model(problem, clauses=all_cut)) is None
+    assert solved(big_m_model(problem, cuts=[all_but(best)])) == min(rest)
+    assert solved(big_m_model(problem, cuts=[all_but(s) for s in vectors])) is None
 
 
 def count(problem, signs):
     return int(problem.counts[np.array(signs) > 0].sum())
 
 
-@pytest.mark.parametrize("signs", [[1, 1], [1, -1], [-1, -1]])
-def test_a_clause_of_some_patterns(signs):
-    columns, values, least = Clause(np.array([2, 5]), np.array(signs, dtype=np.int8)).row()
-    for z2 in (0, 1):
-        for z5 in (0, 1):
-            z = np.zeros(6)
-            z[2], z[5] = z2, z5
-            excluded = (2 * z2 - 1, 2 * z5 - 1) == tuple(signs)
-            assert (values @ z[columns] >= least) == (not excluded)
+def all_but(signs):
+    """The cut that excludes just these signs."""
+    n = len(signs)
+    return Cut(tuple(i if sign > 0 else n + i for i, sign in enumerate(signs)), n - 1)
 
 
 @given(problems(max_points=10))

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import c2rf
-from brute import optimum, widest
+from brute import optimum
 from c2rf.exceptions import (
     BackendNotInstalledError,
     InfeasibleError,
@@ -21,7 +21,6 @@ from c2rf.exceptions import (
     NoSolutionError,
 )
 from c2rf.forest.backends import installed
-from c2rf.forest.bounds.certify import hopeless_patterns
 from c2rf.forest.paper import reduce
 from c2rf.forest.problem import Problem, make_problem
 from c2rf.forest.solve import SOLVE_METHODS
@@ -258,21 +257,8 @@ def test_a_tie_of_equal_weights_is_named():
     assert c2rf.solve(votes, 1, 1, 1, offset=(-1, 1)).eta == 0
 
 
-@given(cases())
-@settings(max_examples=40)
-def test_hopeless_patterns_are_those_without_either_sign(case):
-    problem = make_problem(*case)
-    expected = [
-        i
-        for i, row in enumerate(problem.patterns)
-        if max(widest(s * row[None, :], problem.lower, problem.upper)[0] for s in (1, -1))
-        < 1 - 1e-8
-    ]
-    assert hopeless_patterns(problem).tolist() == expected
-
-
 def test_many_patterns_are_named_in_part():
-    # Every two trees in turn: all ties at equal weights, so that no single one is hopeless.
+    # Every two trees in turn: all ties at equal weights, so that no single one is infeasible.
     rng = np.random.default_rng(0)
     votes = rng.choice([-1, 1], size=(300, 8))
     with pytest.raises(InfeasibleError, match="these patterns") as caught:

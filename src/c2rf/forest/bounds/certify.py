@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def _needed(propagation: Propagation, root: Node, rules: list[Rule]) -> list[Rul
             if rule == END:  # the node should have been closed
                 return None
             if _is_split(rule):
-                pattern = int(rule[-1])
+                pattern = rule[1]
                 waiting += [node.child(pattern, 1), node.child(pattern, 0)]
                 needed.append(rule)
                 break
@@ -81,7 +81,7 @@ def _skip_to_end(unread: Iterator[Rule]) -> None:
             return
 
 
-def _is_split(rule: Rule) -> bool:
+def _is_split(rule: Rule) -> TypeGuard[tuple[str, int]]:
     return isinstance(rule, tuple) and rule[0] == "split"
 
 
@@ -95,7 +95,7 @@ def _write(pool: CutPool, bound: int | None, rules: list[Rule]) -> dict[str, Any
             pairs = zip(rule.rows, rule.multipliers, strict=True)
             tree.append(["add", rule.of_count, *(x for row, y in pairs for x in (number[row], y))])
         else:
-            tree.append(["split", pool.literal(int(rule[-1]))] if _is_split(rule) else list(rule))
+            tree.append(["split", pool.literal(rule[1])] if _is_split(rule) else list(rule))
     rows = [list(proof) for proof in map(pool.proof, used) if proof is not None]
     return blank_certificate(pool.statement) | {"bound": bound, "rows": rows, "tree": tree}
 

@@ -56,14 +56,14 @@ def test_cliques_take_the_place_of_too_many_pairs(limit, monkeypatch):
     assert prove(certifier_of(votes, wished).prover(), 150, at_most=best) == best
 
 
-def test_a_bound_that_takes_too_many_cases_is_aimed_at_from_below(monkeypatch):
-    monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_FIRST_CASES", 1)
+def test_where_a_bound_takes_too_many_nodes_a_smaller_one_is_tried(monkeypatch):
+    monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_FIRST_NODES", 1)
     monkeypatch.setattr(c2rf.forest.bounds.cuts.Separator, "cuts", lambda *_: [])
     votes, wished = hard_votes(0, n_points=300, n_trees=9)
     best = 114  # what optimum_by_milp finds, in six seconds
     prover = certifier_of(votes, wished).prover()
     assert prove(prover, best + 5) == best
-    assert prover.cases > 20
+    assert prover.nodes > 20
 
 
 def test_a_cutoff_settles_what_is_asked_only():
@@ -76,7 +76,7 @@ def test_limits_keep_the_bound_valid():
     votes, wished = hard_votes(2)
     prover = certifier_of(votes, wished).prover()
     best = true_eta(votes, wished)
-    steps = [prover.step(150, lambda: 0.0, lambda: True) for _ in range(3)]
+    steps = [prover.step(150, lambda: True) for _ in range(3)]
     assert all(0 <= step.bound <= best for step in steps)
 
 
@@ -84,7 +84,7 @@ def test_the_same_seed_takes_the_same_way():
     def trace(seed):
         prover = certifier_of(*hard_votes(3), seed=seed).prover()
         prove(prover, 150)
-        return prover.rounds, prover.cases, prover.system.store.cuts
+        return prover.rounds, prover.nodes, prover.pool.cuts
 
     assert trace(1) == trace(1)
 

@@ -1,3 +1,5 @@
+"""Cuts in floats and the conflict graph, against enumeration and linear programs."""
+
 from __future__ import annotations
 
 from itertools import product
@@ -8,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from c2rf.forest.bounds.conflict_graph import Structure, find_structure
+from brute import realisable, sign_vectors
+from c2rf.forest.bounds.conflict_graph import (
+    ConflictGraph,
+    Cut,
+    build_conflict_graph,
+    cut_rows,
+    excludes,
+)
 from c2rf.forest.problem import Problem, make_problem
+from strategies import problems as voting_problems
 
 BOXES = [(1, 100), (1, 10), (1, 2), (1, 1.6), (0.5, 1), (0.2, 0.9), (2, 4), (1, 1)]
 
@@ -53,10 +63,9 @@ def admitted_by_pairs(problem: Problem) -> set[tuple[int, ...]]:
     return admitted
 
 
-def admits(structure: Structure, z: np.ndarray) -> bool:
+def admits(s: ConflictGraph, z: np.ndarray) -> bool:
     z = np.asarray(z, dtype=int)
     first, second = (lambda pairs: z[pairs[:, 0]]), (lambda pairs: z[pairs[:, 1]])
-    s = structure
     return bool(
         len(s.impossible) == 0
         and z[s.fixed_positive].all()
@@ -72,8 +81,8 @@ def admits(structure: Structure, z: np.ndarray) -> bool:
 @given(problems())
 @settings(deadline=None, max_examples=150)
 def test_irreducible_pairs_say_exactly_what_all_pairs_say(problem):
-    structure = find_structure(problem)
-    ours = {z for z in product((0, 1), repeat=problem.n_patterns) if admits(structure, z)}
+    graph = build_conflict_graph(problem)
+    ours = {z for z in product((0, 1), repeat=problem.n_patterns) if admits(graph, z)}
     assert ours == admitted_by_pairs(problem)
 
 
@@ -90,7 +99,7 @@ def test_no_feasible_weights_are_excluded(problem, seed):
         part = Problem(
             problem.patterns[keep], problem.counts[keep], 0, problem.lower, problem.upper
         )
-        assert admits(find_structure(part), margins[keep] > 0)
+        assert admits(build_conflict_graph(part), margins[keep] > 0)
 
 
 def exists(problem: Problem, rows: list[int], signs: list[int]) -> bool:
@@ -104,10 +113,10 @@ def exists(problem: Problem, rows: list[int], signs: list[int]) -> bool:
 @given(problems(max_patterns=2))
 @settings(deadline=None, max_examples=150)
 def test_conditions_are_complete_for_two_patterns(problem):
-    structure = find_structure(problem)
+    graph = build_conflict_graph(problem)
     rows = list(range(problem.n_patterns))
     for signs in product((-1, 1), repeat=len(rows)):
-        assert exists(problem, rows, list(signs)) == admits(structure, np.array(signs) > 0)
+        assert exists(problem, rows, list(signs)) == admits(graph, np.array(signs) > 0)
 
 
 @given(problems(max_patterns=12))
@@ -116,7 +125,7 @@ def test_negated_votes_mirror_everything(problem):
     negated = Problem(
         -problem.patterns, problem.counts, problem.n_positive, problem.lower, problem.upper
     )
-    ours, theirs = find_structure(problem), find_structure(negated)
+    ours, theirs = build_conflict_graph(problem), build_conflict_graph(negated)
     assert ours.fixed_positive.tolist() == theirs.fixed_negative.tolist()
     assert ours.impossible.tolist() == theirs.impossible.tolist()
     assert ours.conflict.tolist() == theirs.mirror.tolist()
@@ -127,7 +136,7 @@ def test_negated_votes_mirror_everything(problem):
 def test_no_pair_follows_from_the_others_in_a_wide_box():
     rng = np.random.default_rng(3)
     problem = make_problem(np.where(rng.uniform(size=(60, 6)) < 0.6, 1, -1), 20)
-    s = find_structure(problem)
+    s = build_conflict_graph(problem)
     h = problem.n_patterns
     edges = {(k, i) for k, i in s.dominance.tolist()}
     edges |= {(h + i, h + k) for k, i in s.dominance.tolist()}
@@ -154,21 +163,21 @@ def _path(edges, start, goal):
 def test_patterns_with_neither_sign_are_named():
     problem = make_problem([[1, -1], [1, 1]], 1, lower=1, upper=1)
     assert problem.patterns[0].tolist() == [1, -1]
-    assert find_structure(problem).impossible.tolist() == [0]
+    assert build_conflict_graph(problem).impossible.tolist() == [0]
 
 
 def test_narrow_boxes_make_patterns_equal():
     # One tree for another changes a score by less than the gap of 2 between the signs.
     votes = [[1, 1, 1, -1, -1, -1], [1, 1, -1, 1, -1, -1]]
     problem = make_problem(votes, 1, lower=0.5, upper=1.1)
-    assert find_structure(problem).equal.tolist() == [[0, 1]]
+    assert build_conflict_graph(problem).equal.tolist() == [[0, 1]]
 
 
 def test_few_patterns_keep_the_ones_with_most_points():
     rng = np.random.default_rng(0)
     problem = make_problem(np.where(rng.uniform(size=(300, 6)) < 0.6, 1, -1), 20)
-    part = find_structure(problem, max_patterns=10)
-    whole = find_structure(problem)
+    part = build_conflict_graph(problem, max_patterns=10)
+    whole = build_conflict_graph(problem)
     heaviest = set(np.argsort(-problem.counts, kind="stable")[:12].tolist())
     assert 0 < part.n_pairs < whole.n_pairs
     assert set(part.dominance.ravel().tolist()) <= heaviest
@@ -178,5 +187,94 @@ def test_few_patterns_keep_the_ones_with_most_points():
 @pytest.mark.parametrize("n_columns", [1, 3])
 def test_a_single_pattern(n_columns):
     problem = make_problem(np.ones((1, n_columns)), 1)
-    s = find_structure(problem)
+    s = build_conflict_graph(problem)
     assert (s.fixed_positive.tolist(), s.n_pairs, s.n_implied) == ([0], 0, 0)
+
+
+# Cuts
+
+
+def literals_of(problem: Problem, names) -> np.ndarray:
+    return np.concatenate([problem.patterns, -problem.patterns])[list(names)]
+
+
+def truth(signs) -> np.ndarray:
+    """Which literals a sign vector makes true."""
+    z = np.array(signs, dtype=int) > 0
+    return np.concatenate([z, ~z])
+
+
+@given(voting_problems(max_points=8, max_trees=5), st.data())
+@settings(deadline=None, max_examples=60)
+def test_what_is_excluded_is_true_for_no_weights(problem, data):
+    names = st.integers(0, 2 * problem.n_patterns - 1)
+    chosen = data.draw(st.lists(names, min_size=2, max_size=6, unique=True))
+    k = len(chosen)
+    y = np.array(data.draw(st.lists(st.integers(0, 3), min_size=k, max_size=k)))
+    picked = data.draw(st.integers(1, max(1, int(y.sum()))))
+    if excludes(problem, literals_of(problem, chosen), y.astype(float), picked):
+        for signs in sign_vectors(problem):
+            assert y[truth(signs)[chosen]].sum() < picked
+
+
+@given(voting_problems(max_points=8, max_trees=5))
+@settings(max_examples=40)
+def test_multipliers_never_exclude_what_some_weights_do(problem):
+    rng = np.random.default_rng(problem.n_points)
+    for signs in sign_vectors(problem):
+        literals = np.array(signs)[:, None] * problem.patterns
+        for y in rng.exponential(size=(5, len(literals))):
+            assert not excludes(problem, literals, y, float(y.sum()))
+
+
+@given(voting_problems(max_points=2, max_trees=5))
+@settings(deadline=None, max_examples=60)
+def test_equal_multipliers_are_complete_for_two_patterns(problem):
+    n = problem.n_patterns
+    for a in range(2 * n):
+        for b in range(a + 1, 2 * n):
+            if a + n != b:
+                both = realisable(problem, [a % n, b % n], [1 if k < n else -1 for k in (a, b)])
+                alone = [realisable(problem, [k % n], [1 if k < n else -1]) for k in (a, b)]
+                if all(alone):
+                    literals = literals_of(problem, (a, b))
+                    assert excludes(problem, literals, np.ones(2), 2) == (not both)
+
+
+def test_four_literals_with_every_tree_in_two_supports_are_not_all_true():
+    members = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5)]
+    votes = np.full((4, 6), -1)
+    for row, trees in enumerate(members):
+        votes[row, list(trees)] = 1
+    problem = make_problem(votes, 4)
+    assert excludes(problem, problem.patterns, np.ones(4), 4)
+    assert not excludes(problem, problem.patterns, np.ones(4), 3)
+
+
+@pytest.mark.parametrize("y", [[-1, -1], [0, 0], [1, 0], [np.nan, np.nan]])
+def test_multipliers_that_prove_nothing_are_refused(y):
+    problem = make_problem([[1, -1, -1], [-1, 1, 1]], 1)
+    assert excludes(problem, problem.patterns, np.ones(2), 2)
+    assert not excludes(problem, problem.patterns, np.array(y, dtype=float), float(np.sum(y)))
+
+
+@pytest.mark.parametrize("literals", [(2, 5), (2, 11), (8, 11), (0, 1, 9)])
+def test_the_row_of_a_cut_holds_where_the_cut_does(literals):
+    cut = Cut(literals, len(literals) - 1)
+    matrix, upper = cut_rows([cut], 6)
+    for z in product((0, 1), repeat=6):
+        value = np.concatenate([z, 1 - np.array(z)])
+        assert (matrix @ np.array(z) <= upper)[0] == (value[list(literals)].sum() <= cut.most)
+
+
+@given(problems())
+@settings(deadline=None, max_examples=60)
+def test_the_cuts_of_a_conflict_graph_say_what_its_pairs_say(problem):
+    graph = build_conflict_graph(problem)
+    n = problem.n_patterns
+    matrix, upper = cut_rows(graph.cuts(n), n)
+    for z in product((0, 1), repeat=n):
+        fixed = np.array(z)
+        fixed[graph.fixed_positive], fixed[graph.fixed_negative] = 1, 0
+        if len(graph.impossible) == 0:
+            assert admits(graph, fixed) == (matrix @ fixed <= upper).all()
