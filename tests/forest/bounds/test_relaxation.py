@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from c2rf.forest.bounds.conflict_graph import Cut, build_conflict_graph
 from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.relaxation import Aggregation, Node, Propagation, Relaxation, Relaxed
-from c2rf.forest.problem import make_problem
-from c2rf.forest.verify import make_statement
+from c2rf.forest.problem import make_problem, make_statement
 from c2rf.forest.votes import PatternTable
 
 ONE_EACH = [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]

@@ -117,7 +117,7 @@ class Relaxation:
     --------
     >>> from c2rf.forest.bounds.conflict_graph import build_conflict_graph
     >>> from c2rf.forest.problem import make_problem
-    >>> from c2rf.forest.verify import make_statement
+    >>> from c2rf.forest.problem import make_statement
     >>> from c2rf.forest.votes import PatternTable
     >>> votes = PatternTable.from_votes([[1, -1, -1]] * 3 + [[-1, 1, 1]] * 2)
     >>> pool = CutPool(make_statement(votes, 1, 1.0, 100.0), np.arange(2))
