@@ -94,16 +94,18 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
     >>> sorted(path.name for path in folder.iterdir())
     ['a', 'b']
     """
-    _check_outputs(paths, force)
+    for path in paths:
+        check_output(path, force=force)
     locks = ExitStack()
     try:
         temporaries: list[Path] = []
         for path in paths:
             _remove_abandoned(path)
             temporaries.append(path.with_name(f".{secrets.token_hex(4)}-{path.name}"))
-            locks.enter_context(_locked(temporaries[-1]))
+            _lock(locks.enter_context(temporaries[-1].open("wb")))
         yield temporaries
-        _check_outputs(paths, force)  # they may have appeared meanwhile
+        for path in paths:
+            check_output(path, force=force)  # it may have appeared meanwhile
         if fcntl is None:
             locks.close()  # Windows does not rename files that are open
         with _uninterrupted():
@@ -169,14 +171,6 @@ def _check_replaceable(path: Path, force: bool) -> None:
         )
 
 
-@contextmanager
-def _locked(temporary: Path) -> Iterator[None]:
-    """Make a file that is locked as long as this process lives."""
-    with temporary.open("wb") as file:
-        _lock(file)
-        yield
-
-
 def _remove_abandoned(path: Path) -> None:
     """Remove temporary files of processes that were killed while they wrote ``path``."""
     pattern = re.compile(r"\.[0-9a-f]{8}-" + re.escape(path.name))
@@ -196,11 +190,6 @@ def _lock(file: IO[bytes]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _check_outputs(paths: Sequence[Path], force: bool) -> None:
-    for path in paths:
-        check_output(path, force=force)
 
 
 @contextmanager

@@ -89,10 +89,17 @@ def using_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
 def naming_cluster() -> Iterator[None]:
     """Turn the errors of a lost cluster into one of our own; check first that it answers."""
     try:
-        with _large_models(_answering_client()):
+        if not _has_cluster():
+            yield
+            return
+        from dask import config
+
+        # A forest of many megabytes is sent without a warning: it is sent once.
+        with config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
             yield
     except Exception as error:
-        if not _is_of_cluster(error):
+        package = type(error).__module__.partition(".")[0]
+        if not isinstance(error, CancelledError) and package != "distributed":
             raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ClusterError(f"the Dask cluster was lost during the work: {reason}") from error
@@ -113,43 +120,23 @@ async def _greet(address: str, seconds: float) -> None:
     await comm.close()
 
 
-def _answering_client() -> Any:
-    """Return the client that would get the work, if there is one; its scheduler must answer."""
-    client = _current_client()
-    if client is not None:
-        try:
-            client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
-        except (OSError, TimeoutError) as error:
-            raise _silent(client.scheduler.address, ANSWER_SECONDS) from error
-    return client
-
-
-def _large_models(client: Any) -> Any:
-    """Let a forest of many megabytes be sent without a warning: it is sent once."""
-    if client is None:
-        return nullcontext()
-    from dask import config
-
-    return config.set({"distributed.admin.large-graph-warning-threshold": "10GB"})
-
-
-def _current_client() -> Any:
-    """Return the client that Dask computes with, or None where it uses threads of this process."""
+def _has_cluster() -> bool:
+    """Whether Dask computes on a cluster, which must answer, and not in threads of this process."""
     if "distributed" not in sys.modules:
-        return None
+        return False
     from distributed import Client
 
     try:
         client = Client.current()
     except ValueError:
-        return None
-    is_open = client.status == "running" and client.scheduler is not None
-    return client if is_open and not client.asynchronous else None
-
-
-def _is_of_cluster(error: Exception) -> bool:
-    is_lost = isinstance(error, CancelledError)
-    return is_lost or type(error).__module__.partition(".")[0] == "distributed"
+        return False
+    if client.status != "running" or client.scheduler is None or client.asynchronous:
+        return False
+    try:
+        client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
+    except (OSError, TimeoutError) as error:
+        raise _silent(client.scheduler.address, ANSWER_SECONDS) from error
+    return True
 
 
 def _silent(address: str, seconds: float) -> ClusterError:
