@@ -84,3 +84,11 @@ def test_ids_and_codes_are_recognised():
     assert why_left_out(ids % 30, ids) is None
     assert look_like_codes(pd.Series(["12345"] * 3, name="plz"))
     assert not look_like_codes(pd.Series(["12345"] * 3, name="income"))
+
+
+@pytest.mark.parametrize(
+    ("n_different", "found"), [(89, None), (90, "differs in nearly every row")]
+)
+def test_text_that_differs_in_nine_of_ten_rows_names_the_rows(n_different, found):
+    cells = pd.Series([f"p{min(k, n_different - 1)}" for k in range(100)], name="who")
+    assert why_left_out(cells, cells[:0]) == found
