@@ -27,12 +27,16 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment import log_scores
+from c2rf import BlendClassifier, Estimate, KnownTotalsClassifier
+from c2rf.assignment import AssignmentProblem, log_scores
+from c2rf.datasets import make_twonorm
 from c2rf.estimators.learning import Limits
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import BASE_LEARNERS
 from c2rf.learners.calibration import matching_offsets
+from c2rf.totals.groups import Groups
+from c2rf.totals.make_bounds import make_bounds
+from c2rf.totals.stated import read_totals
 from margins import margin, totals_of
 
 NAMES = np.array(["blue", "green", "red"])
@@ -407,3 +411,26 @@ class TestInput:
 def log_softmax(scores):
     top = scores.max(axis=1, keepdims=True)
     return scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+
+
+class TestCheckedTotals:
+    def test_an_assignment_problem_says_what_totals_and_groups_do(self):
+        """Totals that were checked before give the same labels, also drawn ones."""
+        X, y = make_twonorm(200, random_state=0)
+        stated = read_totals({1: Estimate(80, se=5)}, [0, 1])
+        groups = Groups.none(150)
+        problem = AssignmentProblem(make_bounds(stated, groups, [0, 1]), groups, stated=stated)
+        found = []
+        for totals in ({1: Estimate(80, se=5)}, problem):
+            model = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+            model.fit(X[:50], y[:50], X_unlabeled=X[50:], totals=totals)
+            found.append((model.transduction_.tolist(), model.impute(3).tolist()))
+        assert found[0] == found[1]
+        assert len({sum(labels) for labels in found[0][1]}) > 1  # the estimate was drawn anew
+
+    def test_a_new_fit_forgets_how_labels_were_drawn(self):
+        X, y = make_twonorm(100, random_state=0)
+        model = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        model.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 20}).impute(1)
+        assert model.imputation_method_ == "exact"
+        assert not hasattr(model.fit(X[:50], y[:50]), "imputation_method_")

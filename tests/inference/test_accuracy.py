@@ -22,9 +22,9 @@ def test_classes_are_pooled_as_they_are():
     assert found.n_imputations == 3
 
 
-def test_doubts_about_classes_are_their_own():
+def test_errors_of_classes_are_independent():
     found = expected_accuracy(LABELS, RIGHT, ["no", "yes"])
-    # The second class hears the models in another order: 0.8, 0.6, 0.7.
+    # The second class has the models in another order: 0.8, 0.6, 0.7.
     mixed = pool([0.7, 0.65, 0.75])
     assert found.overall.estimate == pytest.approx(0.7)
     assert found.overall.standard_error == pytest.approx(mixed.standard_error)

@@ -63,7 +63,7 @@ PROVEN = 1e-9
 """Labels are called the best ones if none have a total score higher by more than this."""
 
 SIZES = Sizes()
-"""How many rows are many, unless somebody says otherwise."""
+"""How many rows are many, by default."""
 
 _LARGEST_FLOOR = 1e-3
 _SMALLEST_FLOOR = 1e-300
@@ -101,7 +101,7 @@ def assign(
 
     Notes
     -----
-    Of two classes it is a selection by sorting. With more, paths of shortest loss lead from
+    Of two classes it is a selection by sorting. With more, shortest augmenting paths lead from
     an unbounded assignment to one within the bounds. Scores that differ by less than 1e-12 of
     the largest count as equal there.
 
@@ -264,7 +264,7 @@ def zero_floor(probabilities: ArrayLike) -> float:
     """Return what a probability of zero counts as: half of the least above zero, at most 0.001.
 
     So a zero says less in a forest, whose probabilities are multiples of 1 / n_trees, than in a
-    model of densities, and it is always below what was said of any other row and class.
+    model of densities, and it is always below the probability of any other row and class.
 
     Examples
     --------

@@ -8,8 +8,8 @@
    rows with the smallest losses gives first labels. No row whose loss exceeds the gap between these
    and the bound has another class in any better labels: with all others as candidates, the integer
    program finds better labels where there are any.
-4. *Proof*: the gap is computed in exact arithmetic, whatever the solver said. Where it is not zero,
-   branch and bound looks through all reassignments of the rows that could matter.
+4. *Proof*: the gap is computed in exact arithmetic, whatever the solver returns. Where it is not
+   zero, branch and bound looks through all reassignments of the rows that could matter.
 
 A **reassignment** takes a row (or some of many equal rows) to another class of its group at a loss.
 Each is a column of the linear program
@@ -24,7 +24,7 @@ linear program gives there, every whole-number solution loses at least
     sum_f min(y_f low_f, y_f high_f)  +  min over x within the limits: sum_m (loss_m - (E'y)_m) x_m
 
 E being what reassignments add to the totals, low and high what these still need. That is computed
-in fractions without rounding: nothing that a solver says is believed.
+in fractions without rounding, so that no proof relies on a solver.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Reassignments:
         return csr_array(matrix[:, self.target] - matrix[:, self.source])
 
     def with_ranges(self, constraints: LinearConstraints, duals: Floats) -> Reassignments:
-        """Add to the losses the duals of ranges: the price of leaving the active bound."""
+        """Add to the losses the duals of ranges: what leaving the active bound costs."""
         ranges = range_duals(constraints, duals)
         return replace(self, loss=self.loss + self.effect(constraints).T @ ranges)
 
@@ -185,7 +185,7 @@ class CandidateRows:
         return labels
 
     def amounts(self, before: Codes, after: Codes) -> Floats:
-        """Return how much of each column leads from labels to others."""
+        """Return how much of each column turns labels into others."""
         columns = self.columns
         number = {
             (row, step): m
@@ -413,7 +413,7 @@ def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> Relaxation:
                 if penalty > 1e6 * spread:
                     raise AssertionError("bounds that can be met were not met")
                 penalty *= 8
-            # Duals are not to be believed where totals are not met: more rows, same offsets.
+            # Where totals are not met, these duals are not used: more rows, same offsets.
             radius *= _WIDEN
             near |= best.distances <= radius
             continue

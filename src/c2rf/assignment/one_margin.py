@@ -96,7 +96,7 @@ class Residual:
     ----------
     losses : ndarray of shape (n_groups, n_classes, n_classes)
         ``losses[g, a, b]`` is the least that a row of the cell (g, a) loses in (g, b), infinite
-        where the cell is empty. Kept, not copied: who changes it changes the network.
+        where the cell is empty. Kept, not copied: changes of it change the network.
     bounds : Bounds
         Of cells and classes.
     tolerance : float
@@ -272,7 +272,7 @@ class _AugmentingPaths:
         self.nearest = _NearestRows(scores, groups, self.labels, self.residual.losses)
 
     def run(self) -> bool:
-        """Lead all that is too many to where there is too little; say whether that was possible."""
+        """Send all excess to where rows are missing; say whether that was possible."""
         residual = self.residual
         residual.open_arcs(self.cell_flow, self.class_flow)
         while (self.excess > 0).any():
@@ -290,7 +290,7 @@ class _AugmentingPaths:
         return True
 
     def _push(self, path: list[int]) -> None:
-        """Move one unit along a path, or more where no row has to change its class."""
+        """Send one unit along a path, or more where no row has to change its class."""
         arcs = list(pairwise(path))
         n_cells, n_classes = self.n_cells, self.bounds.n_classes
         amount = int(min(self.excess[path[0]], -self.excess[path[-1]]))
@@ -399,9 +399,9 @@ def coordinate_descent(
         The group of each row.
     bounds : Bounds
         Of cells and classes.
-    prices : ndarray of shape (n_nodes,)
+    duals : ndarray of shape (n_nodes,)
         Duals to begin with.
-    sweeps : int
+    rounds : int
         How many times to go through all classes.
     """
     better = duals.copy()

@@ -317,7 +317,7 @@ def _masses_to_swap(
     n_totals = len(missed)
     slack = eye_array(n_totals, format="csr")
     costs = np.concatenate([np.ones(len(arcs)), np.full(2 * n_totals, 100.0)])
-    # Totals with room may use it; the others must change by what they miss.
+    # Every total must change by what it misses.
     result = linprog(
         costs, A_eq=hstack([csr_array(effect), slack, -slack], format="csr"), b_eq=-missed,
         method="highs",

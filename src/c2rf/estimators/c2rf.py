@@ -50,7 +50,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : None, classifier, ensemble, FrozenEstimator, or list, default=None
-        Who votes:
+        What votes:
 
         - None: decision trees of depth 2, made as copies of a classifier are;
         - a classifier: ``n_estimators`` copies, each fitted to ``max_samples`` of the labeled
@@ -243,7 +243,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             self._forget_total()
             if rows is not None:
                 seed = random_state.randint(_MOST_SEEDS)
-                self._meet_total(rows, partial(self._count_positive, n_positive, known), seed)
+                self._choose_weights(rows, partial(self._count_positive, n_positive, known), seed)
         return self
 
     def _fit_members(
@@ -320,7 +320,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             return check_total(n_positive, n_rows)
         return _count(known, self.pos_label_, self.classes_, n_rows)
 
-    def _meet_total(self, rows: CheckedRows, count: Callable[[int], int], seed: int) -> None:
+    def _choose_weights(self, rows: CheckedRows, count: Callable[[int], int], seed: int) -> None:
         """Choose weights for the total, and label the unlabeled rows by them."""
         # Where work is done elsewhere, it leaves the other cores to other chunks.
         voter = Voter(self._ensemble, rows.checker, 1 if rows.is_distributed else self.n_jobs)

@@ -72,8 +72,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with predict_proba, or None, default=None
-        Who ranks the rows; None is a :class:`BlendClassifier`. Fitted ones go
-        in :class:`sklearn.frozen.FrozenEstimator`, and are not fitted again.
+        The learner, whose probabilities rank the rows; None is a :class:`BlendClassifier`. Fitted
+        ones go in :class:`sklearn.frozen.FrozenEstimator`, and are not fitted again.
     totals_policy : {"strict", "scale"}, default="strict"
         What to do with totals that contradict each other or the number of rows: refuse them, or
         rescale them with a warning. Where overall totals contradict those of groups, the latter
@@ -105,7 +105,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     group_offsets_ : dict of group to ndarray of shape (n_classes,)
         The same within each group. Only with totals of groups.
     history_ : list of dict
-        Who ranked the rows, a dict per ``base_learner``: its ``accuracy`` as estimated from
+        What ranked the rows, a dict per ``base_learner``: its ``accuracy`` as estimated from
         held-out labeled rows, None where that is not known, and its ``weight``.
     totals_met_ : DataFrame
         A row per known total: its grouping columns, class, bounds, what the labels add up to, and
@@ -350,7 +350,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         n_imputations : int, default=20
-            How many bootstraps of the labeled rows to judge by, at least 2.
+            How many bootstraps of the labeled rows, at least 2.
         level : float, default=0.95
             How often an interval should cover the truth.
 

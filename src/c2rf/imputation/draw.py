@@ -6,9 +6,9 @@ There are three ways to draw one, and :class:`DrawnLabels` says which one it was
 - ``exact``: two classes whose numbers are known overall or in each group, by conditional Poisson
   sampling (:mod:`c2rf.imputation.poisson`); without any binding total, independent draws.
 - ``markov-chain``: all other totals of rows without weights. The chain starts at perturb-and-MAP
-  labels, which is all but a draw where rows are many. A Gibbs sweep draws any two classes anew,
-  exactly, given who has another label. Where totals leave open how many of each class are in a
-  group, Metropolis-Hastings excursions change the counts of groups.
+  labels, which are nearly a draw where rows are many. A Gibbs sweep draws any two classes anew,
+  exactly, given the rows of all other classes. Where totals leave open how many of each class are
+  in a group, Metropolis-Hastings excursions change the counts of groups.
 - ``perturb-and-map``: rows with weights. The likeliest labels for log-probabilities with Gumbel
   noise [1]_: they meet the totals as nearly as labels do, and no chain runs.
 
@@ -48,7 +48,7 @@ GIBBS_SWEEPS = 6
 EXCURSIONS = 10
 """Excursions per row and sweep, where totals leave the counts of groups open ..."""
 MOST_EXCURSIONS = 300
-"""... but no more than this: the start is all but a draw where rows are many. With 100 rows in 20
+"""... but no more than this: the start is nearly a draw where rows are many. With 100 rows in 20
 groups it can hardly be told from a chain of a million excursions."""
 
 _MOST_STEPS = 100
@@ -137,7 +137,7 @@ def perturb_and_map(
 
 
 def gibbs_sweep(labels: Codes, logs: Floats, groups: Codes, rng: np.random.Generator) -> None:
-    """Draw every two classes anew, given their numbers in each group and who has another label.
+    """Draw every two classes anew, given their numbers in each group and the rows of the others.
 
     Labels are changed in place. Of two classes this is an exact draw.
     """

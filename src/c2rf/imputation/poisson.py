@@ -1,15 +1,14 @@
-"""Who is chosen, if a known number is: conditional Poisson sampling, exactly, of a million rows.
+"""Conditional Poisson sampling: rows chosen with given odds, conditional on their number.
 
-Every row is chosen by itself with some odds; given that n are chosen, a set of n rows has a
-probability in proportion to the product of its odds (survey statisticians call this conditional
-Poisson sampling, or maximum entropy sampling). A set is drawn by halving: of two halves of the
-rows the left one holds j of the k chosen with a probability in proportion to
+In Poisson sampling every row is chosen independently with some odds. Given that n rows are chosen,
+a set of n rows has a probability in proportion to the product of its odds (maximum entropy
+sampling). A set is drawn by halving: of two halves of the rows the left one holds j of the k chosen
+with a probability in proportion to
 
     P(j chosen on the left) * P(k - j chosen on the right),
 
 so j is drawn from these products, and then each half is drawn in the same way, given its number.
-That is the definition of conditional probability applied again and again: nothing is
-approximated. How many are chosen of 2, 4, 8, ... rows is the convolution of what is known of
+That is exact. How many are chosen of 2, 4, 8, ... rows is the convolution of what is known of
 their halves, computed from the bottom up. Numbers more than :data:`WIDE` standard deviations off
 the mean are left out: their probability is far below the rounding of floating-point numbers.
 """
@@ -228,15 +227,15 @@ class _Tree:
     def _grown(cls, leaves: _Tables, n_trees: int) -> _Tree:
         """Put neighbours together until each tree has one table left.
 
-        Of a single tree, who has no neighbour gets an empty one.
+        In a single tree, a table without a neighbour gets an empty one.
         """
         levels = [leaves]
         while len(levels[-1].starts) > n_trees:
             last = levels[-1]
             if len(last.starts) % 2:
-                nobody = np.zeros((1, last.width))
-                nobody[0, 0] = 1.0
-                last = _Tables(np.append(last.starts, 0), np.concatenate([last.shares, nobody]))
+                empty = np.zeros((1, last.width))
+                empty[0, 0] = 1.0
+                last = _Tables(np.append(last.starts, 0), np.concatenate([last.shares, empty]))
                 levels[-1] = last
             levels.append(last.of_pairs())
         return cls(levels)

@@ -1,4 +1,4 @@
-"""How many labels are right: what probabilities say, and what imputations say with intervals."""
+"""Expected accuracy: how many labels are right, by bootstraps of the probabilities."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def expected_accuracy(
     n_cells = len(names) * len(classes)
     cells = np.asarray(codes, dtype=np.intp) * len(classes) + labels
     found = [np.bincount(cells, each, n_cells).reshape(len(names), -1) for each in right]
-    sums = _own_doubts(np.array(found))
+    sums = _independent_errors(np.array(found))
     by_group = _by(sums.sum(axis=2), np.bincount(codes, minlength=len(names)), names, level)
     return ExpectedAccuracy(
         _pooled(sums.sum(axis=(1, 2)) / len(labels), level),
@@ -92,11 +92,11 @@ def expected_accuracy(
     )
 
 
-def _own_doubts(sums: Floats) -> Floats:
+def _independent_errors(sums: Floats) -> Floats:
     """Give each class another order of the models.
 
-    A model that is too sure of one class need not be too sure of another: the doubts about
-    classes are taken to be independent.
+    A model that is overconfident in one class need not be so in another: errors of classes are
+    taken to be independent.
     """
     return np.stack([np.roll(sums[..., k], k, axis=0) for k in range(sums.shape[-1])], axis=-1)
 

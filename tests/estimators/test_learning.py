@@ -1,14 +1,19 @@
-"""Frames of text, categories, booleans, dates and gaps, and sparse matrices, with defaults."""
+"""Frames of every kind as numbers, the learner, and probabilities that add up to totals."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
+from c2rf.assignment import AssignmentProblem
+from c2rf.estimators.learning import probability_offsets
 from c2rf.exceptions import InputError
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.groups import Groups
 
 SMALL = BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=20)
 
@@ -112,3 +117,30 @@ def test_sparse_matrices():
     huge = csr_matrix((200, 2_000_000))
     with pytest.raises(InputError, match="X is a sparse matrix of 400,000,000 cells"):
         model.fit(huge, np.arange(200) < 9)
+
+
+@pytest.mark.parametrize("n_sampled", [None, 150])
+def test_mean_probabilities_are_the_shares_of_labels_in_every_group(n_sampled):
+    rng = np.random.default_rng(0)
+    logs = np.log(rng.dirichlet(np.ones(3), 300))
+    codes = np.arange(300) % 2
+    counts = np.array([[100, 30, 20], [10, 60, 80]])
+    bounds = Bounds(counts.sum(axis=0), counts.sum(axis=0), counts, counts, counts.sum(axis=1))
+    problem = AssignmentProblem(bounds, Groups(["a", "b"], codes, ("group",)))
+    rows = None if n_sampled is None else np.arange(n_sampled)
+    own = logs[:n_sampled]
+    offsets = probability_offsets(problem, own, counts, rows)
+    corrected = softmax(own + offsets[codes[:n_sampled]], axis=1)
+    for g in range(2):
+        mean = corrected[codes[:n_sampled] == g].mean(axis=0)
+        np.testing.assert_allclose(mean, counts[g] / counts[g].sum(), atol=1e-8)
+
+
+def test_a_group_without_sampled_rows_has_no_offsets():
+    counts = np.array([[1, 1], [2, 0]])
+    bounds = Bounds(counts.sum(axis=0), counts.sum(axis=0), counts, counts, counts.sum(axis=1))
+    problem = AssignmentProblem(bounds, Groups(["a", "b"], np.array([0, 0, 1, 1])))
+    logs = np.log([[0.3, 0.7], [0.6, 0.4]])
+    offsets = probability_offsets(problem, logs, counts, np.array([0, 1]))
+    assert offsets[0].any()
+    assert not offsets[1].any()
