@@ -9,7 +9,12 @@ from scipy.optimize import linprog
 import c2rf
 from brute import optimum
 from c2rf.forest import minimal_change
-from c2rf.forest.minimal_change import closest_to_equal, distance_from_equal
+from c2rf.forest.incumbent import with_margins
+from c2rf.forest.minimal_change import (
+    closest_to_equal,
+    distance_from_equal,
+    start_near_majority,
+)
 from c2rf.forest.problem import make_problem
 from strategies import cases
 
@@ -83,6 +88,26 @@ def test_labels_of_a_cut_off_need_no_change():
         assert distance_from_equal(found[:7]) == 0
         positive = problem.patterns @ found > 0
         np.testing.assert_array_equal(positive, problem.patterns[:, :7].sum(axis=1) >= least)
+
+
+@pytest.mark.parametrize("target", [0, 7, 19, 30, 44, 60])
+def test_the_search_starts_near_the_majority_vote(target):
+    votes = voters()
+    problem = make_problem(votes, target, offset=(-700, 700))
+    start = start_near_majority(problem, 7, seed=0)
+    feasible = with_margins(problem, start, scale=False)
+    assert feasible is not None
+    assert problem.eta(feasible) == 0
+    # Positive rows have at least as many votes as negative ones.
+    positive = problem.patterns @ feasible > 0
+    surplus = problem.patterns[:, :7].sum(axis=1)
+    if 0 < positive.sum() < len(positive):
+        assert surplus[positive].min() >= surplus[~positive].max()
+    assert distance_from_equal(feasible[:7]) <= 6
+
+
+def test_without_a_shift_there_is_no_such_start():
+    assert start_near_majority(make_problem(voters(), 7), 7, seed=0) is None
 
 
 def test_a_tie_is_told_apart_by_a_change_of_one():

@@ -7,6 +7,10 @@ label it has, ``prefer="majority"`` takes those with the smallest L1 distance to
 
 where s_i is the label of pattern i. The level is free; the best one is the median of the weights.
 Calibration estimators of survey statistics change design weights in the same way.
+
+Where there is a shift, :func:`start_near_majority` gives the search for labels a first try: a
+cut-off of the plain vote, with patterns of equally many votes told apart by small whole changes of
+a few weights. Most totals are met in this way, by labels close to those of the majority vote.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from c2rf.forest.problem import Problem, scores
 
 # Weights are rounded to this number of decimals where the margins allow it.
 _DECIMALS = 6
+# Changes that are tried, on how many trees at most, and how many times patterns at most.
+_CHANGES, _LARGEST, _MOST_TRIED = 4000, 6, 10**7
 
 
 def closest_to_equal(
@@ -99,3 +105,46 @@ def _solve(problem: Problem, signs: Signs, n_trees: int, time_limit: float | Non
         options={"primal_feasibility_tolerance": 1e-10, "time_limit": time_limit},
     )
     return result.x[:q] if result.status == 0 else None
+
+
+def start_near_majority(problem: Problem, n_trees: int, seed: int) -> Floats | None:
+    """Return weights near equal ones whose count is close to the target; None without a shift.
+
+    With weights ``level + d`` and d of -1, 0 and +1 the scores of patterns with equally many votes
+    differ by even numbers, so that every cut-off between two of them leaves margins of one. The
+    margins of other patterns hold if the box is wide enough; that is not checked here.
+
+    Examples
+    --------
+    >>> from c2rf.forest.problem import make_problem
+    >>> votes = [[1, 1, -1], [1, -1, 1], [1, 1, 1], [-1, -1, -1]]
+    >>> problem = make_problem(votes, 2, offset=(-300, 300))
+    >>> problem.eta(start_near_majority(problem, 3, seed=0))
+    0
+    """
+    if problem.n_columns == n_trees:
+        return None
+    votes = problem.patterns[:, :n_trees].astype(np.int64)
+    surplus = votes.sum(axis=1)
+    # The patterns at which the count passes the target if positives are those with most votes
+    order = np.argsort(-surplus, kind="stable")
+    place = np.searchsorted(np.cumsum(problem.counts[order]), problem.n_positive)
+    critical = surplus[order[min(int(place), len(order) - 1)]]
+    missing = problem.n_positive - int(problem.counts[surplus > critical].sum())
+    tied, counts = votes[surplus == critical], problem.counts[surplus == critical]
+
+    rng = np.random.default_rng(seed)
+    n = max(1, min(_CHANGES, _MOST_TRIED // len(tied)))
+    sizes = np.sort(rng.integers(0, min(_LARGEST, n_trees) + 1, n))
+    chosen = rng.random((n, n_trees)).argsort(axis=1) < sizes[:, None]
+    changes = np.where(chosen, rng.choice([-1, 1], (n, n_trees)), 0)
+    moved = tied @ changes.T
+    tries = []
+    for cut in range(-_LARGEST, _LARGEST + 2):
+        missed = np.abs(counts @ (moved >= cut) - missing)
+        k = int(missed.argmin())
+        tries.append((int(missed[k]), int(sizes[k]), k, cut))
+    _, size, k, cut = min(tries)
+    cut += (cut - size) % 2  # scores have the parity of the size
+    level = (problem.lower[:n_trees] + problem.upper[:n_trees]) / 2
+    return np.append(level + changes[k], -level[0] * critical - (cut - 1))

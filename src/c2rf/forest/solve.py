@@ -32,7 +32,11 @@ from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
 from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
 from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import SolveState
-from c2rf.forest.minimal_change import closest_to_equal, distance_from_equal
+from c2rf.forest.minimal_change import (
+    closest_to_equal,
+    distance_from_equal,
+    start_near_majority,
+)
 from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
 from c2rf.forest.problem import Problem, Solution, make_problem, make_statement
 from c2rf.forest.search.lattice import odd_lattice_point
@@ -150,6 +154,10 @@ def solve(
             listener=listener,
         )
         certifier = Certifier(statement, reduce(problem), state)
+        if prefer == "majority":
+            start = start_near_majority(problem, table.n_trees, state.seed)
+            if start is not None:
+                state.offer(np.bincount(reduction.group, weights=start).astype(float))
         _run_method(state, method, certifier)
         weights = reduction.lift(_best(state))
         if prefer == "majority":
