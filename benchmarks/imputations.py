@@ -9,16 +9,13 @@ import argparse
 from contextlib import contextmanager
 from time import process_time
 
-import numpy as np
 import pandas as pd
 
 import c2rf
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.report.method import assumed
-from c2rf.report.quality import right
-from c2rf.report.sample import missed, rest_on
-from c2rf.workflow.extras import balance, importance, population_sample
-from c2rf.workflow.report_facts import make_facts
+from c2rf.report.answer import accuracy_section
+from c2rf.report.method import assumptions_section
+from c2rf.report.sample import balance_section, importance_section
 
 N_IMPUTATIONS = 20
 
@@ -45,19 +42,11 @@ def measure(n_rows: int, seed: int) -> dict[str, float]:
     seconds: dict[str, float] = {}
     with timed(seconds, "labeling"):
         result = c2rf.classify(labeled, rows, target="sick", totals={1: total}, n_jobs=1)
-    data, predictions = result.data, result.predictions
     with timed(seconds, "sections"):
-        _ = result.classifier.expected_confusion_
-    facts = make_facts(data, result.classifier, predictions, "")
-    with timed(seconds, "sections"):
-        drawn = population_sample(data, 0)
-        counts = np.bincount(predictions.codes).astype(float)
-        balance(data, np.asarray(drawn.data), counts)
-        for section in (assumed, missed, right):
-            list(section(facts))
+        for section in (assumptions_section, balance_section, accuracy_section):
+            list(section(result))
     with timed(seconds, "importance"):
-        if importance(data, result.classifier, predictions, drawn, 0) is not None:
-            list(rest_on(facts))
+        list(importance_section(result))
     with timed(seconds, "imputations"):
         result.classifier.impute(N_IMPUTATIONS)
     with timed(seconds, "accuracy"):

@@ -32,7 +32,7 @@ from c2rf.bench.quality import (
 from c2rf.bench.records import Record
 from c2rf.bench.report import quality_report, write_report
 from c2rf.bench.results import Results, Runner
-from c2rf.report.page import Grid
+from c2rf.report.page import Table
 
 RF, TOP, TREES = (Runner(method) for method in ("rf", "top-lambda", "extra-trees-top"))
 USUAL = PROTOCOLS["biased"]
@@ -53,13 +53,13 @@ def quality(records: list[Record]) -> Quality:
     return Quality(Results(records, "biased"))
 
 
-def cells(table: Grid | None, name: str) -> list[str]:
+def cells(table: Table | None, name: str) -> list[str]:
     """What stands in a row, without its name."""
     assert table is not None
     return next([c.strip("*") for c in row[1:]] for row in table.rows if row[0] == name)
 
 
-def column(table: Grid, title: str) -> list[str]:
+def column(table: Table, title: str) -> list[str]:
     place = list(table.header).index(title)
     return [row[place].strip("*") for row in table.rows]
 
@@ -115,7 +115,7 @@ def test_wins_ties_and_losses_compare_the_same_samples() -> None:
 
 
 def test_nemenyi_s_critical_difference_is_that_of_the_tables() -> None:
-    # q at 0.05 for k = 5 and 10 methods: 2.728 and 3.164 (Demsar 2006, Grid 5)
+    # q at 0.05 for k = 5 and 10 methods: 2.728 and 3.164 (Demsar 2006, Table 5)
     for k, q in ((5, 2.728), (10, 3.164)):
         scores = np.random.default_rng(0).normal(size=(13, k))
         ranks = Ranks([Runner(name) for name in COMPARED[:k]], scores)
@@ -204,7 +204,7 @@ def test_few_labels_have_a_figure_of_their_own() -> None:
     assert picture in [
         replace(part, svg=picture.svg, png=picture.png)
         for part in quality_report(records).parts
-        if not isinstance(part, Grid)
+        if not isinstance(part, Table)
     ]
 
 

@@ -21,7 +21,7 @@ from c2rf.bench.quality import Quality, figure_ranks
 from c2rf.bench.records import read_records
 from c2rf.bench.results import Results, Runner
 from c2rf.cli import main
-from c2rf.report.page import Grid
+from c2rf.report.page import Table
 
 ROOT = Path(__file__).parents[2]
 HIGHS = Runner("p-c2rf", "highs")
@@ -45,7 +45,7 @@ def smoked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def column(table: Grid, title: str) -> list[str]:
+def column(table: Table, title: str) -> list[str]:
     place = list(table.header).index(title)
     return [row[place].strip("*") for row in table.rows]
 

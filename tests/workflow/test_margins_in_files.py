@@ -108,7 +108,7 @@ def test_all_margins_hold_and_python_says_the_same_as_the_command(capsys):
     )  # fmt: skip
     assert result.labels["label"].tolist() == labels["label"].tolist()
     assert result.labels["robust"].tolist() == labels["robust"].tolist()
-    moved = result.changes.iloc[0]
+    moved = result.adjustments.iloc[0]
     assert moved["after"] == counted()["total"][0]
     assert moved["standard_errors"] == pytest.approx(moved["moved"] / (0.1 * len(OTHERS)))
 

@@ -15,7 +15,8 @@ from c2rf.bench.paper import UNSOLVED, BenchFigure, bold
 from c2rf.bench.records import Record
 from c2rf.bench.results import Results, tuned_and_others
 from c2rf.bench.scores import LEVEL
-from c2rf.report.page import LOOK, Grid, images
+from c2rf.report.figures import LOOK, images
+from c2rf.report.page import Table
 
 SINGLE = "single labels"
 LEAST_COVERED, MOST_COVERED = 0.88, 0.99
@@ -143,7 +144,7 @@ _COLORS = {OURS: "#0072B2", RECIPE: "#D55E00"}
 _MARKS = {OURS: "o", RECIPE: "s"}
 
 
-def shares_table(results: Results) -> Grid:
+def shares_table(results: Results) -> Table:
     """Make the table of estimated shares, by data set and over all."""
     header = ["data set", "samples"]
     for measure in ("coverage, %", "width", "interval score", "error"):
@@ -156,7 +157,7 @@ def shares_table(results: Results) -> Grid:
         "distance times 40; the lower the better. Of these data, settings were chosen by samples 0 "
         "and 1 only."
     )
-    return Grid("Shares in quarters of columns", header, rows, note)
+    return Table("Shares in quarters of columns", header, rows, note)
 
 
 def _shares_row(name: str, records: Sequence[Record]) -> list[str]:
@@ -169,7 +170,7 @@ def _shares_row(name: str, records: Sequence[Record]) -> list[str]:
     return [*row, f"{single:.1f}", f"{below:+.0f}" if np.isfinite(below) else UNSOLVED]
 
 
-def accuracy_table(results: Results) -> Grid:
+def accuracy_table(results: Results) -> Table:
     """Make the table of how many labels are right, as estimated and as is true."""
     kinds = {"overall": "all labels", "positive": "positive ones", "negative": "negative ones"}
     header = ["data set"]
@@ -185,7 +186,7 @@ def accuracy_table(results: Results) -> Grid:
         f"in how many of the samples the interval holds the truth. Of classes below "
         f"{100 * RARE:g} % of the rows, {share} of {len(rare)} intervals do."
     )
-    return Grid("How many labels are right", header, rows, note)
+    return Table("How many labels are right", header, rows, note)
 
 
 def _accuracy_cells(records: Sequence[Record], which: str) -> list[str]:

@@ -22,7 +22,8 @@ from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import Record
 from c2rf.bench.results import METRICS, Results, Runner, runner_of
-from c2rf.report.page import LOOK, Grid, images
+from c2rf.report.figures import LOOK, images
+from c2rf.report.page import Table
 
 UNSOLVED = "---"
 """The paper's sign for fewer than 3 of 5 samples solved within the time limit."""
@@ -40,7 +41,7 @@ def bold(text: str, best: bool) -> str:
     return f"**{text}**" if best else text
 
 
-def table_1(records: Sequence[Record]) -> Grid:
+def table_1(records: Sequence[Record]) -> Table:
     """Make Table 1: the data sets."""
     known = published.data_sets().reset_index().set_index("name")
     found = {record.data: record for record in records}
@@ -60,7 +61,7 @@ def table_1(records: Sequence[Record]) -> Grid:
         pairs = zip(here, there, strict=True)
         rows.append([_id(name), name, *(figure for pair in pairs for figure in pair)])
     header = [*_NAMES, "N", "N, paper", "p", "p, paper", "columns rescaled", "rescaled, paper"]
-    return Grid("Table 1. The data sets", header, rows, _note_1(found, known), n_names=2)
+    return Table("Table 1. The data sets", header, rows, _note_1(found, known), n_names=2)
 
 
 def _note_1(found: dict[str, Record], known: pd.DataFrame) -> str:
@@ -83,7 +84,7 @@ def _note_1(found: dict[str, Record], known: pd.DataFrame) -> str:
     return note
 
 
-def table_2(results: Results) -> Grid:
+def table_2(results: Results) -> Table:
     """Make Table 2: median run times in seconds, of the trees and the solve together."""
     paper = published.run_times()
     order = _with_the_paper_s(results.runners, paper.columns)
@@ -108,10 +109,10 @@ def table_2(results: Results) -> Grid:
         "another solver's compares solvers as much as methods."
     )
     title = "Table 2. Median run times, biased samples"
-    return Grid(title, [*_NAMES, *map(_column, order)], rows, note, n_names=2)
+    return Table(title, [*_NAMES, *map(_column, order)], rows, note, n_names=2)
 
 
-def quality_table(results: Results, number: int) -> Grid:
+def quality_table(results: Results, number: int) -> Table:
     """Make Table 3 (biased) or 4 (simple): medians of accuracy and MCC."""
     name = results.protocol.name
     runners = [r for method in SHOWN if (r := results.main_runner(method)) is not None]
@@ -144,7 +145,7 @@ def quality_table(results: Results, number: int) -> Grid:
         "that agree on eta need not agree here."
     )
     title = f"Table {number}. Median quality, {sampled} samples"
-    return Grid(title, header, rows, note, n_names=2)
+    return Table(title, header, rows, note, n_names=2)
 
 
 def _with_the_paper_s(runners: Sequence[Runner], of_paper: Iterable[str]) -> list[Runner | str]:

@@ -20,7 +20,8 @@ from c2rf.bench.protocol import Protocol
 from c2rf.bench.records import Record
 from c2rf.bench.results import METRICS, Results, Runner, runner_of, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS
-from c2rf.report.page import LOOK, Grid, images
+from c2rf.report.figures import LOOK, images
+from c2rf.report.page import Table
 
 COMPARED = tuple(name for name in BENCH_METHODS if name not in ("c2rf", "only-pp", "only-br"))
 """Methods that are compared; the others solve what p-c2rf solves."""
@@ -192,7 +193,7 @@ NOTE = (
 )
 
 
-def calibration_tables(quality: Quality) -> Iterator[Grid]:
+def calibration_tables(quality: Quality) -> Iterator[Table]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
     found = [record for record in quality.results.records if record.calibration is not None]
     for name, records in tuned_and_others(found):
@@ -212,7 +213,7 @@ def calibration_tables(quality: Quality) -> Iterator[Grid]:
                 texts = [UNSOLVED if np.isnan(v) else f"{v:.1f}" for v in values]
                 row += [bold(text, text == f"{values.min():.1f}") for text in texts]
             rows.append(row)
-        yield Grid(f"How true probabilities are, {name}", header, rows, NOTE)
+        yield Table(f"How true probabilities are, {name}", header, rows, NOTE)
 
 
 ABOUT = (
@@ -226,7 +227,7 @@ ABOUT = (
 """What all tables of the page have in common."""
 
 
-def means_table(quality: Quality) -> Grid:
+def means_table(quality: Quality) -> Table:
     """Make the table of means over data sets, with average ranks and times."""
     ranked = {metric: _ranked(quality.ranks(metric)) for metric in METRICS}
     header = ["method", "name in bench run"]
@@ -249,10 +250,10 @@ def means_table(quality: Quality) -> Grid:
         "majority vote), p-C²RF and auto (both the paper's weights), top λ and C²RF with offset "
         "label by the votes of the paper's trees, all others by the features."
     )
-    return Grid("Means over data sets", header, rows, note, n_names=2)
+    return Table("Means over data sets", header, rows, note, n_names=2)
 
 
-def scores_table(quality: Quality, metric: str) -> Grid:
+def scores_table(quality: Quality, metric: str) -> Table:
     """Make the table of the scores on each data set, with their spread over samples."""
     rows = []
     for data in quality.results.data_sets:
@@ -265,10 +266,10 @@ def scores_table(quality: Quality, metric: str) -> Grid:
         rows.append(row)
     header = ["data set", *(runner.short for runner in quality.runners)]
     note = "Means over samples ± their standard deviation over samples; the best are in bold."
-    return Grid(f"{METRICS[metric]} on each data set", header, rows, note)
+    return Table(f"{METRICS[metric]} on each data set", header, rows, note)
 
 
-def against_table(quality: Quality, rival_method: str) -> Grid | None:
+def against_table(quality: Quality, rival_method: str) -> Table | None:
     """Make the table of gains in accuracy over a rival: wins, ties and losses by data set."""
     rival = quality.runner(rival_method)
     others = [runner for runner in quality.runners if runner != rival]
@@ -293,10 +294,10 @@ def against_table(quality: Quality, rival_method: str) -> Grid | None:
         f"to the best sample. A mean within {TIE:g} of zero is a tie; wins are in bold."
     )
     header = ["data set", *(runner.short for runner in others)]
-    return Grid(f"Against {title}", header, rows, note)
+    return Table(f"Against {title}", header, rows, note)
 
 
-def samples_table(quality: Quality) -> Grid:
+def samples_table(quality: Quality) -> Table:
     """Make the table of means over data sets for each sample on its own."""
     numbers = sorted({record.sample for record in quality.results.records})
     by_number = {
@@ -314,10 +315,10 @@ def samples_table(quality: Quality) -> Grid:
         "Means over data sets of the first sample of each, of the second, and so on: what was "
         "decided by looking at some samples can be judged by the others."
     )
-    return Grid("Sample by sample", header, rows, note)
+    return Table("Sample by sample", header, rows, note)
 
 
-def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Grid | None:
+def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Table | None:
     """Make the table of what other settings do to a score."""
     if not settings:
         return None
@@ -341,7 +342,7 @@ def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -
         f"total that is wrong by so much; labels are scored with the truth. {listed}"
     )
     header = ["method", *(setting.title for setting in settings)]
-    return Grid(f"{METRICS[metric]} in other settings", header, rows, note)
+    return Table(f"{METRICS[metric]} in other settings", header, rows, note)
 
 
 def told_apart(ranks: Ranks) -> str:

@@ -28,7 +28,7 @@ from c2rf.bench.results import METRICS, Results
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
-from c2rf.report.page import Grid
+from c2rf.report.page import Table
 
 if TYPE_CHECKING:
     from c2rf.bench.paper import BenchFigure
@@ -41,17 +41,17 @@ class Report:
     title: str
     summary: Sequence[str]
     checks: Sequence[Check]
-    parts: Sequence[Grid | BenchFigure]
+    parts: Sequence[Table | BenchFigure]
 
     @property
     def pictures(self) -> list[BenchFigure]:
         """The parts that are pictures."""
-        return [part for part in self.parts if not isinstance(part, Grid)]
+        return [part for part in self.parts if not isinstance(part, Table)]
 
     @property
     def has_paper_s(self) -> bool:
         """Whether any column is the paper's own."""
-        tables = [part for part in self.parts if isinstance(part, Grid)]
+        tables = [part for part in self.parts if isinstance(part, Table)]
         return any(title.endswith(", paper") for table in tables for title in table.header)
 
 
@@ -109,7 +109,7 @@ def coverage_report(records: Sequence[Record]) -> Report:
     from c2rf.bench.coverage import ABOUT, accuracy_table, coverage_figure, shares_table
 
     found = interval_results(records)
-    parts: list[Grid | BenchFigure] = [shares_table(found), coverage_figure(found)]
+    parts: list[Table | BenchFigure] = [shares_table(found), coverage_figure(found)]
     parts.append(accuracy_table(found))
     summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), ABOUT]
     title = "What may be computed from imputations?"
@@ -122,7 +122,7 @@ def paper_report(records: Sequence[Record]) -> Report:
 
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Grid | BenchFigure] = [table_1(records)]
+    parts: list[Table | BenchFigure] = [table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
             parts += [table_2(results), figure_1(results)]
@@ -142,7 +142,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         results = Results(records, "simple")
     quality = Quality(results)
     changed = changed_settings(records, results.protocol)
-    parts: list[Grid | BenchFigure | None] = [
+    parts: list[Table | BenchFigure | None] = [
         means_table(quality),
         figure_ranks(quality),
         *(scores_table(quality, metric) for metric in METRICS),
@@ -207,7 +207,7 @@ def render_md(report: Report) -> str:
         lines.append(f"- {check.statement}: **{sign}**. {check.detail}.")
     for part in report.parts:
         lines += ["", f"## {part.title}", ""]
-        if isinstance(part, Grid):
+        if isinstance(part, Table):
             lines += [*_md_table(part), ""]
         else:
             lines += [f"![{part.title}]({part.name}.png)", ""]
@@ -215,7 +215,7 @@ def render_md(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _md_table(table: Grid) -> list[str]:
+def _md_table(table: Table) -> list[str]:
     n_numbers = len(table.header) - table.n_names
     rule = ["---"] * table.n_names + ["---:"] * n_numbers
     return ["| " + " | ".join(row) + " |" for row in (table.header, rule, *table.rows)]

@@ -1,57 +1,65 @@
-"""From facts to the page.
+"""The report of a classification: one self-contained HTML page, in sections.
 
-The report of one classification: a self-contained page to show and to keep.
-
-From facts to the page.
+A section is a function from a result to blocks (see :mod:`c2rf.report.page`) and a line of
+:data:`SECTIONS`; one that yields no blocks is left out. Sections read the result itself.
 """
 
 from __future__ import annotations
 
-from c2rf.report import page
-from c2rf.report.facts import (
-    AdjustmentFact,
-    BalanceFact,
-    Facts,
-    FeatureFact,
-    ForestFact,
-    ImportanceFact,
-    RankingFact,
-    RightFact,
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from c2rf._utils.text import short
+from c2rf.report.answer import (
+    accuracy_section,
+    answer_section,
+    confidence_section,
+    opening,
+    sensitivity_section,
+    unreliable_warning,
 )
+from c2rf.report.method import (
+    assumptions_section,
+    cautions_section,
+    method_section,
+    repeat_section,
+)
+from c2rf.report.page import Block, Page, Section, need, render
+from c2rf.report.sample import balance_section, data_section, importance_section
 
-__all__ = [
-    "BalanceFact",
-    "ChangeFact",
-    "Facts",
-    "FeatureFact",
-    "ForestFact",
-    "ImportanceFact",
-    "RankingFact",
-    "RightFact",
-    "make_page",
+if TYPE_CHECKING:
+    from c2rf.workflow.result import Classification
+
+__all__ = ["SECTIONS", "make_page", "report_content"]
+
+SECTIONS: list[tuple[str, str, Callable[[Classification], Iterator[Block]]]] = [
+    ("data", "The question and the data", data_section),
+    ("answer", "The answer", answer_section),
+    ("assumptions", "What is assumed", assumptions_section),
+    ("balance", "Whom the sample misses", balance_section),
+    ("accuracy", "How many labels are right", accuracy_section),
+    ("confidence", "How sure it is", confidence_section),
+    ("sensitivity", "If the totals are wrong", sensitivity_section),
+    ("importance", "What the labels rest on", importance_section),
+    ("method", "How it got there", method_section),
+    ("cautions", "What to be careful about", cautions_section),
+    ("repeat", "How to repeat it", repeat_section),
 ]
+"""The anchor and the title of each section, and what writes it, in the order of the page."""
 
 
-def make_page(facts: Facts) -> str:
-    """Return the report as one HTML page that needs nothing from anywhere.
+def report_content(result: Classification) -> Page:
+    """Return what a report says, before it becomes HTML."""
+    sections = [Section(name, title, list(write(result))) for name, title, write in SECTIONS]
+    return Page(
+        f"Labels for {short(result.data.names[1], 80)}",
+        opening(result),
+        unreliable_warning(result),
+        [section for section in sections if section.blocks],
+    )
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from c2rf.totals.bounds import Bounds
-    >>> labels = np.array(["no", "yes", "no"], dtype=object)
-    >>> facts = Facts(
-    ...     labeled_file="a.csv", unlabeled_file="b.csv", target="sick", method="c2rf",
-    ...     classes=["no", "yes"], sample=labels, bounds=Bounds.overall([2, 1], [2, 1], 3),
-    ...     group=None, group_names=["all"], groups=np.zeros(3, dtype=int), labels=labels,
-    ...     scores=np.array([-1.0, 1.0, -2.0]), confidence=np.ones(3), positive="yes",
-    ...     names=["1", "2", "3"], features=[], command="c2rf classify ...", seed=0,
-    ...     versions={},
-    ... )
-    >>> '<h2 id="answer">The answer</h2>' in make_page(facts)
-    True
-    """
-    page.need("report")
-    from c2rf.report.method import make_content
 
-    return page.render("c2rf.report", make_content(facts))
+def make_page(result: Classification) -> str:
+    """Return the report of a result as one HTML page that needs nothing from anywhere."""
+    need("report")
+    return render("c2rf.report", report_content(result))

@@ -1,244 +1,376 @@
-"""The answer: labels beside known totals, in sentences and tables.
+"""The answer: the labels beside the known totals, how many are right, and how sure each is.
 
-The first sentences: what the labels are, and how they stand to what was known.
-
-The answer: labels beside known totals, overall and by group.
+The sections "The answer", "How many labels are right", "How sure it is" and "If the totals are
+wrong", and the first sentences of the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from c2rf._utils.text import count, listed_names, percent, quoted, short, span
+from c2rf._utils.text import count, listed_names, percent, proof, quoted, short, span
+from c2rf.imputation.rubin import Pooled
 from c2rf.report import figures
-from c2rf.report.facts import UNRELIABLE, Facts
-from c2rf.report.page import MOST_ROWS, Grid, Part, Picture, Text, left_out
+from c2rf.report.measures import (
+    UNRELIABLE,
+    expected_right,
+    nearest_rows,
+    population_size,
+    right_by_class,
+    robustness,
+    row_names,
+    unreliable_classes,
+)
+from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
 from c2rf.totals.bounds import MarginBounds
+from c2rf.totals.stated import read_stated
+
+if TYPE_CHECKING:
+    from c2rf.workflow.result import Classification
 
 MOST_NAMED = 5
 """The most classes that a sentence names."""
+MOST_CONFUSED = 12
+"""The most classes of a table of what the labels are expected to be really."""
 
 
-def lead(facts: Facts) -> str:
+def opening(result: Classification) -> str:
     """Say how many labels of each class there are, and whether that is what was known."""
+    data, given = result.data, result.group_counts.sum(axis=0)
+    largest = np.argsort(-given, kind="stable")[:MOST_NAMED]
+    amounts = ", ".join(f"{given[k]:,} {quoted(data.classes[k])}" for k in largest)
+    more = ", …" * (len(given) > len(largest))
+    weights = "" if data.weights is None else "in sums of weights "
+    rows = f"{count(data.n_rows, 'row')} got a label of {quoted(data.options.target)}"
+    return f"{rows}: {weights}{amounts}{more}. {how_totals_are_met(result)}"
+
+
+def unreliable_warning(result: Classification) -> str:
+    """Name the classes of which too few labels are expected to be right; nothing if all are."""
+    names = [f"{quoted(name)} ({percent(share)})" for name, share in unreliable_classes(result)]
+    if not names:
+        return ""
     return (
-        f"{count(facts.n, 'row')} got a label of {quoted(facts.target)}: {_amounts(facts)}. "
-        f"{how_met(facts)}"
+        f"Not reliable: of the labels {listed_names(names)}, fewer than {percent(UNRELIABLE)} are "
+        "expected to be right. Their number is as known; who is among them is not certain."
     )
 
 
-def how_met(facts: Facts) -> str:
-    """Say how the labels stand to the known totals: what is true, and no more."""
-    if facts.changes:
-        changed = (
-            f"{count(len(facts.changes), 'total')} had to be changed, because they contradict each "
-            "other or the number of rows: the table says from what to what."
-        )
-        return f"{changed} {_met(facts, 'The totals after that')}"
-    return _met(facts, "All known totals")
+def how_totals_are_met(result: Classification) -> str:
+    """Say how the labels compare with the known totals: what is true, and no more."""
+    adjusted = result.bounds.adjustments
+    if not adjusted:
+        return _met(result, "All known totals")
+    return (
+        f"{count(len(adjusted), 'total')} had to be changed, because they contradict each other or "
+        "the number of rows: the table says from what to what. "
+        f"{_met(result, 'The totals after that')}"
+    )
 
 
-def _met(facts: Facts, totals: str) -> str:
+def _met(result: Classification, totals: str) -> str:
     """Say whether totals are met, within their ranges, or missed."""
-    if facts.remainder is not None:
-        return f"{totals} are sums of weights; each is met to within {facts.remainder:.3g}."
-    off = rows_off(facts)
-    if off > 0:
-        return _missed(facts, off)
-    said = _ranges(facts)
-    if _has_ranges_in_groups(facts):
-        said.append("Totals of groups are met, those that are ranges anywhere in their range.")
-    return " ".join(said) or f"{totals} are met exactly."
+    missed = result.totals_met["off"].abs().max()
+    if result.data.weights is not None:
+        return f"{totals} are sums of weights; each is met to within {missed:.3g}."
+    if missed > 0:
+        sentence = f"The known totals are missed by {count(int(missed), 'row')}."
+        solution = getattr(result.classifier, "solution_", None)
+        return sentence if solution is None else f"{sentence} {as_sentence(proof(solution))}"
+    sentences = _ranges(result)
+    if _has_ranges_in_groups(result):
+        sentences.append("Totals of groups are met, those that are ranges anywhere in their range.")
+    return " ".join(sentences) or f"{totals} are met exactly."
 
 
-def _missed(facts: Facts, off: int) -> str:
-    missed = f"The known totals are missed by {count(off, 'row')}"
-    if facts.forest is None:
-        return f"{missed}."
-    if facts.forest.solution.status == "optimal":
-        return f"{missed}: they are not attainable, no weighting of these trees comes closer."
-    unavoidable = facts.forest.solution.bound
-    return (
-        f"{missed}: nothing closer was found in the time, and {unavoidable:,} is proven to be "
-        "unavoidable with these trees."
-    )
-
-
-def _ranges(facts: Facts) -> list[str]:
+def _ranges(result: Classification) -> list[str]:
     """Say where in its range each overall total is; nothing if all are single numbers."""
-    bounds, given = facts.bounds, facts.counts.sum(axis=0)
-    said, n_single = [], 0
-    for place, name in enumerate(facts.classes):
-        low, high = int(bounds.lower[place]), int(bounds.upper[place])
-        if facts.stated is not None and name not in facts.stated:
+    bounds, given = result.bounds, result.group_counts.sum(axis=0)
+    sentences, n_single, n = [], 0, population_size(result.data)
+    stated = _stated_classes(result)
+    for k, name in enumerate(result.data.classes):
+        low, high = int(bounds.lower[k]), int(bounds.upper[k])
+        if name not in stated:
             continue  # all that is known of it follows from the others
         if low == high:
             n_single += 1
-            continue
-        if low == 0 and high >= facts.n:
-            continue
-        where = {low: ", at its lower end", high: ", at its upper end"}.get(int(given[place]), "")
-        said.append(f"{quoted(name)} is within its range of {low:,} to {high:,}{where}.")
-    if said and n_single:
-        said.append("All other totals are met exactly.")
-    return [*said[:MOST_NAMED], *["…"] * (len(said) > MOST_NAMED)]
+        elif low > 0 or high < n:
+            end = {low: ", at its lower end", high: ", at its upper end"}.get(int(given[k]), "")
+            sentences.append(f"{quoted(name)} is within its range of {low:,} to {high:,}{end}.")
+    if sentences and n_single:
+        sentences.append("All other totals are met exactly.")
+    return [*sentences[:MOST_NAMED], *["…"] * (len(sentences) > MOST_NAMED)]
 
 
-def _has_ranges_in_groups(facts: Facts) -> bool:
-    """Say whether any total of a group or of a cell of a margin is a range that says something."""
-    sizes, margins = facts.bounds.group_sizes, facts.bounds.margins
-    tables = [(facts.bounds.group_lower, facts.bounds.group_upper, sizes)] if not margins else []
-    tables += [(m.lower, m.upper, m.sums(sizes)) for m in margins]
-    if facts.group is None:
-        return False
-    return any(
-        bool(((lower < upper) & ((lower > 0) | (upper < n[:, None]))).any())
-        for lower, upper, n in tables
-    )
+def _stated_classes(result: Classification) -> set[str]:
+    """Return the classes of which an overall total was given that says anything."""
+    n, overall = result.data.bounds.n_rows, result.data.totals.overall
+    stated = {k: read_stated(total, n, str(k), "scale") for k, total in overall.items()}
+    return {str(k) for k, total in stated.items() if total.low > 0 or total.high < n}
 
 
-def unreliable(facts: Facts) -> Text | None:
-    """Name the classes of which too few labels are expected to be right."""
-    rates = facts.expected_rates
-    if rates is None:
-        return None
-    labels = facts.counts.sum(axis=0)
-    bad = [
-        f"{quoted(facts.classes[k])} ({percent(rates[k])})"
-        for k in np.argsort(rates, kind="stable")
-        if labels[k] and rates[k] < UNRELIABLE
-    ]
-    if not bad:
-        return None
-    return Text(
-        f"Not reliable: of the labels {listed_names(bad)}, fewer than {percent(UNRELIABLE)} are "
-        "expected to be right. Their number is as known; who is among them is not certain.",
-        key=True,
-    )
+def _has_ranges_in_groups(result: Classification) -> bool:
+    """Say whether any total of a category of a margin is a range that says something."""
+    sizes = result.bounds.group_sizes
+    for margin in _margins(result):
+        most = margin.sums(sizes)[:, None]
+        says_something = (margin.lower > 0) | (margin.upper < most)
+        if ((margin.lower < margin.upper) & says_something).any():
+            return True
+    return False
 
 
-def changes(facts: Facts) -> Grid | None:
-    """Return the table of totals that were changed."""
-    if not facts.changes:
-        return None
-    rows = [
-        [short(c.where), short(c.label), c.before, c.after, c.why]
-        for c in facts.changes[:MOST_ROWS]
-    ]
+def _margins(result: Classification) -> Sequence[MarginBounds]:
+    """Return the margins of the known totals; groups of a single margin are its categories."""
+    bounds, groups = result.bounds, result.data.groups
+    if bounds.margins or not groups.columns:
+        return bounds.margins
+    each = np.arange(bounds.n_groups)
+    lower, upper = bounds.group_lower, bounds.group_upper
+    return [MarginBounds(groups.columns, list(groups.names), each, lower, upper)]
+
+
+def answer_section(result: Classification) -> Iterator[Block]:
+    """Compare the labels with what was known: overall, by group, and in margins."""
+    yield Text(how_totals_are_met(result), "key")
+    if result.accuracy is not None:
+        yield Text(f"{result.accuracy}.", "key")
+    if result.bounds.adjustments:
+        yield _adjustments(result)
+    yield _overall(result)
+    margins = _margins(result)
+    if margins and not result.bounds.margins:
+        yield _groups_picture(result, margins[0])
+    for margin in margins:
+        yield _in_margin(result, margin)
+
+
+def _adjustments(result: Classification) -> Table:
+    adjusted = result.bounds.adjustments
+    rows = []
+    for each in adjusted:
+        moved = f"{each.after - each.before:+,.6g}"
+        if each.standard_errors is not None:
+            moved += f" ({each.standard_errors:+.1f} standard errors)"
+        numbers = f"{each.before:,.6g}", f"{each.after:,.6g}", moved
+        rows.append([short(each.where), short(str(each.label)), *numbers])
     header = ["where", "class", "given", "met", "moved by"]
-    note = left_out(len(facts.changes), MOST_ROWS, "totals").strip()
-    return Grid("Totals that were changed", header, rows, note, n_names=2)
+    return Table.of_first("Totals that were changed", header, rows, len(rows), "totals", n_names=2)
 
 
-def _amounts(facts: Facts) -> str:
-    totals = facts.counts.sum(axis=0)
-    order = np.argsort(-totals, kind="stable")[:MOST_NAMED]
-    said = [f"{totals[k]:,} {quoted(facts.classes[k])}" for k in order]
-    return ", ".join(said) + (", …" if len(totals) > len(order) else "")
-
-
-def rows_off(facts: Facts) -> int:
-    """Return how many rows are on the wrong side of a known total: overall, in groups, margins."""
-
-    def outside(given: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-        return int(np.maximum(low - given, 0).sum() + np.maximum(given - high, 0).sum())
-
-    bounds = facts.bounds
-    overall = outside(facts.counts.sum(axis=0), bounds.lower, bounds.upper)
-    # With two classes, one too many is one too few of the other.
-    overall = -(-overall // 2) if len(facts.classes) == 2 else overall
-    margins = [outside(m.sums(facts.counts), m.lower, m.upper) for m in bounds.margins]
-    in_groups = outside(facts.counts, bounds.group_lower, bounds.group_upper)
-    return max(overall, in_groups, *margins)
-
-
-def answer(facts: Facts) -> Iterator[Part]:
-    """Compare the labels with what was known."""
-    given, bounds = facts.counts.sum(axis=0), facts.bounds
-    rows = [
+def _overall(result: Classification) -> Table:
+    data, bounds, n = result.data, result.bounds, population_size(result.data)
+    given = result.group_counts.sum(axis=0)
+    rows = (
         [
-            short(name), f"{sample:,}", span(int(low), int(high), facts.n), f"{labels:,}",
-            percent(labels / facts.n), _difference(labels, low, high),
+            short(name), f"{np.sum(data.labels == name):,}", span(int(low), int(high), n),
+            f"{labels:,}", percent(labels / n), _difference(labels, low, high),
         ]
-        for name, sample, low, high, labels in zip(
-            facts.classes, facts.sample_counts, bounds.lower, bounds.upper, given, strict=True
+        for name, low, high, labels in zip(
+            data.classes, bounds.lower, bounds.upper, given, strict=True
         )
-    ]  # fmt: skip
+    )  # fmt: skip
     header = ["class", "labeled sample", "known total", "labels given", "share", "off by"]
-    note = left_out(len(rows), MOST_ROWS, "classes").strip()
-    yield Text(how_met(facts), key=True)
-    if facts.accuracy:
-        yield Text(facts.accuracy, key=True)
-    changed = changes(facts)
-    if changed is not None:
-        yield changed
-    yield Grid("Labels and known totals", header, rows[:MOST_ROWS], note)
-    if facts.bounds.margins:
-        for margin in facts.bounds.margins:
-            yield _by_margin(facts, margin)
-    elif facts.group is not None:
-        yield from _by_group(facts, facts.group)
+    return Table.of_first("Labels and known totals", header, rows, len(given), "classes")
 
 
 def _difference(given: int, low: int, high: int) -> str:
     return f"{given - min(max(given, low), high):+,}" if not low <= given <= high else "0"
 
 
-def _by_margin(facts: Facts, margin: MarginBounds) -> Grid:
-    """Compare labels with the totals of one of several margins."""
-    given, sizes = margin.sums(facts.counts), margin.sums(facts.bounds.group_sizes)
-    cells = [
-        (c, k)
-        for c in range(len(margin.names))
-        for k in range(len(facts.classes))
-        if margin.lower[c, k] > 0 or margin.upper[c, k] < sizes[c]
-    ]
-    rows = [
-        [
-            short(_cell_name(margin.names[c])), short(facts.classes[k]),
-            span(int(margin.lower[c, k]), int(margin.upper[c, k]), int(sizes[c])),
-            f"{given[c, k]:,}", f"{sizes[c]:,}",
-            _difference(given[c, k], margin.lower[c, k], margin.upper[c, k]),
-        ]
-        for c, k in cells[:MOST_ROWS]
-    ]  # fmt: skip
-    group = ", ".join(short(str(name)) for name in margin.columns)
-    header = [group, "class", "known total", "labels given", "rows in group", "off by"]
-    note = left_out(len(cells), MOST_ROWS, "lines").strip()
-    return Grid(f"Labels and known totals by {group}", header, rows, note, n_names=2)
-
-
-def _cell_name(cell: Any) -> str:
-    return ", ".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
-
-
-def _by_group(facts: Facts, group: str) -> Iterator[Part]:
-    bounds = facts.bounds
-    free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])
-    # The class that most is known of; of several, the largest.
-    place = int(np.lexsort((-facts.counts.sum(axis=0), free.sum(axis=0)))[0])
-    yield Picture(
-        figures.groups(facts, place),
-        f"Share of {quoted(facts.classes[place])} in each group of {quoted(group)}: what is "
-        "known, a range where it is one, and what the labels make of it."
-        + left_out(len(facts.group_names), figures.MOST_GROUPS, "groups"),
+def _in_margin(result: Classification, margin: MarginBounds) -> Table:
+    """Compare the labels with the totals of groups, or of one of several margins."""
+    given, sizes = (
+        margin.sums(table) for table in (result.group_counts, result.bounds.group_sizes)
     )
-    cells = [(g, k) for g in range(len(facts.group_names)) for k in range(len(facts.classes))]
+    rows = (
+        [
+            short(group_name(margin.names[g])), short(label),
+            span(int(margin.lower[g, k]), int(margin.upper[g, k]), int(sizes[g])),
+            f"{given[g, k]:,}", f"{sizes[g]:,}",
+            _difference(given[g, k], margin.lower[g, k], margin.upper[g, k]),
+        ]
+        for g in range(len(margin.names))
+        for k, label in enumerate(result.data.classes)
+    )  # fmt: skip
+    columns = ", ".join(short(str(name)) for name in margin.columns)
+    header = [columns, "class", "known total", "labels given", "rows in group", "off by"]
+    title = f"Labels and known totals by {columns}"
+    return Table.of_first(title, header, rows, given.size, "lines", n_names=2)
+
+
+def group_name(group: Any) -> str:
+    """Write the name of a group: a value of one column, or a tuple of values of several."""
+    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def _groups_picture(result: Classification, margin: MarginBounds) -> Picture:
+    bounds, names = result.bounds, [group_name(name) for name in margin.names]
+    free = (margin.lower == 0) & (margin.upper >= bounds.group_sizes[:, None])
+    # The class that most is known of; of several, the largest.
+    k = int(np.lexsort((-result.group_counts.sum(axis=0), free.sum(axis=0)))[0])
+    columns = ", ".join(map(str, margin.columns))
+    return Picture(
+        figures.group_shares(result, names, k),
+        f"Share of {quoted(result.data.classes[k])} in each group of {quoted(columns)}: what is "
+        "known, a range where it is one, and what the labels make of it."
+        + not_shown(len(names), figures.MOST_GROUPS, "groups"),
+    )
+
+
+def accuracy_section(result: Classification) -> Iterator[Block]:
+    """Say how many labels are expected to be right: overall, by class and by group."""
+    confusion = getattr(result.classifier, "expected_confusion_", None)
+    if confusion is None:
+        yield Text(
+            "Weighted trees give no probabilities, so nothing is said here about how many labels "
+            "are right. The method known-totals says it."
+        )
+        return
+    by_probabilities = (
+        "This is what the probabilities of the classifier make of it, under the assumptions above."
+    )
+    expected, data = result.expected_accuracy, result.data
+    yield Text(_expected_overall(result, confusion), "key")
+    warning = unreliable_warning(result)
+    if warning:
+        yield Text(warning, "key")
+    shares: Mapping[Any, Sequence[float]]
+    if expected is None:
+        shares = {name: [share] for name, share in right_by_class(data.classes, confusion).items()}
+    else:
+        shares = {name: _interval(share) for name, share in expected.by_class.items()}
+    yield _right_table("class", result.counts, shares)
+    if len(data.classes) <= MOST_CONFUSED:
+        yield _confusion(data.classes, confusion)
+    if expected is None:
+        yield Text(
+            f"{by_probabilities} For intervals, ask for imputations (--imputations 20): they draw "
+            "the labels several times, each time with another sample of the labeled rows."
+        )
+        return
+    if expected.by_group:
+        names, codes = data.groups.names, data.groups.codes
+        sizes = dict(zip(names, np.bincount(codes, minlength=len(names)), strict=True))
+        shares = {name: _interval(share) for name, share in expected.by_group.items()}
+        yield _right_table("group", sizes, shares)
+    yield Text(by_probabilities)
+
+
+def _expected_overall(result: Classification, confusion: Any) -> str:
+    expected, n = result.expected_accuracy, result.data.n_rows
+    share, comma, level = confusion.trace() / confusion.sum(), "", ""
+    if expected is not None:
+        share, comma = expected.overall.estimate, ","
+        cases = percent(expected.overall.level)
+        level = f" The interval is made to hold the truth in {cases} of cases."
+    rows = f"{count(round(share * n), 'row')} of {n:,}"
+    sentence = f"{expected_right(result)}{comma} are expected to be right: {rows}"
+    return as_sentence(sentence) + level
+
+
+def _interval(share: Pooled) -> list[float]:
+    return [share.estimate, share.low, share.high]
+
+
+def _right_table(
+    what: str, sizes: Mapping[Any, int], shares: Mapping[Any, Sequence[float]]
+) -> Table:
+    """Return a table of the shares that are expected to be right, with intervals if there are."""
+    rows = [
+        [short(group_name(name)), f"{sizes[name]:,}", *map(percent, shares[name])]
+        for name in sizes
+        if name in shares
+    ]
+    header = [what, "rows", "expected to be right", "from", "to"][: len(rows[0])]
+    return Table.of_first(f"Expected to be right, by {what}", header, rows, len(rows), "lines")
+
+
+def _confusion(classes: Sequence[str], confusion: Any) -> Table:
+    rows = [
+        [f"labeled {quoted(name)}", *(f"{round(x):,}" for x in confusion[k])]
+        for k, name in enumerate(classes)
+    ]
+    header = ["expected number of rows", *(f"really {quoted(name)}" for name in classes)]
+    return Table("What the labels are expected to be really", header, rows)
+
+
+def confidence_section(result: Classification) -> Iterator[Block]:
+    """Show scores and confidences, and the rows nearest to the cut-off."""
+    data, found = result.data, result.predictions
+    if data.positive is None:
+        yield Text("The score of a row is how far its label is ahead of the next best class.")
+    else:
+        other = next(name for name in data.classes if name != data.positive)
+        yield Text(
+            f"A score above 0 means {quoted(data.positive)}, all others are {quoted(other)}. "
+            "The further from 0, the surer."
+        )
+    yield Picture(
+        figures.score_histogram(result),
+        "How the scores spread. Rows near the cut-off could as well have got another label.",
+    )
+    yield Text(
+        "The confidence of a label is the share of the weight of all trees that voted for it."
+        if hasattr(result.classifier, "solution_")
+        else "The confidence of a label is its probability once the known totals are accounted for."
+    )
+    shown = found.confidence[result.shown_rows]
+    yield Picture(
+        figures.confidence_curve(result),
+        f"Half of the labels have a confidence of at least {np.median(shown):.2f}; "
+        f"the least is {shown.min():.2f}.",
+    )
+    nearest = nearest_rows(found.scores)
     rows = [
         [
-            short(facts.group_names[g]), short(facts.classes[k]),
-            span(
-                int(bounds.group_lower[g, k]), int(bounds.group_upper[g, k]),
-                int(bounds.group_sizes[g]),
-            ),
-            f"{facts.counts[g, k]:,}", f"{bounds.group_sizes[g]:,}",
-            _difference(facts.counts[g, k], bounds.group_lower[g, k], bounds.group_upper[g, k]),
+            short(name), short(data.classes[found.codes[row]]), f"{found.scores[row]:.4g}",
+            f"{found.confidence[row]:.3f}",
         ]
-        for g, k in cells[:MOST_ROWS]
+        for row, name in zip(nearest, row_names(data, nearest), strict=True)
     ]  # fmt: skip
-    header = [short(group), "class", "known total", "labels given", "rows in group", "off by"]
-    note = left_out(len(cells), MOST_ROWS, "lines").strip()
-    yield Grid("Labels and known totals by group", header, rows, note, n_names=2)
+    note = not_shown(data.n_rows, len(rows), "rows").strip()
+    header = ["row", "label", "score", "confidence"]
+    yield Table("The rows nearest to the cut-off", header, rows, note, n_names=2)
+
+
+def sensitivity_section(result: Classification) -> Iterator[Block]:
+    """Say how many labels change if totals are off, where that was asked for."""
+    found, classes = result.sensitivity, result.data.classes
+    if found is None:
+        return
+    labels, robust = (
+        np.bincount(codes, minlength=len(classes))
+        for codes in (result.predictions.codes, result.predictions.codes[found.robust])
+    )
+    sentence = robustness(result, quoted)
+    if not found.robust.all():
+        sentence += f": up to {count(int(found.changed.max()), 'label')} change with it"
+    yield Text(as_sentence(sentence), "key")
+    yield Picture(
+        figures.robust_shares(classes, labels, robust),
+        "Labels of each class that stay whatever total is off, and that depend on a total."
+        + not_shown(len(classes), figures.MOST_BARS, "classes"),
+    )
+    rows = (
+        [
+            short(name), percent(found.shares[k]), f"{found.changed[k, 0]:,}",
+            f"{found.changed[k, 1]:,}", f"{labels[k]:,}",
+            percent(robust[k] / labels[k]) if labels[k] else "",
+        ]
+        for k, name in enumerate(classes)
+    )  # fmt: skip
+    header = [
+        "class", "its totals off by", "labels that change if lower", "if higher",
+        "labels of the class", "of these robust",
+    ]  # fmt: skip
+    yield Table.of_first("If the totals are wrong", header, rows, len(classes), "classes")
+    yield Text(
+        "All totals of one class were made higher, then lower, in all tables alike; the other "
+        "classes changed in proportion, and all rows were labeled again. The columns robust and "
+        "sensitive_to of the labels say it for each row. A robust label need not be right: it only "
+        "does not depend on the totals being right to the last row."
+    )

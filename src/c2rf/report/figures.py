@@ -1,18 +1,64 @@
-"""The pictures of a report, each drawn from the facts alone."""
+"""The plots of a report, as SVG code inside the page that follows its light or dark theme.
+
+Each function draws one plot from a result. The same numbers give the same bytes. A plot is drawn in
+the placeholder colours of :data:`THEME`; :func:`inline_svg` replaces each by a colour variable of
+the page, which changes with the theme. :data:`LOOK` and :func:`images` serve files of plots.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from c2rf._utils.text import short
-from c2rf._utils.types import Floats
-from c2rf.report.facts import BalanceFact, Facts, ForestFact, SensitivityFact
-from c2rf.report.page import THEME, inline_svg
+from c2rf._utils.types import Floats, Ints
+from c2rf.report.measures import SMALL, Balance, labeled_counts, population_size
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from c2rf.workflow.result import Classification
+
+LOOK: dict[Any, Any] = {
+    "svg.hashsalt": "c2rf",  # the same picture is the same file
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+}
+
+THEME = {
+    "ink": "#01fe01",
+    "soft": "#01fe02",
+    "line": "#01fe03",
+    "first": "#01fe04",
+    "second": "#01fe05",
+}
+"""Placeholders, each replaced by the colour variable of the page that it is named after."""
+
+_WIDTH = 5.0  # inches: about a phone, so that letters keep their size there
+_INLINE_LOOK = LOOK | {
+    "svg.fonttype": "none",  # text stays text: small, and in the font of the page
+    "text.parse_math": False,  # a dollar sign of a user is a dollar sign
+    "text.color": THEME["ink"],
+    "axes.labelcolor": THEME["ink"],
+    "axes.edgecolor": THEME["soft"],
+    "axes.axisbelow": True,
+    "xtick.color": THEME["soft"],
+    "ytick.color": THEME["soft"],
+    "xtick.labelcolor": THEME["ink"],
+    "ytick.labelcolor": THEME["ink"],
+    "grid.color": THEME["line"],
+    "legend.frameon": False,
+}
 
 MOST_BARS = 12
 MOST_GROUPS = 24
@@ -23,22 +69,22 @@ _BINS = 40
 _NAME = 18  # letters of a name on an axis
 
 
-def shares(facts: Facts) -> str:
+def class_shares(result: Classification) -> str:
     """Draw the classes' shares in the labeled sample, in the known totals and in the labels."""
-    shown = np.argsort(-facts.counts.sum(axis=0), kind="stable")[:MOST_BARS]
-    places = np.arange(len(shown))
-    known = facts.bounds.lower == facts.bounds.upper
-    rows = (
-        ("labeled sample", facts.sample_counts / len(facts.sample), THEME["soft"]),
-        ("known total", np.where(known, facts.bounds.lower / facts.n, np.nan), THEME["second"]),
-        ("labels given", facts.counts.sum(axis=0) / facts.n, THEME["first"]),
+    bounds, n = result.bounds, population_size(result.data)
+    given = result.group_counts.sum(axis=0)
+    shown = np.argsort(-given, kind="stable")[:MOST_BARS]
+    known = np.where(bounds.lower == bounds.upper, bounds.lower / n, np.nan)
+    bars = (
+        ("labeled sample", labeled_counts(result.data) / len(result.data.labels), THEME["soft"]),
+        ("known total", known, THEME["second"]),
+        ("labels given", given / n, THEME["first"]),
     )
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for step, (title, values, color) in enumerate(rows):
+    def draw(axes: Any) -> None:
+        for step, (title, values, color) in enumerate(bars):
             heights = values[shown]
-            where = places + (step - 1) * 0.27
+            where = np.arange(len(shown)) + (step - 1) * 0.27
             axes.barh(where, np.nan_to_num(heights), 0.24, color=color, label=title)
             for y, height in zip(where, heights, strict=True):
                 text = "not known" if np.isnan(height) else f"{100 * height:.1f} %"
@@ -46,102 +92,103 @@ def shares(facts: Facts) -> str:
                     text, (np.nan_to_num(height), y), (3, 0), textcoords="offset points",
                     va="center", fontsize=7.5,
                 )  # fmt: skip
-        _name_rows(axes, [facts.classes[k] for k in shown])
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.set_xlim(0, 1.15 * max(np.nan_to_num(values[shown]).max() for _, values, _ in rows))
-        _legend(figure, axes)
+        _name_rows(axes, [result.data.classes[k] for k in shown])
+        _percent_axis(axes)
+        axes.set_xlim(0, 1.15 * max(np.nan_to_num(values[shown]).max() for _, values, _ in bars))
+        _legend(axes)
 
     title = "Share of each class in the labeled sample, by the known total, and in the labels"
     return inline_svg("shares", title, draw, 0.9 + 0.62 * len(shown))
 
 
-def groups(facts: Facts, place: int) -> str:
+def group_shares(result: Classification, names: Sequence[str], place: int) -> str:
     """Draw the share of one class in each group beside what is known of it."""
-    shown = np.argsort(-facts.bounds.group_sizes, kind="stable")[:MOST_GROUPS]
-    sizes = np.maximum(facts.bounds.group_sizes[shown], 1)
-    low, high = (
-        part[shown, place] / sizes for part in (facts.bounds.group_lower, facts.bounds.group_upper)
+    bounds = result.bounds
+    shown = np.argsort(-bounds.group_sizes, kind="stable")[:MOST_GROUPS]
+    sizes = np.maximum(bounds.group_sizes[shown], 1)
+    low, high, given = (
+        table[shown, place] / sizes
+        for table in (bounds.group_lower, bounds.group_upper, result.group_counts)
     )
-    given = facts.counts[shown, place] / sizes
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Any) -> None:
         rows = np.arange(len(shown))
         axes.hlines(rows, low, high, color=THEME["second"], linewidth=5, alpha=0.35)
         axes.scatter(low, rows, marker="|", s=90, color=THEME["second"], label="known")
         axes.scatter(high, rows, marker="|", s=90, color=THEME["second"])
         axes.scatter(given, rows, s=22, color=THEME["first"], label="labels given", zorder=3)
-        _name_rows(axes, [facts.group_names[k] for k in shown])
-        axes.xaxis.set_major_formatter(PercentFormatter(1))
+        _name_rows(axes, [names[k] for k in shown])
+        _percent_axis(axes, decimals=None)
         axes.set_ylim(len(shown) - 0.4, -0.6)
-        _legend(figure, axes)
+        _legend(axes)
 
-    title = f"Share of {short(facts.classes[place])} in each group, known and given"
+    title = f"Share of {short(result.data.classes[place])} in each group, known and given"
     return inline_svg("groups", title, draw, 0.8 + 0.24 * len(shown))
 
 
-def scores(facts: Facts) -> str:
-    """Draw how the scores spread, and where they are cut."""
-    names = list(facts.classes) if facts.positive is not None else []
-    colors = (THEME["second"], THEME["first"])
+def score_histogram(result: Classification) -> str:
+    """Draw the distribution of the scores, and the cut-off."""
+    positive, classes = result.data.positive, result.data.classes
+    rows, found = result.shown_rows, result.predictions
+    codes, scores = found.codes[rows], found.scores[rows]
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        edges = _edges(facts.scores)
-        if names:
-            ordered = sorted(names, key=lambda name: name == facts.positive)
-            parts = [facts.scores[facts.labels == name] for name in ordered]
-            axes.hist(parts, edges, stacked=True, color=colors, label=[*map(_cut, ordered)])
+    def draw(axes: Any) -> None:
+        edges = _bin_edges(scores)
+        if positive is not None:
+            ordered = sorted(range(len(classes)), key=lambda k: classes[k] == positive)
+            names = [_in_quotes(classes[k]) for k in ordered]
+            colors = (THEME["second"], THEME["first"])
+            by_label = [scores[codes == k] for k in ordered]
+            axes.hist(by_label, edges, stacked=True, color=colors, label=names)
             axes.axvline(0, color=THEME["ink"], linewidth=1, linestyle="--")
-            _legend(figure, axes)
+            _legend(axes)
         else:
-            axes.hist(facts.scores, edges, color=THEME["first"])
+            axes.hist(scores, edges, color=THEME["first"])
         axes.set(xlabel="score; the cut-off is 0", ylabel="rows")
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+        _whole_numbers(axes.yaxis, 5)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
 
     return inline_svg("scores", "Histogram of the scores, by label", draw)
 
 
-def confidences(facts: Facts) -> str:
+def confidence_curve(result: Classification) -> str:
     """Draw how many rows have at least which confidence."""
+    confidence = result.predictions.confidence[result.shown_rows]
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        levels = np.quantile(facts.confidence, np.linspace(1, 0, 201))
-        axes.fill_between(np.linspace(0, 1, 201), levels, color=THEME["first"], alpha=0.25)
-        axes.plot(np.linspace(0, 1, 201), levels, color=THEME["first"])
+    def draw(axes: Any) -> None:
+        shares = np.linspace(0, 1, 201)
+        levels = np.quantile(confidence, np.linspace(1, 0, 201))
+        axes.fill_between(shares, levels, color=THEME["first"], alpha=0.25)
+        axes.plot(shares, levels, color=THEME["first"])
         axes.set(xlabel="rows, the surest first", ylabel="confidence", xlim=(0, 1), ylim=(0, 1.03))
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        _percent_axis(axes)
 
     return inline_svg("confidence", "Confidence of the labels, the surest first", draw, 2.2)
 
 
-def weights(forest: ForestFact) -> str:
+def tree_weights(weights: Floats) -> str:
     """Draw the weights of the trees, the heaviest first."""
-    heights = np.sort(forest.solution.weights)[::-1][:MOST_TREES]
+    heights = np.sort(weights)[::-1][:MOST_TREES]
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Any) -> None:
         axes.bar(np.arange(1, len(heights) + 1), heights, 0.8, color=THEME["first"])
         axes.set(xlabel="trees, the heaviest first", ylabel="weight")
         axes.set_xlim(0.4, len(heights) + 0.6)
         axes.set_ylim(0, 1.05 * float(heights.max()))
-        axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+        _whole_numbers(axes.xaxis, 10)
         axes.grid(axis="x", visible=False)
 
     return inline_svg("weights", "Weights of the trees", draw, 2.2)
 
 
-def balance(entries: Sequence[BalanceFact]) -> str:
+def standardised_differences(entries: Sequence[Balance]) -> str:
     """Draw standardised differences, the worst first: hollow before weighting, filled after."""
     rows = np.arange(len(entries))
     before = np.clip([e.before for e in entries], -FARTHEST, FARTHEST)
     after = np.clip([e.after for e in entries], -FARTHEST, FARTHEST)
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        axes.axvspan(-0.1, 0.1, color=THEME["line"], alpha=0.6, linewidth=0)
+    def draw(axes: Any) -> None:
+        axes.axvspan(-SMALL, SMALL, color=THEME["line"], alpha=0.6, linewidth=0)
         axes.axvline(0, color=THEME["soft"], linewidth=0.8)
         axes.hlines(rows, before, after, color=THEME["soft"], linewidth=0.8)
         axes.scatter(
@@ -152,68 +199,144 @@ def balance(entries: Sequence[BalanceFact]) -> str:
         _name_rows(axes, [e.name for e in entries])
         axes.set_ylim(len(entries) - 0.4, -0.6)
         axes.set_xlabel("difference in standard deviations")
-        _legend(figure, axes)
+        _legend(axes)
 
     title = "Standardised differences between labeled rows and rows to be labeled, by column"
     return inline_svg("balance", title, draw, 1.0 + 0.22 * len(entries))
 
 
-def robust_labels(classes: Sequence[str], found: SensitivityFact) -> str:
-    """Draw how many labels of each class stay, and how many hang on a total."""
-    shown = np.argsort(-found.labels, kind="stable")[:MOST_BARS]
-    sizes = np.maximum(found.labels[shown], 1)
-    robust = found.robust[shown] / sizes
+def robust_shares(classes: Sequence[str], labels: Ints, robust: Ints) -> str:
+    """Draw how many labels of each class are robust, and how many depend on a total."""
+    shown = np.argsort(-labels, kind="stable")[:MOST_BARS]
+    stays = robust[shown] / np.maximum(labels[shown], 1)
+    depends = np.where(labels[shown] > 0, 1 - stays, 0.0)
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Any) -> None:
         rows = np.arange(len(shown))
-        axes.barh(rows, robust, 0.6, color=THEME["first"], label="robust")
-        rest = np.where(found.labels[shown] > 0, 1 - robust, 0.0)
-        axes.barh(rows, rest, 0.6, left=robust, color=THEME["second"], label="depends on a total")
+        axes.barh(rows, stays, 0.6, color=THEME["first"], label="robust")
+        axes.barh(rows, depends, 0.6, left=stays, color=THEME["second"], label="depends on a total")
         _name_rows(axes, [classes[k] for k in shown])
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        _percent_axis(axes)
         axes.set_xlim(0, 1)
-        _legend(figure, axes)
+        _legend(axes)
 
     title = "Share of the labels of each class that stay if totals are off"
     return inline_svg("robust", title, draw, 0.8 + 0.4 * len(shown))
 
 
-def importance(entries: Sequence[tuple[str, float]]) -> str:
+def column_importance(entries: Sequence[tuple[str, float]]) -> str:
     """Draw the share of labels that change if a column is shuffled."""
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Any) -> None:
         axes.barh(np.arange(len(entries)), [x for _, x in entries], 0.7, color=THEME["first"])
         _name_rows(axes, [name for name, _ in entries])
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        _percent_axis(axes)
         axes.set_xlim(0, max(0.01, 1.1 * max(x for _, x in entries)))
 
     title = "Share of labels that change if a column is shuffled"
     return inline_svg("importance", title, draw, 0.7 + 0.22 * len(entries))
 
 
-def _edges(values: Floats) -> Any:
-    """Return bins that part at zero, so that no bar is of both sides of the cut-off."""
+def inline_svg(name: str, title: str, draw: Callable[[Any], None], height: float = 2.6) -> str:
+    """Return a plot as SVG code for a page.
+
+    Parameters
+    ----------
+    name : str
+        A word that no other plot of the page has: all ids start with it.
+    title : str
+        What a reader who cannot see it is told.
+    draw : function of Axes
+        Draws in the colours of :data:`THEME`.
+    height : float
+        In inches; all are 5 wide.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_INLINE_LOOK), _any_script():
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained", facecolor="none")
+        axes = figure.subplots()
+        draw(axes)
+        axes.set_facecolor("none")
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        code = _saved(figure, "svg", nothing).decode()
+    return _for_page(code, name, title)
+
+
+def images(figure: Figure) -> tuple[bytes, bytes]:
+    """Return a figure as SVG and PNG, without a date."""
+    return _saved(figure, "svg", {"Date": None}), _saved(figure, "png", {"Software": None})
+
+
+def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+    return file.getvalue()
+
+
+@contextmanager
+def _any_script() -> Iterator[None]:
+    """Draw text in any script: the browser has the letters that matplotlib's font lacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        yield
+
+
+def _for_page(code: str, name: str, title: str) -> str:
+    """Take from a file what a page needs: unique ids, the page's colours, no size of its own."""
+    from markupsafe import escape
+
+    code = code[code.index("<svg") :]
+    box = re.search(r'viewBox="[^"]*"', code)
+    assert box is not None  # matplotlib always writes one
+    code = code[code.index(">") + 1 :]
+    code = re.sub(r"<style.*?</style>", "", code, flags=re.DOTALL)  # it would rule the whole page
+    code = re.sub(r"<metadata>.*?</metadata>", "", code, flags=re.DOTALL)
+    code = re.sub(r'\bid="', f'id="{name}-', code)
+    code = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", code)
+    code = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", code)
+    for variable, color in THEME.items():
+        code = code.replace(color, f"var(--{variable})")
+    return f'<svg role="img" aria-label="{escape(title)}" {box[0]}>{code}'
+
+
+def _bin_edges(values: Floats) -> Floats:
+    """Return bins with an edge at zero, so that no bar is on both sides of the cut-off."""
     low, high = float(values.min()), float(values.max())
     if low >= 0 or high <= 0:
         return np.linspace(low, high if high > low else low + 1, _BINS + 1)
     width = (high - low) / _BINS
     below, above = np.ceil(-low / width), np.ceil(high / width)
-    return width * np.arange(-below, above + 1)
+    edges: Floats = width * np.arange(-below, above + 1)
+    return edges
 
 
-def _name_rows(axes: Any, names: list[str]) -> None:
+def _name_rows(axes: Any, names: Sequence[str]) -> None:
     axes.set_yticks(np.arange(len(names)), [short(name, _NAME) for name in names])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
 
 
-def _cut(name: str) -> str:
-    # A name that starts with an underscore would be left out of a legend.
+def _percent_axis(axes: Any, decimals: int | None = 0) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=decimals))
+
+
+def _whole_numbers(axis: Any, most: int) -> None:
+    """Put at most this number of ticks on an axis, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, integer=True))
+
+
+def _in_quotes(name: str) -> str:
+    # A legend leaves out names that start with an underscore.
     return f"\N{LEFT DOUBLE QUOTATION MARK}{short(name, _NAME)}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
-def _legend(figure: Figure, axes: Any) -> None:
+def _legend(axes: Any) -> None:
     handles, titles = axes.get_legend_handles_labels()
-    figure.legend(handles, titles, loc="outside upper left", ncols=3, fontsize=7.5)
+    axes.figure.legend(handles, titles, loc="outside upper left", ncols=3, fontsize=7.5)

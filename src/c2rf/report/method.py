@@ -1,39 +1,36 @@
-"""How it was done, what is assumed, and how to repeat it.
+"""The method: what is assumed, what learned from which columns, cautions, and how to repeat it.
 
-How it got there: who learned from which columns, and how long it took.
-
-What is assumed, in plain words, and what breaks it.
-
-What to be careful about, and how to repeat it.
-
-The sections of a report in words, tables and pictures: one file each.
+The sections "What is assumed", "How it got there", "What to be careful about" and "How to repeat
+it".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from c2rf._utils.text import count, percent, quoted, short
+import numpy as np
+
+from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
 from c2rf.report import figures
-from c2rf.report.answer import answer, lead, unreliable
-from c2rf.report.cautions import cautions
-from c2rf.report.facts import Facts, RankingFact
+from c2rf.report.answer import group_name
+from c2rf.report.measures import MOST_SHOWN, how_likely, labeled_counts, used_as
 from c2rf.report.page import (
     MOST_ROWS,
-    Code,
-    Grid,
-    Page,
-    Part,
+    Block,
+    Items,
     Picture,
-    Section,
+    Table,
     Text,
-    Warnings,
-    left_out,
+    as_sentence,
+    not_shown,
 )
-from c2rf.report.quality import right, sure, wrong_totals
-from c2rf.report.sample import data, missed, rest_on
 
-_BASE_LEARNERS = {
+if TYPE_CHECKING:
+    from c2rf.workflow.result import Classification
+
+BASE_LEARNERS = {
     "trees": "extra trees, some columns tried at a split",
     "rank-trees": "extra trees on the ranks of numbers",
     "pca-trees": "extra trees on the columns and their principal components",
@@ -45,64 +42,110 @@ _BASE_LEARNERS = {
     "kernel-ridge": "kernel ridge regression, Gaussian kernel",
     "rank-kernel-ridge": "kernel ridge regression on the ranks of numbers",
 }
-"""The base learners of the blend in words."""
+"""The base learners of the default classifier in words."""
+
+FEW_LABELED = 10
+"""Fewer labeled rows of a class than this say little about it."""
+MANY_TIED = 0.05
+"""A larger share of rows with one and the same score is worth telling."""
+LOW_CONFIDENCE = 0.6
+"""Below this confidence a label is little better than a coin."""
+MANY_LEVELS, NEARLY_ALL = 20, 0.9
+"""A text with more values than this, and in nearly every labeled row another, may be an id."""
+LOPSIDED = 0.2
+"""A column whose shares of empty cells in the two files differ by more is worth telling."""
 
 
-def how(facts: Facts) -> Iterator[Part]:
-    """Say who learned, from what, and how long it took."""
-    if facts.forest is not None:
-        yield from _forest(facts)
-    if facts.ranking is not None:
-        yield from _ranking(facts, facts.ranking)
-    yield _columns(facts)
-    rows = [[what, f"{seconds:.2f} s"] for what, seconds in facts.seconds.items()]
-    yield Grid("Time", ["step", "time"], rows)
-
-
-def _columns(facts: Facts) -> Grid:
-    rows = [
-        [
-            short(f.name), f.how, f"{f.levels:,}", f"{f.missing[0]:,}", f"{f.missing[1]:,}",
-            f"{f.unseen:,}" if f.is_text else "",
-        ]
-        for f in facts.features[:MOST_ROWS]
-    ]  # fmt: skip
-    header = [
-        "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
-        "unseen, unlabeled",
-    ]  # fmt: skip
-    note = (
-        "Different values are those among the labeled; unseen are unlabeled rows with a text "
-        "that no labeled row has." + left_out(len(facts.features), MOST_ROWS, "columns")
+def assumptions_section(result: Classification) -> Iterator[Block]:
+    """Say what must be true for the labels to be as good as this page says."""
+    totals = (
+        "" if _are_missed(result) else "The totals hold because labels were made to meet them. "
     )
-    return Grid("The columns that were learned from", header, rows, note, n_names=2)
-
-
-def _ranking(facts: Facts, ranking: RankingFact) -> Iterator[Part]:
+    target = quoted(result.data.options.target)
     yield Text(
-        f"{ranking.model} learned from the labeled rows how probable each class is. "
-        "Of all labelings that meet every known total exactly, the rows got the most probable one. "
-        "That is the same as adding a number to the log-probabilities of each class, the same "
-        "for all rows" + (" of a group." if facts.group else ".")
+        f"{totals}Which rows got which label, and how many of them are right, rests on three "
+        "assumptions that nothing on this page can prove:"
     )
-    if len(ranking.members) > 1:
-        yield _base_learners(ranking)
-    shifts = [[short(name), f"{shift:+.3f}"] for name, shift in ranking.offsets.items()]
+    yield Items(
+        [
+            f"Within a class of {target}, labeled rows are like the rows to be labeled: a class "
+            "may be in the sample too often or too rarely (the totals correct that), but its "
+            "members in the sample must not be special in a way that the columns do not show. It "
+            "breaks where, say, only the worst cases were ever labeled.",
+            "What decides who was labeled is in the columns, or is the class itself. It breaks "
+            "where rows were labeled because of something that is not in the table, and that goes "
+            "with the class.",
+            "The totals are true, and about exactly these rows: the same place, time and "
+            "definition of the classes. A total that is off moves the labels near the cut-off.",
+        ]
+    )
+
+
+def _are_missed(result: Classification) -> bool:
+    """Say whether a total of rows is missed; sums of weights are met as closely as weights can."""
+    return result.data.weights is None and bool((result.totals_met["off"] != 0).any())
+
+
+def method_section(result: Classification) -> Iterator[Block]:
+    """Say who learned, from what, and how long it took."""
+    yield from _forest(result) if hasattr(result.classifier, "solution_") else _ranking(result)
+    yield _columns(result)
+    rows = [[step, f"{seconds:.2f} s"] for step, seconds in result.data.seconds.items()]
+    yield Table("Time", ["step", "time"], rows)
+
+
+def _ranking(result: Classification) -> Iterator[Block]:
+    classifier, in_groups = result.classifier, bool(result.data.groups.columns)
+    added = "by adding a number to the log-probabilities of each class, the same for all rows"
+    added += " of a group" * in_groups
+    if result.data.weights is None:
+        likely = how_likely(classifier.assignment_["gap"])
+        how = f"The labels meet every known total: {likely}. They are found {added}."
+    else:
+        how = (
+            f"The labels are found {added}, and by swapping labels near the cut-off until the "
+            "weights add up to the known totals as nearly as the answer says."
+        )
+    learned = "learned from the labeled rows how probable each class is."
+    yield Text(f"{model_in_words(classifier.estimator_)} {learned} {how}")
+    if len(classifier.history_) > 1:
+        yield _base_learners(classifier.history_)
+    classes, offsets = result.data.classes, classifier.offsets_
+    rows = ([short(name), f"{offset:+.3f}"] for name, offset in zip(classes, offsets, strict=True))
+    title = "What is added to the log-probability of each class"
+    title += ", over all groups" if in_groups else ""
     note = "Above 0, a class is given more often than its probability alone would."
-    title = "What is added to the log-probability of each class" + (
-        ", over all groups" if facts.group else ""
-    )
-    yield Grid(title, ["class", "added"], shifts[:MOST_ROWS], note)
+    yield Table(title, ["class", "added"], list(rows)[:MOST_ROWS], note)
 
 
-def _base_learners(ranking: RankingFact) -> Grid:
+def model_in_words(model: Any) -> str:
+    """Say what kind of model it is: the name of its class is for programmers.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> model_in_words(GradientBoostingClassifier())
+    'A gradient boosting classifier'
+    """
+    steps = list(getattr(model, "named_steps", {"": model}).values())
+    known = {
+        "BlendClassifier": "A blend of different classifiers",
+        "ExtraTreesClassifier": "A forest of extra trees",
+        "LogisticRegression": "A logistic regression",
+    }
+    name = type(steps[-1]).__name__
+    words = re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    return known.get(name, f"{'An' if words[0] in 'aeiou' else 'A'} {words}")
+
+
+def _base_learners(history: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         [
-            short(_BASE_LEARNERS.get(entry["base_learner"], str(entry["base_learner"]))),
+            BASE_LEARNERS.get(entry["base_learner"], short(str(entry["base_learner"]))),
             "" if entry["accuracy"] is None else percent(entry["accuracy"]),
             f"{100 * entry['weight']:.0f} %",
         ]
-        for entry in ranking.members[:MOST_ROWS]
+        for entry in history[:MOST_ROWS]
     ]
     note = (
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
@@ -110,114 +153,222 @@ def _base_learners(ranking: RankingFact) -> Grid:
         "held-out rows are like the rows learned from, the rows to be labeled may not be. "
         "Use it to compare base learners only."
     )
-    return Grid("Who ranked the rows", ["base learner", "estimated accuracy", "weight"], rows, note)
+    header = ["base learner", "estimated accuracy", "weight"]
+    return Table("Who ranked the rows", header, rows, note)
 
 
-def _forest(facts: Facts) -> Iterator[Part]:
-    assert facts.forest is not None
-    forest, solution = facts.forest, facts.forest.solution
+def _forest(result: Classification) -> Iterator[Block]:
+    solution, classifier = result.classifier.solution_, result.classifier
     trees = count(len(solution.weights), "tree")
     yield Text(
         f"{trees} were grown on the labeled rows. Instead of letting each count the same, each got "
-        f"a weight between {forest.lower:g} and {forest.upper:g}, chosen so that the weighted "
-        "votes add up to the known total."
+        f"a weight between {classifier.lower:g} and {classifier.upper:g}, chosen so that the "
+        "weighted votes add up to the known total."
     )
-    if solution.eta == 0:
-        proof = "The weights below meet the total, so that none can do better."
-    else:
-        proof = f"The weights below miss the total by {solution.eta:,}. "
-        proof += (
-            f"No weighting of these trees can come closer than {solution.bound:,}: this is proven."
-        )
-        if solution.status != "optimal":
-            proof += " Whether anything in between can be reached was not settled in the time."
-    yield Text(proof, key=True)
+    yield Text(as_sentence(proof(solution)), "key")
     yield Picture(
-        figures.weights(forest),
+        figures.tree_weights(solution.weights),
         f"The weights of the {trees}; together {solution.weights.sum():,.4g}"
         + (f", and a shift of {solution.offset:.4g}." if solution.offset else ".")
-        + left_out(len(solution.weights), figures.MOST_TREES, "trees"),
+        + not_shown(len(solution.weights), figures.MOST_TREES, "trees"),
     )
     stats = solution.stats
     rows = [
         ["distance from the total (eta)", f"{solution.eta:,}"],
         ["proven least distance (bound)", f"{solution.bound:,}"],
         ["status", solution.status],
+        # A solver is named only where one ran.
         *([name, str(stats[name])] for name in ("method", "backend", "patterns") if name in stats),
     ]
-    yield Grid("The search for weights", ["what", "value"], rows)
+    yield Table("The search for weights", ["what", "value"], rows)
 
 
-def assumed(facts: Facts) -> Iterator[Part]:
-    """Say what must be true for the labels to be as good as this page says."""
-    yield Text(
-        "The totals hold because the labels were made to meet them. Which rows got which label, "
-        "and how many of them are right, rests on three assumptions that no figure of this page "
-        "can prove:"
-    )
-    yield Warnings(
+def _columns(result: Classification) -> Table:
+    columns = result.data.columns
+    rows = (
         [
-            f"Within a class of {quoted(facts.target)}, labeled rows are like the rows to be "
-            "labeled: a class may be in the sample too often or too rarely (the totals correct "
-            "that), but its members in the sample must not be special in a way that the columns "
-            "do not show. It breaks where, say, only the worst cases were ever labeled.",
-            "What decides who was labeled is in the columns, or is the class itself. It breaks "
-            "where rows were labeled because of something that is not in the table, and that goes "
-            "with the class.",
-            "The totals are true, and about exactly these rows: the same place, time and "
-            "definition of the classes. A total that is off moves the labels near the cut-off.",
-        ],
-        is_plain=True,
+            short(c.name), used_as(c), f"{c.levels:,}", f"{c.missing[0]:,}", f"{c.missing[1]:,}",
+            "" if c.kind == "numbers" else f"{c.unseen:,}",
+        ]
+        for c in columns
+    )  # fmt: skip
+    header = [
+        "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
+        "unseen, unlabeled",
+    ]  # fmt: skip
+    note = (
+        "Different values are those among the labeled; unseen are unlabeled rows with a text "
+        "that no labeled row has."
     )
+    title = "The columns that were learned from"
+    return Table.of_first(title, header, rows, len(columns), "columns", note=note, n_names=2)
 
 
-def careful(facts: Facts) -> Iterator[Part]:
+def cautions_section(result: Classification) -> Iterator[Block]:
     """Say what could mislead."""
-    found = cautions(facts)
+    found = find_cautions(result)
     if found:
-        yield Warnings([short(entry, 1000) for entry in found[:MOST_ROWS]])
+        yield Items([short(entry, 1000) for entry in found[:MOST_ROWS]], "warnings")
     else:
         yield Text("Nothing that stands out.")
-    yield Text(
-        "The labels are right in their totals. That does not make each single one right: "
-        "the rows nearest to the cut-off are the least certain."
-    )
+    least_certain = "the rows nearest to the cut-off are the least certain."
+    if _are_missed(result):
+        yield Text(f"Not each single label is right: {least_certain}")
+    else:
+        yield Text(
+            "The labels are right in their totals. That does not make each single one right: "
+            + least_certain
+        )
 
 
-def repeat(facts: Facts) -> Iterator[Part]:
+def find_cautions(result: Classification) -> list[str]:
+    """List what could mislead, the weightiest first."""
+    about = (_about_totals, _about_sample, _about_scores, _about_columns, _about_groups)
+    found = [entry for each in about for entry in each(result)]
+    return [*found, *result.data.remarks, *_about_report(result)]
+
+
+def _about_totals(result: Classification) -> Iterator[str]:
+    data, bounds = result.data, result.bounds
+    solution = getattr(result.classifier, "solution_", None)
+    if solution is not None and solution.eta > 0:
+        yield (
+            f"The total is missed. {as_sentence(proof(solution))} Rows on which all trees vote "
+            "alike can only change sides together. More trees, an offset, or the method "
+            "known-totals meet it."
+        )
+    for k, name in enumerate(data.classes):
+        if bounds.lower[k] == bounds.upper[k] in (0, bounds.n_rows):
+            every = "every" if bounds.upper[k] else "no"
+            yield (
+                f"The total says that {every} unlabeled row is {quoted(name)}: nothing is left "
+                "to decide about it."
+            )
+
+
+def _about_sample(result: Classification) -> Iterator[str]:
+    data = result.data
+    few = [
+        f"{quoted(name)} ({number:,})"
+        for name, number in zip(data.classes, labeled_counts(data), strict=True)
+        if number < FEW_LABELED
+    ]
+    if few:
+        yield (
+            f"Too few labeled rows of {', '.join(few[:10])}: below {FEW_LABELED} there is hardly "
+            "anything to learn about a class. Totals are met all the same where they can be; who "
+            "is of the class is guesswork."
+        )
+    if len(data.labels) < len(data.columns):
+        yield (
+            f"There are more columns ({len(data.columns):,}) than labeled rows "
+            f"({len(data.labels):,}): something in them will agree with the classes by chance."
+        )
+
+
+def _about_scores(result: Classification) -> Iterator[str]:
+    rows, found = result.shown_rows, result.predictions
+    scores, confidence = found.scores[rows], found.confidence[rows]
+    n = result.data.n_rows
+
+    def of_all(n_shown: int) -> int:
+        """Return how many of all rows it is, if it is this many of those shown."""
+        return round(n_shown * n / len(scores))
+
+    values, sizes = np.unique(scores, return_counts=True)
+    largest = of_all(int(sizes.max()))
+    if largest > max(2, MANY_TIED * n):
+        yield (
+            f"Many ties: {count(largest, 'row')} ({percent(largest / n)}) have one and the "
+            f"same score, and there are only {count(len(values), 'different score')}. The "
+            "classifier cannot tell such rows apart; do not rank within them."
+        )
+    has_probabilities = not hasattr(result.classifier, "solution_")
+    against = of_all(int(np.sum(confidence < 0.5))) if has_probabilities else 0
+    if against and len(result.data.classes) == 2:
+        yield (
+            f"Against the odds: {count(against, 'label')} ({percent(against / n)}) are less "
+            "probable than the other class and were given because the total needs them."
+        )
+    unsure = of_all(int(np.sum(confidence < LOW_CONFIDENCE)))
+    if unsure > n / 4:
+        yield (
+            f"{count(unsure, 'label')} ({percent(unsure / n)}) have a confidence below "
+            f"{LOW_CONFIDENCE}: good for totals, not for decisions about single rows."
+        )
+
+
+def _about_columns(result: Classification) -> Iterator[str]:
+    columns, n, n_labeled = result.data.columns, result.data.n_rows, len(result.data.labels)
+    many = max(MANY_LEVELS, NEARLY_ALL * n_labeled)
+    constant = [c.name for c in columns if c.levels <= 1]
+    if constant:
+        names = _listed(constant)
+        yield f"Nothing can be learned from {names}: all labeled rows have the same value."
+    ids = [c.name for c in columns if c.kind != "numbers" and c.levels > many]
+    if ids:
+        yield (
+            f"Another value in almost every labeled row: {_listed(ids)}. Leave out what is an id, "
+            "with --drop."
+        )
+    for column in columns:
+        if column.unseen:
+            yield (
+                f"Unseen levels: {count(column.unseen, 'unlabeled row')} "
+                f"({percent(column.unseen / n)}) have a value of {quoted(column.name)} "
+                "that no labeled row has. They are judged by their other columns."
+            )
+    gaps = [c for c in columns if sum(c.missing)]
+    if gaps:
+        names = _listed([c.name for c in gaps])
+        labeled, unlabeled = (sum(c.missing[k] for c in gaps) for k in (0, 1))
+        yield (
+            f"Missing values: {count(labeled, 'labeled cell')} and "
+            f"{count(unlabeled, 'unlabeled cell')} are empty, in {names}. They are not filled in: "
+            "being empty is treated as a value of its own, which misleads if it means different "
+            "things in the two files."
+        )
+    lopsided = [c for c in gaps if abs(c.missing[0] / n_labeled - c.missing[1] / n) > LOPSIDED]
+    if lopsided:
+        names = _listed([c.name for c in lopsided])
+        yield f"Empty far more often in one file than in the other: {names}."
+
+
+def _about_groups(result: Classification) -> Iterator[str]:
+    bounds, groups = result.bounds, result.data.groups
+    if not groups.columns or bounds.margins:  # of several margins, the categories have totals
+        return
+    free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])
+    names = [group_name(groups.names[g]) for g in np.flatnonzero(free.all(axis=1))]
+    if names:
+        columns = quoted(", ".join(map(str, groups.columns)))
+        yield (
+            f"{count(len(names), 'group')} of {columns} without a total of their own: "
+            f"{_listed(names)}."
+        )
+
+
+def _about_report(result: Classification) -> Iterator[str]:
+    """Say what this page shows only in part, or rounded."""
+    if result.data.weights is not None:
+        yield "Rows have weights: counts and totals here are sums of weights, rounded."
+    if result.data.n_rows > MOST_SHOWN:
+        yield (
+            f"Scores and confidences are shown for {MOST_SHOWN:,} rows drawn at random; totals and "
+            f"the rows nearest to the cut-off are those of all {result.data.n_rows:,}."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed_names([quoted(name) for name in names])
+
+
+def repeat_section(result: Classification) -> Iterator[Block]:
     """Say how to get the same labels again."""
-    yield Code(facts.command[:4000])
+    yield Text(result.command[:4000], "code")
     yield Text(
-        f"The seed is {facts.seed}. The same files, command and versions give the same labels, "
-        "whatever the number of jobs, unless a time limit ends the work early."
+        f"The seed is {result.data.options.random_state}. The same files, command and versions "
+        "give the same labels for any number of jobs, unless a time limit ends the work early."
     )
-    rows = [[name, version] for name, version in facts.versions.items()]
-    yield Grid("Versions", ["package", "version"], rows)
-
-
-__all__ = ["make_content"]
-
-
-def make_content(facts: Facts) -> Page:
-    """Put the report together."""
-    sections = [
-        Section("data", "The question and the data", list(data(facts))),
-        Section("answer", "The answer", list(answer(facts))),
-        Section("assumed", "What is assumed", list(assumed(facts))),
-        Section("missed", "Whom the sample misses", list(missed(facts))),
-        Section("right", "How many labels are right", list(right(facts))),
-        Section("sure", "How sure it is", list(sure(facts))),
-    ]
-    if facts.sensitivity is not None:
-        wrong = list(wrong_totals(facts))
-        sections.append(Section("wrong-totals", "If the totals are wrong", wrong))
-    if facts.importance is not None and facts.importance.changed:
-        sections.append(Section("rest-on", "What the labels rest on", list(rest_on(facts))))
-    sections += [
-        Section("how", "How it got there", list(how(facts))),
-        Section("careful", "What to be careful about", list(careful(facts))),
-        Section("repeat", "How to repeat it", list(repeat(facts))),
-    ]
-    title = f"Labels for {short(facts.unlabeled_file, 80)}"
-    bad = unreliable(facts)
-    return Page(title, lead(facts), sections, "" if bad is None else bad.text)
+    rows = [[name, version] for name, version in result.versions.items()]
+    yield Table("Versions", ["package", "version"], rows)

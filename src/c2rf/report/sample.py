@@ -1,95 +1,106 @@
-"""The data, whom the sample misses, and what the labels rest on.
+"""The labeled sample: what was learned from, how it differs from the population, what matters.
 
-The question and the data.
-
-Whom the sample misses: the labeled rows against all rows, column by column.
-
-What the labels rest on: how many change if a column is shuffled.
+The sections "The question and the data", "Whom the sample misses" and "What the labels rest on".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from c2rf._utils.text import count, percent, quoted, short
 from c2rf.report import figures
-from c2rf.report.facts import Facts
-from c2rf.report.page import Grid, Part, Picture, Text, left_out
+from c2rf.report.measures import LARGE, SMALL, Balance, labeled_counts, population_size
+from c2rf.report.page import Block, Picture, Table, Text, not_shown
+
+if TYPE_CHECKING:
+    from c2rf.workflow.prepare import PreparedData
+    from c2rf.workflow.result import Classification
+
+MOST_COLUMNS = 30
+"""How many columns are compared."""
+MOST_IMPORTANT = 20
+"""How many columns are shown by their importance."""
+MOST_LEFT_OUT = 20
+"""How many columns that were left out are named."""
 
 
-def data(facts: Facts) -> Iterator[Part]:
+def data_section(result: Classification) -> Iterator[Block]:
     """Say what was learned from what, and how biased the sample is."""
+    data = result.data
+    labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
     yield Text(
-        f"{quoted(facts.target)} was learned from {count(len(facts.features), 'column')} of "
-        f"{count(len(facts.sample), 'labeled row')} of {short(facts.labeled_file, 80)}. "
-        f"{count(facts.n, 'row')} of {short(facts.unlabeled_file, 80)} have no label, "
+        f"{quoted(data.options.target)} was learned from {count(len(data.columns), 'column')} of "
+        f"{count(len(data.labels), 'labeled row')} of {labeled_file}. "
+        f"{count(data.n_rows, 'row')} of {unlabeled_file} have no label, "
         "but it is known how many of them there are of each class."
     )
-    for note in facts.notes:
-        yield Text(note)
-    yield Text(_bias(facts), key=True)
+    for name, dialect in dict(data.read_as).items():
+        yield Text(f"{short(name, 80)} was read as: {dialect}.")
+    if data.left_out:
+        yield Text(_left_out(data))
+    yield Text(_bias(result), "key")
     yield Picture(
-        figures.shares(facts),
+        figures.class_shares(result),
         "The closer the grey bars are to the others, the better the sample represents the rows "
-        "to be labeled." + left_out(len(facts.classes), figures.MOST_BARS, "classes"),
+        "to be labeled." + not_shown(len(data.classes), figures.MOST_BARS, "classes"),
     )
 
 
-def _bias(facts: Facts) -> str:
+def _left_out(data: PreparedData) -> str:
+    """Say which columns were not learned from, and why."""
+    reasons = [f"{quoted(name)} {why}" for name, why in list(data.left_out.items())[:MOST_LEFT_OUT]]
+    more = len(data.left_out) - len(reasons)
+    return f"Not learned from: {'; '.join(reasons)}" + (f", and {more:,} more." if more else ".")
+
+
+def _bias(result: Classification) -> str:
     """Say how far the sample is from what is known."""
-    bounds = facts.bounds
-    sample = facts.sample_counts / len(facts.sample)
-    low, high = bounds.lower / facts.n, bounds.upper / facts.n
+    data, bounds, n = result.data, result.bounds, population_size(result.data)
+    sample = labeled_counts(data) / len(data.labels)
+    low, high = bounds.lower / n, bounds.upper / n
     apart = np.maximum(low - sample, 0) + np.maximum(sample - high, 0)
     # Of equal distances, that of a class which the sample has too often.
     worst = int(np.lexsort((high - sample, -apart.round(9)))[0])
-    name = facts.classes[worst]
     if apart[worst] < 0.01:
         return "The labeled sample has each class about as often as the known totals do."
-    known = percent(low[worst]) if low[worst] == high[worst] else (
-        f"{percent(low[worst])} to {percent(high[worst])}"
-    )  # fmt: skip
+    known = percent(low[worst])
+    if low[worst] < high[worst]:
+        known += f" to {percent(high[worst])}"
     return (
-        f"The labeled sample is biased: {percent(sample[worst])} of it are {quoted(name)}, but of "
-        f"the rows to be labeled {known} are. That is {100 * apart[worst]:.1f} percentage points "
-        "apart, and a classifier that only learns from the sample would carry it on."
+        f"The labeled sample is biased: {percent(sample[worst])} of it are "
+        f"{quoted(data.classes[worst])}, but of the rows to be labeled {known} are. That is "
+        f"{100 * apart[worst]:.1f} percentage points apart, and a classifier that only learns from "
+        "the sample would carry it on."
     )
 
 
-LARGE = 0.25
-"""Standardised differences above this are usually called large, ..."""
-SMALL = 0.1
-"""... and below this, small."""
-MOST_SHOWN = 30
-
-
-def missed(facts: Facts) -> Iterator[Part]:
+def balance_section(result: Classification) -> Iterator[Block]:
     """Compare the labeled rows with the rows to be labeled, the worst column first."""
-    if not facts.balance:
+    entries = sorted(result.balance, key=lambda entry: -abs(entry.before))
+    if not entries:
         yield Text("There is no column to compare the labeled rows with the others by.")
         return
-    before = np.array([abs(b.before) for b in facts.balance])
-    after = np.array([abs(b.after) for b in facts.balance])
-    order = np.argsort(-before, kind="stable")
-    worst = facts.balance[order[0]]
-    yield Text(_in_words(facts, before, after), key=True)
-    shown = [facts.balance[k] for k in order[:MOST_SHOWN]]
+    yield Text(_balance_in_words(entries), "key")
     yield Picture(
-        figures.balance(shown),
+        figures.standardised_differences(entries[:MOST_COLUMNS]),
         "Standardised differences: how far the mean of the labeled rows is from that of the rows "
         "to be labeled, in standard deviations. Hollow: the labeled rows as they are. Filled: each "
         "class weighted to its known total. The nearer to 0, the better; the grey band is "
-        f"±{SMALL:g}." + left_out(len(before), MOST_SHOWN, "columns"),
+        f"±{SMALL:g}." + not_shown(len(entries), MOST_COLUMNS, "columns"),
     )
     rows = [
         [
-            short(b.name),
-            *(_mean(value, b.unit) for value in (b.labeled, b.weighted, b.population)),
-            f"{b.before:+.2f}", f"{b.after:+.2f}",
+            short(entry.name),
+            *(
+                _written_mean(value, entry.unit)
+                for value in (entry.labeled, entry.weighted, entry.population)
+            ),
+            f"{entry.before:+.2f}", f"{entry.after:+.2f}",
         ]
-        for b in shown
+        for entry in entries[:MOST_COLUMNS]
     ]  # fmt: skip
     header = [
         "column", "mean, labeled", "weighted to the totals", "mean, to be labeled",
@@ -97,17 +108,38 @@ def missed(facts: Facts) -> Iterator[Part]:
     ]  # fmt: skip
     note = (
         "Differences are in standard deviations of the rows to be labeled. Of a text, the mean is "
-        f"the share of rows with the value. The worst is {quoted(worst.name)}."
+        f"the share of rows with the value. The worst is {quoted(entries[0].name)}."
     )
-    yield Grid("Labeled rows against rows to be labeled", header, rows, note)
+    yield Table("Labeled rows against rows to be labeled", header, rows, note)
 
 
-def _mean(value: float, unit: str) -> str:
+def _balance_in_words(entries: Sequence[Balance]) -> str:
+    large = [entry for entry in entries if abs(entry.before) > LARGE]
+    if not large:
+        return (
+            "The labeled rows are much like the rows to be labeled: no column differs by more "
+            f"than {LARGE:g} standard deviations."
+        )
+    n_left = sum(abs(entry.after) > LARGE for entry in entries)
+    rest = (
+        "Weighted to the known totals, none is left."
+        if n_left == 0
+        else f"Weighted to the known totals, {count(n_left, 'column')} still "
+        f"{'does' if n_left == 1 else 'do'}: there the classifier must guess beyond its labels."
+    )
+    return (
+        f"The labeled rows are not like the rows to be labeled: {count(len(large), 'column')} "
+        f"{'differs' if len(large) == 1 else 'differ'} by more than {LARGE:g} standard deviations, "
+        f"first of all {', '.join(quoted(entry.name) for entry in large[:3])}. {rest}"
+    )
+
+
+def _written_mean(value: float, unit: str) -> str:
     """Write a mean as people write dates, years, and numbers of four digits.
 
     Examples
     --------
-    >>> _mean(14610.4, "date"), _mean(2010.4, "year"), _mean(2010.4, "number")
+    >>> _written_mean(14610.4, "date"), _written_mean(2010.4, "year"), _written_mean(2010.4, "")
     ('2010-01-01', '2010', '2,010')
     """
     if unit == "date":
@@ -117,52 +149,27 @@ def _mean(value: float, unit: str) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def _in_words(facts: Facts, before: np.ndarray, after: np.ndarray) -> str:
-    n_large, n_left = int((before > LARGE).sum()), int((after > LARGE).sum())
-    if n_large == 0:
-        return (
-            "The labeled rows are much like the rows to be labeled: no column differs by more "
-            f"than {LARGE:g} standard deviations."
-        )
-    names = ", ".join(
-        quoted(facts.balance[k].name) for k in np.argsort(-before, kind="stable")[: min(3, n_large)]
-    )
-    rest = (
-        "Weighted to the known totals, none is left."
-        if n_left == 0
-        else f"Weighted to the known totals, {count(n_left, 'column')} still "
-        f"{'does' if n_left == 1 else 'do'}: there the classifier must guess beyond its labels."
-    )
-    return (
-        f"The labeled rows are not like the rows to be labeled: {count(n_large, 'column')} "
-        f"{'differs' if n_large == 1 else 'differ'} by more than {LARGE:g} standard deviations, "
-        f"first of all {names}. {rest}"
-    )
-
-
-MOST_IMPORTANT = 20
-
-
-def rest_on(facts: Facts) -> Iterator[Part]:
-    """Say which columns the labels rest on."""
-    importance = facts.importance
-    assert importance is not None
+def importance_section(result: Classification) -> Iterator[Block]:
+    """Say which columns the labels depend on, where shuffling them was quick enough."""
+    importance = result.importance
+    if importance is None or not importance.changed:
+        return
     entries = sorted(importance.changed.items(), key=lambda entry: -entry[1])
-    most = entries[0]
+    name, share = entries[0]
     yield Text(
-        f"The labels rest most on {quoted(most[0])}: with its values shuffled among the rows, "
-        f"{percent(most[1])} of the labels change.",
-        key=True,
+        f"The labels rest most on {quoted(name)}: with its values shuffled among the rows, "
+        f"{percent(share)} of the labels change.",
+        "key",
     )
     yield Picture(
-        figures.importance(entries[:MOST_IMPORTANT]),
+        figures.column_importance(entries[:MOST_IMPORTANT]),
         "Share of labels that change if the values of one column are shuffled "
         f"({count(importance.n_rows, 'row')} drawn at random; the totals are met again each time)."
-        + left_out(len(entries), MOST_IMPORTANT, "columns"),
+        + not_shown(len(entries), MOST_IMPORTANT, "columns"),
     )
     rows = [[short(name), percent(share)] for name, share in entries[:MOST_IMPORTANT]]
     note = (
         "A column that says the same as another one looks less important than it is: the other "
         "one stands in for it. Nothing here says that a column is a cause."
     )
-    yield Grid("What the labels rest on", ["column", "labels that change"], rows, note)
+    yield Table("What the labels rest on", ["column", "labels that change"], rows, note)

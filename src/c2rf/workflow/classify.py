@@ -17,7 +17,6 @@ from c2rf.baselines import N_TREES
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.progress import report_progress, showing_progress
-from c2rf.workflow.extras import find_sensitivity, imputation_parts
 from c2rf.workflow.options import Options, takes_options
 from c2rf.workflow.predictions import PREDICTED, Predictions, score_unlabeled
 from c2rf.workflow.prepare import PreparedData, at_scheduler, prepare
@@ -97,18 +96,20 @@ def label(data: PreparedData, command: str) -> Classification:
             raise KeyboardInterrupt
         report_progress("scoring the labels")
         added = dict(zip(PREDICTED, score_unlabeled(classifier, data.positive), strict=True))
-    if options.imputations is not None:
-        with data.timed("drawing imputations"):
-            imputation_parts(data, classifier, options.imputations)
     sensitivity, meanings = None, {"label": data.values}
     if options.sensitivity is not None:
         with data.timed("labeling with other totals"):
-            sensitivity = find_sensitivity(classifier, options.sensitivity)
+            share = options.sensitivity  # a text stands for the standard errors of the totals
+            sensitivity = classifier._sensitivity(None if isinstance(share, str) else share)
         codes, kinds = sensitivity.codes, sensitivity.kinds
         added |= {"robust": codes, "sensitive_to": codes}
         meanings |= {"robust": kinds == "", "sensitive_to": kinds}
     predictions = Predictions(data.rows, data.shown, added, meanings)
-    return Classification(data, classifier, predictions, command, sensitivity)
+    result = Classification(data, classifier, predictions, command, sensitivity)
+    if options.imputations is not None:
+        with data.timed("drawing imputations"):
+            _ = result.imputation_parts  # the classifier keeps them
+    return result
 
 
 def make_classifier(data: PreparedData) -> C2RFClassifier | KnownTotalsClassifier:

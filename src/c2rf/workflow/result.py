@@ -1,35 +1,43 @@
-"""The result of a classification: labels, a summary, a report, a model to keep."""
+"""The result of a classification: labels, how they meet the totals, a report, a model to keep."""
 
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from c2rf._utils.types import Ints
+from c2rf.data.population.interface import RowSample
+from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
-from c2rf.totals.bounds import adjustments_table
-from c2rf.workflow.extras import USUAL, imputation_parts, sensitivity_fact, sensitivity_line
-from c2rf.workflow.model_file import StoredModel
+from c2rf.report import make_page, measures
+from c2rf.report.measures import Balance, Importance
+from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
+from c2rf.workflow.model_file import StoredModel, versions
 from c2rf.workflow.outputs import Outputs
 from c2rf.workflow.predictions import Accuracy, Predictions
 from c2rf.workflow.prepare import PreparedData
-from c2rf.workflow.report_facts import make_facts, right_facts
 from c2rf.workflow.summary import Line, as_text, summary_lines
 
 LARGE_RESULT = 1_000_000
 """Labels of more rows than this are not put into one frame unless that is asked for."""
+USUAL_IMPUTATIONS = 20
+"""How many imputations there are if no number is given."""
+ROW = "row"
+"""Names the rows of imputations where there is no column of ids: numbers from 1."""
 
 
 @dataclass(eq=False)
 class Classification:
     """Labels of all rows that add up to the known totals, and what was learned on the way.
 
-    :func:`c2rf.classify` returns it.
+    :func:`c2rf.classify` returns it. The sections of a report read its attributes.
 
     Parameters
     ----------
@@ -51,12 +59,15 @@ class Classification:
     command: str
     sensitivity: Sensitivity | None = None
 
+    # The labels
+
     @property
     def labels(self) -> pd.DataFrame | Predictions:
-        """The rows with label, score and confidence: a frame; more than a million, in parts.
+        """The rows with label, score and confidence: a frame; more than a million, in chunks.
 
         With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
-        are two more columns, ``robust`` and ``sensitive_to``.
+        are two more columns: ``robust``, whether the label stays if a total is off, and
+        ``sensitive_to``, the classes on whose totals it depends.
         """
         return self._frame if self.data.n_rows <= LARGE_RESULT else self.predictions
 
@@ -75,23 +86,59 @@ class Classification:
 
     @property
     def imputation_parts(self) -> Predictions:
-        """The imputations, to be read a part at a time."""
-        return imputation_parts(self.data, self.classifier, self.data.options.imputations or USUAL)
+        """The imputations, to be read a chunk at a time; drawn when first asked for."""
+        data = self.data
+        if not hasattr(self.classifier, "impute"):
+            raise InputError(
+                "the method c2rf has no probabilities to draw imputations from; use the method "
+                "known-totals"
+            )
+        codes = self.classifier._imputed_codes(data.options.imputations or USUAL_IMPUTATIONS)
+        drawn = {f"imputation_{k + 1}": row for k, row in enumerate(codes)}
+        classes = dict.fromkeys(drawn, data.values)
+        if data.options.id is not None:
+            return Predictions(data.rows, [data.options.id], drawn, classes)
+        numbers = {ROW: np.arange(1, data.n_rows + 1)}
+        return Predictions(data.rows, [], numbers | drawn, classes)
 
-    @property
+    # Labels and totals
+
+    @cached_property
     def counts(self) -> dict[str, int]:
         """How many rows got each label."""
         found = (n for _, n in self.predictions.counts)
         return dict(zip(self.data.classes, found, strict=True))
 
+    @cached_property
+    def group_counts(self) -> Ints:
+        """Labels of each class in each group; of weighted rows the sums of weights, rounded."""
+        return measures.count_in_groups(self.data, self.predictions.codes)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The known totals as bounds in whole numbers; sums of weights are rounded."""
+        bounds = self.data.bounds
+        return bounds if self.data.weights is None else measures.whole_bounds(bounds)
+
+    @cached_property
+    def totals_met(self) -> pd.DataFrame:
+        """A row per known total: its bounds, what the labels add up to, and what is off."""
+        if hasattr(self.classifier, "totals_met_"):
+            met: pd.DataFrame = self.classifier.totals_met_
+            return met
+        data = self.data
+        return totals_table(data.bounds, data.groups, data.classes, self.group_counts)
+
     @property
-    def changes(self) -> pd.DataFrame:
+    def adjustments(self) -> pd.DataFrame:
         """Totals that had to be moved: where, from what to what, and by how many standard errors.
 
         None are moved unless they contradict each other, and estimates or
         ``totals_policy="scale"`` give way.
         """
         return adjustments_table(self.data.bounds.adjustments)
+
+    # How many labels are right
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -107,15 +154,48 @@ class Classification:
         number = self.data.options.imputations
         return None if number is None or number < 2 else self.classifier.expected_accuracy(number)
 
+    # What a report shows of rows and columns
+
+    @cached_property
+    def shown_rows(self) -> Ints:
+        """The rows whose score and confidence a report shows: all, of very many a sample."""
+        return measures.rows_to_show(self.predictions.scores, self.data.options.random_state)
+
+    @cached_property
+    def population_sample(self) -> RowSample:
+        """Rows of the population, as numbers."""
+        return measures.sample_population(self.data, self.data.options.random_state)
+
+    @cached_property
+    def balance(self) -> list[Balance]:
+        """The labeled sample against the population, column by column."""
+        sample = np.asarray(self.population_sample.data)
+        counts = np.array(list(self.counts.values()), dtype=float)
+        return measures.find_balance(self.data, sample, counts)
+
+    @cached_property
+    def importance(self) -> Importance | None:
+        """How many labels change if a column is shuffled; None where that takes too long."""
+        if not hasattr(self.classifier, "expected_confusion_"):
+            return None
+        model, codes = self.classifier.estimator_, self.predictions.codes
+        seed = self.data.options.random_state
+        return measures.find_importance(self.data, model, codes, self.population_sample, seed)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of the packages that the labels depend on; of a solver where one may run."""
+        found = versions()
+        if not hasattr(self.classifier, "solution_"):
+            found.pop("highspy", None)
+        return found
+
+    # In words, and in files
+
     @property
     def summary_lines(self) -> list[Line]:
         """What was done, as names and sentences."""
-        lines = summary_lines(
-            self.data, self.classifier, self.counts, self.accuracy, self.expected_accuracy
-        )
-        if self.sensitivity is None:
-            return lines
-        return [*lines, sensitivity_line(self.sensitivity, self.data.classes)]
+        return summary_lines(self)
 
     def summary(self) -> str:
         """Return what was done in a few lines: labels beside known totals, and the columns."""
@@ -143,20 +223,6 @@ class Classification:
         """
         self._save(Outputs(report=Path(path)), force)
 
-    def write_report(self, path: Path) -> None:
-        """Write the report to a place that was checked before."""
-        from c2rf.report import make_page
-
-        facts = make_facts(self.data, self.classifier, self.predictions, self.command)
-        if self.expected_accuracy is not None:
-            right = right_facts(self.data, self.predictions, self.expected_accuracy)
-            facts = replace(facts, right=right)
-        if self.sensitivity is not None:
-            facts = replace(facts, sensitivity=sensitivity_fact(self.sensitivity, self.predictions))
-        if self.accuracy is not None:
-            facts = replace(facts, accuracy=f"{self.accuracy}.")
-        path.write_text(make_page(facts), encoding="utf-8")
-
     def save_model(self, path: Any, *, force: bool = False) -> None:
         """Write a model that labels other rows, to a name that ends in .skops.
 
@@ -164,16 +230,20 @@ class Classification:
         """
         self._save(Outputs(model=Path(path)), force)
 
+    def _save(self, outputs: Outputs, force: bool) -> None:
+        outputs.check(force=force)
+        outputs.write(self, force=force)
+
+    def write_report(self, path: Path) -> None:
+        """Write the report to a place that was checked before."""
+        path.write_text(make_page(self), encoding="utf-8")
+
     def write_model(self, path: Path) -> None:
         """Write the model to a place that was checked before."""
         data, groups = self.data, [str(name) for name in self.data.groups.columns]
         target = data.options.target
         model = StoredModel(data.encoder, self.classifier, target, data.positive, groups)
         model.write(path)
-
-    def _save(self, outputs: Outputs, force: bool) -> None:
-        outputs.check(force=force)
-        outputs.write(self, force=force)
 
     def _repr_html_(self) -> str:
         """Return the summary as a table, for notebooks."""

@@ -1,0 +1,299 @@
+"""What is computed from a result for its report and its summary, each thing once.
+
+Counts and samples of rows; :func:`find_balance`, the labeled sample against the population;
+:func:`find_importance`, how much the labels depend on each column; and the sentences that the
+summary and the report have in common. A result keeps what is costly, see
+:class:`c2rf.workflow.result.Classification`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from c2rf._utils.frames import as_pandas
+from c2rf._utils.text import count, percent
+from c2rf._utils.types import Codes, Floats, Ints
+from c2rf.assignment import PROVEN, assign, log_scores
+from c2rf.data.cells import as_text
+from c2rf.data.encoding import encoded_columns
+from c2rf.data.population.interface import Chunk, RowSample, draw_sample, random_rows
+from c2rf.data.profile import ColumnProfile, of_kind
+from c2rf.totals.bounds import Bounds
+
+if TYPE_CHECKING:
+    from c2rf.workflow.prepare import PreparedData
+    from c2rf.workflow.result import Classification
+
+MOST_SHOWN = 100_000
+"""The most rows whose score and confidence a report shows; of more, it draws this number."""
+NEAREST = 10
+"""How many of the rows nearest to the cut-off are shown."""
+MOST_COMPARED = 20_000
+"""Rows of the population, at most, that labeled rows are compared with."""
+MOST_SHUFFLED, LEAST_SHUFFLED = 1000, 100
+"""Rows whose columns are shuffled, at most and at least."""
+SHARE_OF_WORK = 0.5
+"""The most rows that shuffling may score, as a multiple of those that labeling has scored."""
+UNRELIABLE = 0.6
+"""A class of which a smaller share of labels is expected to be right is called unreliable."""
+LARGE, SMALL = 0.25, 0.1
+"""Standardised differences above the first are usually called large, below the second small."""
+
+
+def population_size(data: PreparedData) -> int:
+    """Return the number of unlabeled rows, or the sum of their weights: what totals add up to."""
+    return data.n_rows if data.weights is None else round(data.weights.sum())
+
+
+def labeled_counts(data: PreparedData) -> Ints:
+    """Return the number of labeled rows of each class."""
+    return np.array([np.sum(data.labels == name) for name in data.classes], dtype=np.int64)
+
+
+def count_in_groups(data: PreparedData, codes: Codes) -> Ints:
+    """Return the labels of each class in each group; of weighted rows the sum of their weights."""
+    counts = np.zeros((len(data.groups.names), len(data.classes)))
+    each = 1 if data.weights is None else data.weights
+    np.add.at(counts, (data.groups.codes, codes), each)
+    return np.rint(counts).astype(np.int64)
+
+
+def whole_bounds(bounds: Bounds) -> Bounds:
+    """Return bounds of sums of weights in whole numbers, as a report shows them."""
+
+    def whole(values: Any) -> Ints:
+        return np.rint(values).astype(np.int64)
+
+    margins = [replace(m, lower=whole(m.lower), upper=whole(m.upper)) for m in bounds.all_margins()]
+    return replace(bounds.with_all_margins(margins), group_sizes=whole(bounds.group_sizes))
+
+
+def rows_to_show(scores: Floats, seed: int, most: int = MOST_SHOWN) -> Ints:
+    """Return the numbers of ``most`` rows drawn at random, and of those nearest to the cut-off."""
+    return np.union1d(random_rows(len(scores), most, [seed, 5]), nearest_rows(scores))
+
+
+def nearest_rows(scores: Floats) -> Ints:
+    """Return the numbers of the rows nearest to the cut-off, the nearest first."""
+    return np.argsort(np.abs(scores), kind="stable")[:NEAREST]
+
+
+def row_names(data: PreparedData, rows: Ints) -> list[str]:
+    """Return what to call some rows: by their ids, else by their numbers, from 1."""
+    if data.options.id is None:
+        return [str(row + 1) for row in rows]
+    ordered = np.sort(rows)
+    work = partial(_ids_of_rows, ordered, data.options.id)
+    found: pd.Series[Any] = data.rows.reduce(work, pd.concat, [data.options.id])
+    names = found.tolist()
+    return [names[place] for place in np.searchsorted(ordered, rows)]
+
+
+def _ids_of_rows(rows: Ints, id: str, chunk: Chunk) -> pd.Series[Any]:
+    """Return the ids of those of some rows, given in order, that are in a chunk."""
+    table = as_pandas(chunk.data)
+    ends: Sequence[int] = (chunk.start, chunk.start + len(table))
+    first, last = np.searchsorted(rows, ends)
+    own = rows[first:last] - chunk.start
+    return as_text(table[id].iloc[own]).fillna("")
+
+
+def sample_population(data: PreparedData, seed: int) -> RowSample:
+    """Draw rows of the population, as numbers."""
+    return draw_sample(data.X_unlabeled.counted(), MOST_COMPARED, [seed, 6])
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Labeled rows against the population, in one column or one value of a text.
+
+    ``labeled``, ``weighted`` (each class to its number of labels) and ``population`` are means;
+    ``before`` and ``after`` weighting are differences in standard deviations of the population.
+    ``unit`` says how means are written: a number, a year, or a date in days since 1970.
+    """
+
+    name: str
+    labeled: float
+    weighted: float
+    population: float
+    before: float
+    after: float
+    unit: Literal["number", "year", "date"] = "number"
+
+
+def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> list[Balance]:
+    """Compare the means of labeled rows with those of the population.
+
+    Parameters
+    ----------
+    data : PreparedData
+        The labeled rows.
+    sample : ndarray of shape (n_sampled, n_numbers)
+        Rows of the population.
+    counts : ndarray of shape (n_classes,)
+        How many rows of each class there are in the population.
+    """
+    codes = np.searchsorted(np.array(data.classes, dtype=object), data.labels)
+    own = np.ones(len(codes)) if data.labeled_weights is None else data.labeled_weights
+    sizes = np.bincount(codes, own, minlength=len(data.classes))
+    weights = own * np.divide(counts, sizes, out=0 * sizes, where=sizes > 0)[codes]
+    if weights.sum() <= 0:
+        weights = np.ones(len(codes))
+    plain, weighted = _means(data.X, np.ones(len(codes))), _means(data.X, weights)
+    means = _means(sample, np.ones(len(sample)))
+    spread = np.sqrt(np.maximum(_means((sample - means) ** 2, np.ones(len(sample))), 0.0))
+    found, days = [], of_kind(data.columns, "dates")
+    for k, (column, value) in enumerate(encoded_columns(data.encoder)):
+        if not np.isfinite([plain[k], weighted[k], means[k]]).all() or spread[k] <= 0:
+            continue
+        before, after = (plain[k] - means[k]) / spread[k], (weighted[k] - means[k]) / spread[k]
+        name = column if value is None else f"{column}: {value}"
+        unit = _unit(data.X[:, k], value, column in days)
+        found.append(Balance(name, plain[k], weighted[k], means[k], before, after, unit))
+    return found
+
+
+def _means(X: Floats, weights: Floats) -> Floats:
+    """Return weighted means of columns without their empty cells; NaN of one with nothing else."""
+    there = ~np.isnan(X)
+    total = weights @ there
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (weights @ np.where(there, X, 0.0)) / total
+
+
+def _unit(cells: Floats, value: str | None, is_date: bool) -> Literal["number", "year", "date"]:
+    """Say how the mean of a column is written; whole numbers from 1501 to 2199 are years."""
+    if is_date:
+        return "date" if value is None else "year" if value == "year" else "number"
+    given = cells[~np.isnan(cells)]
+    is_year = value is None and ((given == np.floor(given)) & (given > 1500) & (given < 2200)).all()
+    return "year" if is_year else "number"
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """By column the share of labels that change if it is shuffled, among ``n_rows`` rows."""
+
+    changed: Mapping[str, float]
+    n_rows: int
+
+
+def find_importance(
+    data: PreparedData, model: Any, codes: Codes, drawn: RowSample, seed: int
+) -> Importance | None:
+    """Return the share of labels that change if a column is shuffled; None if it takes too long.
+
+    Parameters
+    ----------
+    data : PreparedData
+        The columns.
+    model : classifier
+        Gives rows their probabilities.
+    codes : ndarray of int, shape (n_rows,)
+        The number of the label of each row of the population.
+    drawn : RowSample
+        Rows of the population. As many of them keep each label as have it now.
+    seed : int
+        Seed of the permutations.
+    """
+    columns = encoded_columns(data.encoder)
+    names = list(dict.fromkeys(column for column, _ in columns))
+    n_rows = min(MOST_SHUFFLED, len(drawn.rows), int(SHARE_OF_WORK * data.n_rows) // len(names))
+    if n_rows < LEAST_SHUFFLED:
+        return None
+    rng = np.random.default_rng([seed, 7])
+    X, rows = np.array(drawn.data[:n_rows], dtype=float), drawn.rows[:n_rows]
+    sizes = np.bincount(codes[rows], minlength=len(data.classes))
+    bounds = Bounds.overall(sizes, sizes, n_rows)
+
+    def labels(X: Floats) -> Codes:
+        return assign(log_scores(model.predict_proba(X)), bounds, None, 0).labels
+
+    usual, changed = labels(X), {}
+    for name in names:
+        own = [k for k, (column, _) in enumerate(columns) if column == name]
+        shuffled = X.copy()
+        shuffled[:, own] = X[rng.permutation(n_rows)][:, own]
+        changed[name] = float(np.mean(labels(shuffled) != usual))
+    return Importance(changed, n_rows)
+
+
+# Sentences that the summary and the report have in common.
+
+
+def used_as(column: ColumnProfile) -> str:
+    """Say what a column is used as."""
+    if column.kind == "numbers":
+        return "a number"
+    if column.kind == "dates":
+        return "a date: days, year, and month as a cycle"
+    values = count(column.levels, "value")
+    if column.kind == "one-hot":
+        return f"text with {values}, a column of 0 and 1 for each"
+    return f"text with {values}, coded by alphabetical rank; probably not useful"
+
+
+def how_likely(gap: float) -> str:
+    """Say how likely the labels are among all that meet the totals, given the proven gap."""
+    if gap <= PROVEN:
+        return "no labels that meet them are likelier (proven)"
+    return f"within {gap:.2g} of the highest log-likelihood (proven)"
+
+
+def expected_right(result: Classification) -> str:
+    """Say what share of the labels is expected to be right; with imputations, an interval of it."""
+    if result.expected_accuracy is None:
+        confusion = result.classifier.expected_confusion_
+        return f"about {percent(confusion.trace() / confusion.sum())} of the labels"
+    found = result.expected_accuracy.overall
+    interval = f"from {percent(found.low)} to {percent(found.high)}"
+    return f"{percent(found.estimate)} of the labels, with an interval {interval}"
+
+
+def right_by_class(classes: Sequence[str], confusion: Floats) -> dict[str, float]:
+    """Return of each class that has labels the share of them that is expected to be right.
+
+    Examples
+    --------
+    >>> right_by_class(["no", "yes"], np.array([[3.0, 1.0], [0.0, 0.0]]))
+    {'no': 0.75}
+    """
+    labels = confusion.sum(axis=1)
+    return {
+        name: float(confusion[k, k] / labels[k]) for k, name in enumerate(classes) if labels[k] > 0
+    }
+
+
+def unreliable_classes(result: Classification) -> list[tuple[str, float]]:
+    """Return classes of which too few labels are expected to be right, with the share, worst first.
+
+    There are none where the classifier has no probabilities.
+    """
+    confusion = getattr(result.classifier, "expected_confusion_", None)
+    if confusion is None:
+        return []
+    shares = right_by_class(result.data.classes, confusion).items()
+    return sorted((each for each in shares if each[1] < UNRELIABLE), key=lambda each: each[1])
+
+
+def robustness(result: Classification, quote: Any) -> str:
+    """Say how many labels stay if any total is off; ``quote`` writes the name of a class."""
+    found = result.sensitivity
+    assert found is not None
+    shares = found.shares[found.shares > 0]
+    least, most = percent(shares.min()), percent(shares.max())
+    off = least if least == most else f"{least} to {most}"
+    robust = found.robust
+    if robust.all():
+        return f"with any total {off} off, all labels stay"
+    worst = result.data.classes[int(found.changed.max(axis=1).argmax())]
+    return (
+        f"with any total {off} off, {count(int(robust.sum()), 'label')} ({percent(robust.mean())}) "
+        f"stay; most others depend on the total of {quote(worst)}"
+    )

@@ -1,0 +1,187 @@
+"""What the report says of the method is true: who learned, what was proven, what could mislead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from c2rf.learners import base_learners
+from c2rf.report.method import (
+    BASE_LEARNERS,
+    assumptions_section,
+    cautions_section,
+    find_cautions,
+    method_section,
+    repeat_section,
+)
+from c2rf.totals.bounds import Bounds
+from c2rf.totals.groups import Groups
+from made_up import column, forest, made_up, ranking
+
+
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch):
+    """Drawing takes longer than reading."""
+    monkeypatch.setattr("c2rf.report.figures.inline_svg", lambda *_: "<svg></svg>")
+
+
+def tables(section):
+    return {block.title: block for block in section if block.kind == "table"}
+
+
+def texts(section):
+    return [block.text for block in section if hasattr(block, "text")]
+
+
+MISSED = {"bounds": Bounds.overall([43, 17], [43, 17], 60)}
+
+
+def test_every_base_learner_has_words():
+    assert set(BASE_LEARNERS) == set(base_learners.BASE_LEARNERS)
+    assert len(set(BASE_LEARNERS.values())) == len(BASE_LEARNERS)
+
+
+class TestMethod:
+    def test_base_learners_are_listed(self):
+        history = [
+            {"base_learner": "trees", "accuracy": 0.912, "weight": 0.75},
+            {"base_learner": "unheard-of", "accuracy": None, "weight": 0.25},
+        ]
+        classifier = ranking(history_=history, offsets_=np.array([0.5, -np.inf]))
+        found = tables(method_section(made_up(classifier=classifier)))
+        first, second = found["Who ranked the rows"].rows
+        assert first == [BASE_LEARNERS["trees"], "91.2 %", "75 %"]
+        assert second == ["unheard-of", "", "25 %"]
+        added = found["What is added to the log-probability of each class"]
+        assert added.rows == [["no", "+0.500"], ["yes", "-inf"]]
+
+    def test_how_likely_the_labels_are_is_as_proven(self):
+        def said(**changes):
+            return texts(method_section(made_up(**changes)))[0]
+
+        assert "no labels that meet them are likelier (proven)" in said()
+        near = said(classifier=ranking(assignment_={"gap": 0.25}))
+        assert "within 0.25 of the highest log-likelihood (proven)" in near
+        weighted = said(weights=np.full(60, 2.0))
+        assert "likelier" not in weighted
+        assert "as nearly as the answer says" in weighted
+
+    def test_what_is_proven_of_weighted_trees(self):
+        assert "none can do better." in texts(method_section(made_up(classifier=forest(0, 0))))[1]
+        proven = texts(method_section(made_up(classifier=forest(3, 3), **MISSED)))[1]
+        assert proven == "No weighting of these 5 trees comes closer than 3."
+        open_yet = texts(method_section(made_up(classifier=forest(3, 1), **MISSED)))[1]
+        assert open_yet.startswith("Not proven optimal")
+
+    def test_a_solver_is_named_only_where_one_ran(self):
+        def rows(**stats):
+            found = tables(method_section(made_up(classifier=forest(0, 0, **stats))))
+            return dict(found["The search for weights"].rows)
+
+        assert "backend" not in rows(method="auto")
+        assert rows(method="c2rf", backend="scip")["backend"] == "scip"
+
+    def test_versions_name_a_solver_only_for_weighted_trees(self):
+        def packages(**changes):
+            return [name for name, _ in tables(repeat_section(made_up(**changes)))["Versions"].rows]
+
+        assert "highspy" not in packages()
+        assert "highspy" in packages(classifier=forest(0, 0))
+
+    def test_text_columns_have_unseen_values(self):
+        columns = [column("age", "numbers", 9, (1, 2), 0), column("t", "one-hot", 3, (0, 0), 4)]
+        rows = tables(method_section(made_up(columns=columns)))[
+            "The columns that were learned from"
+        ].rows
+        assert rows[0] == ["age", "a number", "9", "1", "2", ""]
+        assert rows[1][-1] == "4"
+
+
+def test_missed_totals_are_nowhere_said_to_hold():
+    for section in (assumptions_section, cautions_section):
+        holds = texts(section(made_up()))[-1 if section is cautions_section else 0]
+        missed = texts(section(made_up(classifier=forest(3, 3), **MISSED)))
+        assert "totals" in holds
+        assert not any("totals hold" in text or "right in their totals" in text for text in missed)
+
+
+class TestCautions:
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"labels": np.array(["yes"] * 40 + ["no"] * 3, dtype=object)}, "'no'\u2069 (3)"),
+            (
+                {"columns": [column("c", "numbers", 1, (0, 0), 0)]},
+                "Nothing can be learned from \u2068'c'\u2069",
+            ),
+            (
+                {"columns": [column("key", "ordinal", 40, (0, 0), 60)]},
+                "Another value in almost every labeled row: \u2068'key'",
+            ),
+            (
+                {"columns": [column("t", "one-hot", 4, (0, 0), 7)]},
+                "Unseen levels: 7 unlabeled rows (11.7 %)",
+            ),
+            (
+                {"columns": [column("t", "one-hot", 4, (3, 30), 0)]},
+                "Missing values: 3 labeled cells and 30 unlabeled cells",
+            ),
+            (
+                {"columns": [column("t", "one-hot", 4, (3, 30), 0)]},
+                "Empty far more often in one file than in the other: \u2068't'",
+            ),
+            (
+                {"columns": [column(f"x{k}", "numbers", 9, (0, 0), 0) for k in range(99)]},
+                "more columns (99) than labeled rows (40)",
+            ),
+            ({"bounds": Bounds.overall([0, 60], [0, 60], 60)}, "every unlabeled row is"),
+            ({"remarks": ["Beware of the dog."]}, "Beware of the dog."),
+            ({"weights": np.ones(60)}, "Rows have weights"),
+            (
+                {"groups": Groups(["a", "b"], np.arange(60) % 2, ("land",)),
+                 "bounds": Bounds(
+                     np.array([40, 20]), np.array([40, 20]), np.array([[20, 10], [0, 0]]),
+                     np.array([[20, 10], [30, 30]]), np.array([30, 30]),
+                 )},
+                "1 group of \u2068'land'\u2069 without a total of their own: \u2068'b'",
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_could_mislead_is_told(self, changes, said):
+        if "labels" in changes:  # those of the sample
+            result = made_up()
+            result.data.labels = changes["labels"]
+        else:
+            result = made_up(**changes)
+        assert any(said in entry for entry in find_cautions(result))
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"scores": np.repeat([-1.0, 1.0], 30)}, "Many ties: 30 rows (50.0 %)"),
+            ({"confidence": np.full(60, 0.55)}, "60 labels (100.0 %) have a confidence below 0.6"),
+            (
+                {"confidence": np.append(np.full(57, 0.9), [0.4, 0.3, 0.2])},
+                "Against the odds: 3 labels (5.0 %)",
+            ),
+            (
+                {"classifier": forest(3, 1)} | MISSED,
+                "The total is missed. Not proven optimal: off by 3",
+            ),
+        ],
+    )
+    def test_scores_and_trees_that_could_mislead(self, changes, said):
+        (entry,) = find_cautions(made_up(**changes))
+        assert entry.startswith(said)
+
+    def test_shares_are_scaled_up_from_the_rows_shown(self):
+        result = made_up(scores=np.repeat([-1.0, 1.0], 30), found={"shown_rows": np.arange(20)})
+        assert find_cautions(result)[0].startswith("Many ties: 60 rows (100.0 %)")
+
+    def test_nothing_is_made_up(self):
+        assert find_cautions(made_up()) == []
+        assert texts(cautions_section(made_up()))[0] == "Nothing that stands out."
+
+    def test_the_share_of_the_weight_of_trees_is_no_probability(self):
+        confidence = np.append(np.full(57, 0.9), [0.4, 0.3, 0.2])
+        assert find_cautions(made_up(classifier=forest(0, 0), confidence=confidence)) == []

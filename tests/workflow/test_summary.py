@@ -1,0 +1,110 @@
+"""The lines of a summary say what was done, and no more."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from c2rf.inference.sensitivity import Sensitivity
+from c2rf.totals.bounds import Adjustment, Bounds
+from c2rf.workflow.summary import plan_lines, summary_lines
+from made_up import column, forest, made_up, ranking
+
+
+def lines(**changes):
+    return dict(summary_lines(made_up(**changes)))
+
+
+def test_labels_beside_known_totals():
+    found = lines(bounds=Bounds.overall([30, 20], [40, 20], 60))
+    assert found["labeled"] == "40 rows"
+    assert found["unlabeled"] == "60 rows"
+    assert found["label no"] == "40 (known: 30 to 40)"
+    assert found["label yes"] == "20 (known: 20)"
+
+
+def test_a_plan_has_totals_and_no_labels():
+    data = made_up().data
+    data.options.method = "known-totals"
+    found = dict(plan_lines(data))
+    assert found["method"] == "known-totals"
+    assert found["total of yes"] == "20"
+    assert not any(name.startswith("label ") for name in found)
+
+
+def test_adjusted_totals_are_named_up_to_a_number():
+    moved = Adjustment((), (), "yes", "30", 30.0, 20.0, 0.0)
+    result = made_up()
+    bounds = Bounds(**{**vars(result.data.bounds), "adjustments": (moved,) * 22})
+    found = summary_lines(made_up(bounds=bounds))
+    assert [name for name, _ in found].count("total moved") == 20
+    assert ("totals moved", "and 2 more") in found
+
+
+def test_what_is_proven_of_weighted_trees():
+    assert "none can do better" in lines(classifier=forest(0, 0))["proof"]
+    assert "proof" not in lines()
+
+
+def test_how_closely_sums_of_weights_are_met():
+    met = pd.DataFrame({"off": [0.25, -0.5]})
+    classifier = ranking(assignment_={"closest": True}, totals_met_=met)
+    found = lines(weights=np.full(60, 2.0), classifier=classifier)
+    assert found["weights"] == "they add up to 120; totals met to 0.5 each; no labels come closer"
+    assert "known in sums of weights" in found["label yes"]
+
+
+def test_how_many_labels_are_right():
+    confusion = np.array([[38.0, 2.0], [9.0, 11.0]])
+    found = lines(classifier=ranking(expected_confusion_=confusion))
+    assert found["right"] == "about 81.7 % of the labels"
+    assert found["unreliable"].startswith("yes (55.0 %): fewer than 60.0 % of these labels")
+    assert "right" not in lines(classifier=forest(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("exact", "drawn exactly"),
+        ("markov-chain", "drawn by a Markov chain"),
+        ("perturb-and-map", "perturb-and-MAP"),
+    ],
+)
+def test_how_imputations_were_drawn(method, words):
+    classifier = ranking(expected_confusion_=np.eye(2), imputation_method_=method)
+    said = lines(classifier=classifier)["imputations"]
+    assert words in said
+    assert ("Markov chain" in said) == (method == "markov-chain")
+    assert "imputations" not in lines()
+
+
+def test_how_many_labels_are_robust():
+    result = made_up()
+    kinds = np.array(["", "yes"], dtype=object)
+    codes = np.repeat([0, 1], [54, 6])
+    result.sensitivity = Sensitivity(np.full(2, 0.05), np.array([[1, 1], [4, 5]]), kinds, codes)
+    assert dict(summary_lines(result))["robust"] == (
+        "with any total 5.0 % off, 54 labels (90.0 %) stay; most others depend on the total of yes"
+    )
+
+
+def test_columns_that_are_special_or_left_out():
+    columns = [column("age", "numbers", 9, (0, 0), 0), column("town", "one-hot", 2, (0, 1), 3)]
+    found = lines(columns=columns, left_out={"id": "is an id"}, codes=["plz"], remarks=["Hm."])
+    assert "column age" not in found
+    assert found["column town"] == (
+        "text with 2 values, a column of 0 and 1 for each; 1 empty cell, treated as a value of "
+        "their own; 3 rows with a value that no labeled row has"
+    )
+    assert found["left out"] == "id: is an id (keep=['id'] brings it back)"
+    assert "look like codes" in found["column plz"]
+    assert found["careful"] == "Hm."
+
+
+def test_groups_with_totals():
+    margin = SimpleNamespace(columns=("region",), by_group={"n": {}, "s": {}})
+    totals = SimpleNamespace(overall={"yes": 20}, margins=(margin,))
+    assert lines(totals=totals)["groups"] == "2 groups of region with totals"
