@@ -15,7 +15,6 @@ from c2rf.app.inputs import Inputs, check_totals
 from c2rf.app.page import all_known
 from c2rf.app.server import command, megabytes
 from c2rf.app.session import Job, Session, end_when_closed, file_in, tables_in, write_example
-from c2rf.cli import main
 from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.progress import Event, report_progress
@@ -169,8 +168,3 @@ def test_the_server_is_for_this_computer_alone():
     assert "--server.showEmailPrompt=false" in words  # which would wait for an answer
     with pytest.raises(InputError, match="a size like 500MB"):
         megabytes("lots")
-
-
-def test_a_folder_that_is_none(capsys):
-    assert main(["app", "--folder", "absent", "--no-browser"]) == 2
-    assert "is not a folder" in capsys.readouterr().err

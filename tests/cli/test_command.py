@@ -10,7 +10,9 @@ from importlib.metadata import entry_points
 
 import pytest
 
+import c2rf
 import c2rf_command
+from c2rf.cli import main
 from c2rf.cli.options import INTERRUPTED
 
 
@@ -52,3 +54,12 @@ def test_interrupted_while_importing(monkeypatch, capsys):
 def test_importing_the_starter_imports_nothing_else(module):
     script = f"import sys, c2rf_command; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_a_process_of_its_own(capsys):
+    assert main(["--version"]) == 0
+    said = capsys.readouterr().out
+    assert said == f"c2rf {c2rf.__version__}\n"
+    command = [sys.executable, "-m", "c2rf", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (said, "")

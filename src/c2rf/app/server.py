@@ -76,9 +76,9 @@ def megabytes(text: str) -> int:
     return max(1, n_bytes >> 20)
 
 
-def free_port(wished: int = 8501) -> int:
-    """Return a port that nobody uses, the usual one of Streamlit if it is free."""
-    for port in (wished, 0):
+def free_port(usual: int = 8501) -> int:
+    """Return a free port: that of Streamlit, or else any."""
+    for port in (usual, 0):
         with socket.socket() as listener:
             try:
                 listener.bind(("127.0.0.1", port))

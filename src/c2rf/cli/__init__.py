@@ -65,7 +65,7 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; an error that is meant for the user is one line, never a traceback.
 
-    The exit code is 0 if all went well, 1 if what was asked for failed (a solver, a
+    The exit code is 0 if all went well, 1 if the work failed (a solver, a
     verification), 2 for a mistake in the input, 130 after Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _left(code: object) -> int:
-    """Return an exit code; an interruption is told."""
+    """Return an exit code; an interruption is printed."""
     if code == INTERRUPTED:
         return _say("stopped by Ctrl-C", INTERRUPTED)
     return code if isinstance(code, int) else 0

@@ -23,7 +23,7 @@ def page(
     """Open a page in the browser to drop files on.
 
     The page is on this computer only (127.0.0.1) and needs no network. What is dropped on it is
-    removed when the visit ends.
+    removed when the page is closed.
     """
     from c2rf.app.server import serve
 

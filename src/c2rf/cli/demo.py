@@ -1,9 +1,8 @@
-"""``c2rf demo``: the whole story on one screen."""
+"""``c2rf demo``: what a known total is worth, on artificial data."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,29 +12,19 @@ from c2rf.cli import options, screen
 from c2rf.cli.options import exit_if_interrupted
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
-
 
 MARKER = ".made-by-c2rf-demo"
 TARGET, POSITIVE, NEGATIVE = "class", "yes", "no"
 SIZE, FRACTION, TREES, TIME_LIMIT = 5000, 0.02, 20, 20.0
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """A population: few labeled rows, badly chosen, and the others with their truth."""
-
-    X: pd.DataFrame
-    y: NDArray[np.str_]
-    X_unlabeled: pd.DataFrame
-    truth: NDArray[np.str_]
-
-    @property
-    def n_positive(self) -> int:
-        """What a census would tell."""
-        return int((self.truth == POSITIVE).sum())
+FILES = {
+    "labeled.csv": "the labeled rows",
+    "unlabeled.csv": "the others",
+    "labels.csv": "the others with labels and scores by the weighted trees",
+    "truth.csv": "the true classes of the others",
+    "votes.csv": "the votes of the trees on the others",
+    "solution.json": "the weights of the trees, and what is proven",
+}
 
 
 def demo(
@@ -45,46 +34,7 @@ def demo(
     seed: options.Seed = 0,
 ) -> None:
     """Show on artificial data what a known total is worth, in seconds."""
-    from c2rf.estimators.c2rf import C2RFClassifier
-    from c2rf.estimators.known_totals import KnownTotalsClassifier
-
-    _check_folder(out)
-    with screen.waiting("drawing a population, learning and labeling it in three ways"):
-        data = draw(seed)
-        majority, weighted = (
-            C2RFClassifier(
-                n_estimators=TREES, time_limit=TIME_LIMIT, random_state=seed, pos_label=POSITIVE
-            )
-            for _ in range(2)
-        )
-        majority.fit(data.X, data.y)
-        weighted.fit(data.X, data.y, X_unlabeled=data.X_unlabeled, n_positive=data.n_positive)
-        ranked = KnownTotalsClassifier(random_state=seed)
-        totals = {POSITIVE: data.n_positive}
-        ranked.fit(data.X, data.y, X_unlabeled=data.X_unlabeled, totals=totals)
-    _write_files(out, data, weighted)
-    _tell(data, majority.predict(data.X_unlabeled), weighted, ranked.transduction_)
-    _tell_files(out, data, seed)
-    exit_if_interrupted(weighted.solution_)
-
-
-def draw(seed: int) -> Data:
-    """Draw a population, and a sample of it in which positive ones are far too many."""
-    import numpy as np
-    import pandas as pd
-
-    from c2rf.datasets import biased_sample, make_twonorm
-
-    X, y = make_twonorm(SIZE, random_state=seed)
-    labeled, unlabeled = biased_sample(y, FRACTION, random_state=seed)
-    names = [f"x{k}" for k in range(1, X.shape[1] + 1)]
-    frame = pd.DataFrame(X.round(3), columns=names)
-    classes = np.where(y == 1, POSITIVE, NEGATIVE)
-    return Data(frame.iloc[labeled], classes[labeled], frame.iloc[unlabeled], classes[unlabeled])
-
-
-def _check_folder(out: Path) -> None:
-    """Refuse a folder with somebody's files in it; our own may be written to again."""
+    import c2rf
     from c2rf.exceptions import InputError
 
     if out.exists() and not out.is_dir():
@@ -93,9 +43,56 @@ def _check_folder(out: Path) -> None:
         raise InputError(
             f"the folder {out} holds files that are not the demo's; choose another one with --out"
         )
+    with screen.waiting("drawing a population, learning and labeling it in three ways"):
+        labeled, rows, truth = draw(seed)
+        known: dict[str, Any] = {
+            "target": TARGET,
+            "totals": {POSITIVE: int((truth == POSITIVE).sum())},
+            "random_state": seed,
+        }
+        weighted = c2rf.classify(
+            labeled, rows, method="c2rf", trees=TREES, time_limit=TIME_LIMIT, **known
+        )
+        ranked = c2rf.classify(labeled, rows, **known)
+        votes = weighted.classifier.votes(rows.to_numpy())
+    by_label = {
+        "majority vote of the trees": (votes.sum(axis=1) > 0).astype(int),
+        "trees weighted to meet the total": weighted.predictions.codes,
+        "known totals, as classify does": ranked.predictions.codes,
+    }
+    _write_files(out, labeled, rows, truth, weighted, votes)
+    solution = weighted.classifier.solution_
+    _compare(labeled, truth, by_label, solution)
+    _explain_files(out, known["totals"][POSITIVE], seed)
+    exit_if_interrupted(solution)
 
 
-def _write_files(out: Path, data: Data, classifier: Any) -> None:
+def draw(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[str]]:
+    """Draw a population, and label a sample of it in which positive rows are far too many.
+
+    Returns the labeled rows, the others, and the true classes of these.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from c2rf.datasets import biased_sample, make_twonorm
+
+    X, y = make_twonorm(SIZE, random_state=seed)
+    labeled, unlabeled = biased_sample(y, FRACTION, random_state=seed)
+    rows = pd.DataFrame(X.round(3), columns=[f"x{k}" for k in range(1, X.shape[1] + 1)])
+    rows[TARGET] = np.where(y == 1, POSITIVE, NEGATIVE)
+    others = rows.iloc[unlabeled]
+    return rows.iloc[labeled], others.drop(columns=TARGET), others[TARGET]
+
+
+def _write_files(
+    out: Path,
+    labeled: pd.DataFrame,
+    rows: pd.DataFrame,
+    truth: pd.Series[str],
+    weighted: Any,
+    votes: Any,
+) -> None:
     """Write what the other commands take and what they would give."""
     import pandas as pd
 
@@ -105,97 +102,68 @@ def _write_files(out: Path, data: Data, classifier: Any) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).touch()
     tables = {
-        "labeled.csv": data.X.assign(**{TARGET: data.y}),
-        "unlabeled.csv": data.X_unlabeled,
-        "truth.csv": pd.DataFrame({TARGET: data.truth}),
-        "labels.csv": _labels(data, classifier),
-        "votes.csv": pd.DataFrame(classifier.votes(data.X_unlabeled)).add_prefix("tree"),
+        "labeled.csv": labeled,
+        "unlabeled.csv": rows,
+        "truth.csv": truth.to_frame(),
+        "votes.csv": pd.DataFrame(votes).add_prefix("tree"),
     }
     for name, table in tables.items():
         with atomic_output(out / name, force=True) as temporary:
             table.to_csv(temporary, index=False)
-    stored = StoredSolution(
-        classifier.solution_, data.n_positive, classifier.lower, classifier.upper
-    )
+    weighted.write(out / "labels.csv", force=True)
+    found, n_positive = weighted.classifier, int((truth == POSITIVE).sum())
+    stored = StoredSolution(found.solution_, n_positive, found.lower, found.upper)
     stored.write(out / "solution.json", force=True)
 
 
-def _labels(data: Data, classifier: Any) -> pd.DataFrame:
-    """Return the unlabeled rows with the labels by the weighted trees."""
-    from c2rf.data.population.memory import Memory
-    from c2rf.workflow.predictions import LABEL, PREDICTED, Predictions, score_unlabeled
-
-    rows, names = Memory(data.X_unlabeled), [str(name) for name in data.X_unlabeled]
-    added = dict(zip(PREDICTED, score_unlabeled(classifier, POSITIVE), strict=True))
-    return Predictions(rows, names, added, {LABEL: classifier.classes_}).frame()
-
-
-def _tell(
-    data: Data, by_majority: NDArray[np.str_], weighted: Any, ranked: NDArray[np.str_]
+def _compare(
+    labeled: pd.DataFrame, truth: pd.Series[str], by_label: dict[str, Any], solution: Any
 ) -> None:
-    """Print the story: the bias, the totals, how good the labels are, the proof."""
+    """Print the bias of the sample, the known total, how good the labels are, and the proof."""
     from rich.table import Table
+    from sklearn.metrics import accuracy_score, matthews_corrcoef
 
-    n, n_labeled = len(data.truth), len(data.y)
+    is_positive = truth == POSITIVE
+    n, n_labeled, n_positive = len(truth), len(labeled), int(is_positive.sum())
     say = screen.console().print
     say(
         f"\n{n_labeled} of {n + n_labeled:,} rows are labeled, and they were chosen badly: "
-        f"{(data.y == POSITIVE).mean():.0%} of them are positive."
-        f"\nA census knows that of the {n:,} others {data.n_positive:,} are, "
-        f"{data.n_positive / n:.0%}. But which ones?\n",
+        f"{(labeled[TARGET] == POSITIVE).mean():.0%} of them are positive."
+        f"\nA census knows that of the {n:,} others {n_positive:,} are, "
+        f"{n_positive / n:.0%}. But which ones?\n",
         soft_wrap=True,
     )
     table = Table()
     table.add_column("labels by")
     for name in ("positive", "off by", "accuracy", "MCC"):
         table.add_column(name, justify="right")
-    table.add_row("majority vote of the trees", *_quality(data, by_majority))
-    table.add_row("trees weighted to meet the total", *_quality(data, weighted.transduction_))
-    table.add_row("known totals, as classify does", *_quality(data, ranked))
+    for name, labels in by_label.items():
+        table.add_row(
+            name,
+            f"{labels.sum():,}",
+            f"{abs(labels.sum() - n_positive):,}",
+            f"{accuracy_score(is_positive, labels):.1%}",
+            f"{matthews_corrcoef(is_positive, labels):.2f}",
+        )
     say(table)
-    say(f"\nProof for the weights: {screen.proof(weighted.solution_)}.\n", soft_wrap=True)
+    say(f"\nProof for the weights: {screen.proof(solution)}.\n", soft_wrap=True)
 
 
-def _quality(data: Data, labels: NDArray[np.str_]) -> tuple[str, str, str, str]:
-    """Return total, its error, accuracy and Matthews correlation of some labels."""
-    from sklearn.metrics import accuracy_score, matthews_corrcoef
-
-    positives = int((labels == POSITIVE).sum())
-    return (
-        f"{positives:,}",
-        f"{abs(positives - data.n_positive):,}",
-        f"{accuracy_score(data.truth, labels):.1%}",
-        f"{matthews_corrcoef(data.truth, labels):.2f}",
-    )
-
-
-def _tell_files(out: Path, data: Data, seed: int) -> None:
+def _explain_files(out: Path, n_positive: int, seed: int) -> None:
     """Print where the files are and what to do with them."""
-
-    def at(name: str) -> str:
-        return shlex.quote(str(out / name))
-
-    screen.say(
-        [
-            (at("labeled.csv"), "the labeled rows"),
-            (at("unlabeled.csv"), "the others"),
-            (at("labels.csv"), "the others with labels and scores by the weighted trees"),
-            (at("truth.csv"), "what the others really are"),
-            (at("votes.csv"), "the votes of the trees on the others"),
-            (at("solution.json"), "the weights of the trees, and what is proven"),
-        ]
-    )
+    at = {name: shlex.quote(str(out / name)) for name in FILES}
+    screen.say([(at[name], what) for name, what in FILES.items()])
     line = (
-        f"  c2rf classify {at('labeled.csv')} {at('unlabeled.csv')} --target {TARGET} "
-        f"--positive {POSITIVE} --total {data.n_positive} --seed {seed}"
+        f"  c2rf classify {at['labeled.csv']} {at['unlabeled.csv']} --target {TARGET} "
+        f"--positive {POSITIVE} --total {n_positive} --seed {seed}"
     )
     screen.console().print(
         "\nDo it yourself:\n"
         f"{line} --method c2rf --trees {TREES} --out labels.csv\n"
         f"{line} --out known-totals.csv\n"
-        f"  c2rf verify {at('votes.csv')} {at('solution.json')}\n"
-        "\nOne sample is one story: the total is not always met so closely, nor does the accuracy\n"
-        "always gain. Others are told with --seed.\n",
+        f"  c2rf verify {at['votes.csv']} {at['solution.json']}\n"
+        "\nThis is one sample: the total is not always met so closely, nor does the accuracy\n"
+        "always gain. Try others with --seed.\n",
         soft_wrap=True,
         markup=False,
     )

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 LINE_SECONDS = 10.0
-"""Seconds between two lines of progress where nobody looks at a terminal."""
+"""Seconds between two lines of progress where there is no terminal."""
 HINT_SECONDS = 60.0
-"""After this long it is said how to stop."""
+"""After this long the text says how to stop."""
 
 
 def console(quiet: bool = False) -> Console:
@@ -83,7 +83,7 @@ def _show_preview(found: TablePreview) -> None:
 
 
 def shows_progress(quiet: bool = False) -> bool:
-    """Whether somebody is there to look at progress."""
+    """Whether progress goes to a terminal."""
     return not quiet and sys.stderr.isatty()
 
 

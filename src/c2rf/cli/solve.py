@@ -144,19 +144,19 @@ def verify(
     from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
 
     stored = StoredSolution.read(solution)
-    claimed = stored.solution
+    found = stored.solution
     table = read_votes(votes, say=screen.note(quiet))
     box = stored.lower, stored.upper
     checked = f"weights, margins, labels and eta of {solution}"
     if certificate is not None:
-        claimed = replace(claimed, certificate=read_certificate(certificate))
-        checked += f"; the bound {claimed.bound:,} by {certificate}"
-    c2rf.verify(table, stored.n_positive, claimed, *box)
-    positives = int((claimed.labels > 0).sum())
+        found = replace(found, certificate=read_certificate(certificate))
+        checked += f"; the bound {found.bound:,} by {certificate}"
+    c2rf.verify(table, stored.n_positive, found, *box)
+    positives = int((found.labels > 0).sum())
     rows = [
         ("verified", checked),
         ("labels", screen.reached(positives, stored.n_positive)),
-        ("claimed", screen.proof(claimed)),
+        ("proof", screen.proof(found)),
     ]
     screen.say(rows, quiet=quiet)
 

@@ -1,15 +1,11 @@
-"""Labels of other rows, each for itself, by a model that was stored.
+"""A trained classifier as a file, and labels of other rows by it.
 
-A trained classifier as a file that can be loaded without trusting whoever made it.
-
-Files are written by skops: they hold no code, and only types of a known list are brought to life.
-The list, :data:`TRUSTED`, is what c2rf's own models consist of beyond the types that skops trusts
-by itself (numpy's arrays, scikit-learn's estimators). A file with any other type is refused.
+Files are written by skops, so that they can be loaded without trusting whoever made them: they
+hold no code, and a file with a type that is neither in skops's own list (numpy's arrays,
+scikit-learn's estimators) nor in :data:`TRUSTED` is refused.
 
 The labels of the rows that a model was made for are not part of it. Some of their features may be:
-a kernel method remembers rows.
-
-Labels of other rows, each for itself, by a model that was stored.
+a kernel method keeps rows.
 """
 
 from __future__ import annotations
@@ -158,7 +154,7 @@ def versions() -> dict[str, str]:
 
 
 def _load(path: Path) -> Any:
-    """Bring a file to life if all it holds is trusted."""
+    """Load a file if all types in it are trusted."""
     from skops import io
 
     with naming_source(path):
@@ -167,12 +163,12 @@ def _load(path: Path) -> Any:
         raise InputError(f"{path} is not a model file, or not all of one")
     # A damaged file can fail in any way; none of them is the reader's business.
     try:
-        strangers = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+        untrusted = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
     except Exception as error:
         raise InputError(f"{path} is not a model file, or damaged: {error}") from error
-    if strangers:
+    if untrusted:
         raise InputError(
-            f"{path} is not trusted: it holds {', '.join(map(repr, strangers[:5]))}, which could "
+            f"{path} is not trusted: it holds {', '.join(map(repr, untrusted[:5]))}, which could "
             "run any code and which no model of c2rf has. Only load what classify --save-model "
             "wrote"
         )

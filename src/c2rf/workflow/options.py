@@ -345,7 +345,7 @@ class Options:
         }
 
     def command_words(self) -> list[str]:
-        """Return the options as words of the command line; totals are said there in other ways."""
+        """Return the options as words of the command line, but for the totals."""
         words = []
         for name, value in self.given().items():
             option = option_field(name)

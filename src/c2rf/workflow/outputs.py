@@ -80,7 +80,7 @@ class Outputs:
                 checks[name](path)
 
     def write(self, result: Any, *, force: bool) -> int:
-        """Write all files; the report last, because it tells how long the others took.
+        """Write all files; the report last, because it says how long the others took.
 
         Returns
         -------

@@ -64,7 +64,7 @@ class PreparedData:
     Parameters
     ----------
     options : Options
-        What is asked for.
+        The options.
     names : tuple of str
         What the labeled and the unlabeled table are called.
     labels : ndarray of str
@@ -161,7 +161,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         Rows whose class is known, and rows to label; None for the rows of ``labeled`` whose target
         is empty.
     options : Options
-        What is asked for.
+        The options.
     """
     start = time.perf_counter()
     report_progress("reading and checking the tables")
@@ -241,7 +241,7 @@ def _check_possible(data: PreparedData) -> None:
 
 
 LARGE_FILE = 1 << 29
-"""A file with more bytes than this is not taken into memory, unless that is asked for."""
+"""A file with more bytes than this is read into memory only with ``engine="memory"``."""
 _PACKED = 6  # about as much smaller are compressed tables of text
 
 
@@ -394,7 +394,7 @@ def learned_columns(
 def _likely_codes(
     table: pd.DataFrame, columns: Sequence[ColumnProfile], options: Options
 ) -> list[str]:
-    """Return columns of numbers that are likely codes, if nobody has said what they are."""
+    """Return columns of numbers that look like codes and are not named in ``keep``."""
     return [
         column.name
         for column in columns
@@ -556,7 +556,7 @@ def _checked_bounds(
 ) -> Bounds:
     """Return whole-number bounds, which know themselves which totals were changed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # summary and report tell of each change
+        warnings.simplefilter("ignore")  # summary and report name each change
         bounds = make_bounds(totals, groups, classes, policy, weights)  # type: ignore[arg-type]
     return bounds.with_implied_bounds()
 

@@ -64,9 +64,9 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
     Parameters
     ----------
     given : data frame or path
-        The table; of a large file only the start is looked at.
+        The table; of a large file only the start is read.
     how : ReadAs
-        What the user has said about files.
+        How files are to be read.
     name : str
         What to call it.
 

@@ -1,22 +1,17 @@
-"""The command line: what it does, what it says, and that a mistake costs one line and no file."""
+"""``c2rf solve``, ``verify`` and ``backends``: what they write and print; mistakes cost a line."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.cli import demo, main, screen
-from c2rf.data.formats import read_table
+from c2rf.cli import main
 from c2rf.exceptions import BackendError, InfeasibleError
-from people import quick_estimator
 
 VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
 
@@ -205,41 +200,7 @@ class TestEnds:
         capsys.readouterr()
 
 
-class TestDemo:
-    def test_tells_the_story_and_leaves_files_that_work(self, folder, capsys, monkeypatch):
-        monkeypatch.setattr("c2rf.estimators.learning.default_estimator", quick_estimator)
-        monkeypatch.setattr(demo, "SIZE", 600)
-        monkeypatch.setattr(demo, "FRACTION", 0.05)
-        monkeypatch.setattr(demo, "TREES", 5)
-        assert run("demo --seed 1") == 0
-        said = capsys.readouterr().out
-        for word in ("majority vote", "census", "accuracy", "MCC", "Proof"):
-            assert word in said
-        advice = [line.strip() for line in said.splitlines() if line.startswith("  c2rf ")]
-        assert len(advice) == 3
-        for line in advice:
-            assert run(line.removeprefix("c2rf ")) == 0
-        # The advice is the demo again: the same trees, the same weights, the same labels.
-        assert Path("labels.csv").read_bytes() == Path("c2rf-demo/labels.csv").read_bytes()
-        truth = read_table(Path("c2rf-demo/truth.csv"))["class"]
-        labels = read_table(Path("c2rf-demo/labels.csv"))["label"]
-        assert f"{(truth == labels).mean():.1%}" in said
-
-        Path("c2rf-demo/mine.txt").write_text("precious")
-        assert run("demo --seed 1") == 0
-        assert Path("c2rf-demo/mine.txt").read_text() == "precious"
-
-    def test_keeps_out_of_folders_that_are_not_its_own(self, folder, capsys):
-        (folder / "mine").mkdir()
-        (folder / "mine" / "labels.csv").write_text("precious")
-        (folder / "file").touch()
-        for out, said in {"mine": "not the demo's", "file": "not a folder"}.items():
-            assert run(f"demo --out {out}") == 2
-            assert said in capsys.readouterr().err
-        assert (folder / "mine" / "labels.csv").read_text() == "precious"
-
-
-class TestRest:
+class TestBackends:
     def test_backends_are_listed_with_versions_or_how_to_get_them(self, capsys, monkeypatch):
         monkeypatch.setattr(
             "c2rf.forest.backends.find_spec", lambda name: object() if name == "highspy" else None
@@ -248,30 +209,3 @@ class TestRest:
         said = capsys.readouterr().out
         assert 'pip install "c2rf[scip]"' in said
         assert re.search(r"highs .* \d+\.\d+\.\d+ .* no ", said)
-
-    def test_version_and_module(self, capsys):
-        assert run("--version") == 0
-        said = capsys.readouterr().out
-        assert said == f"c2rf {c2rf.__version__}\n"
-        command = [sys.executable, "-m", "c2rf", "--version"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert (done.stdout, done.stderr) == (said, "")
-
-    def test_an_open_end_is_told_as_one(self):
-        labels = np.ones(9, dtype=np.int8)
-        solution = c2rf.Solution(
-            np.ones(3), 0.0, labels, eta=7, bound=2, status="feasible", runtime=1
-        )
-        said = screen.proof(solution)
-        assert "the best possible is at least 2" in said
-        assert "off by 7" in said
-
-    @pytest.mark.parametrize("quiet", [True, False])
-    def test_progress_is_for_people_only(self, monkeypatch, capsys, quiet):
-        with screen.waiting("hold on", quiet):
-            pass
-        assert capsys.readouterr().err == ""
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-        with screen.waiting("hold on", quiet):
-            pass
-        assert ("hold on" in capsys.readouterr().err) == (not quiet)

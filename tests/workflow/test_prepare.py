@@ -1,4 +1,4 @@
-"""A first try with files as they are: one file, useless columns, known classes, spreadsheets."""
+"""Tables as users have them: one file, useless columns, known classes, and where rows are kept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import c2rf
 from c2rf.cli import main
 from c2rf.data.formats import read_file
 from c2rf.exceptions import InputError
+from c2rf.workflow.prepare import at_scheduler, find_rows
 from people import make_people
 
 PEOPLE = make_people(200)
@@ -118,3 +119,26 @@ def test_a_result_shows_itself():
     shown = result._repr_html_()
     assert shown.startswith("<table><tr><th")
     assert "<b>" not in shown
+
+
+def test_jobs_are_threads_of_dask():
+    dask = pytest.importorskip("dask")
+    before = dask.config.get("num_workers", None)
+    with at_scheduler(None, "dask", 3):
+        assert dask.config.get("num_workers") == 3
+    with at_scheduler(None, "dask", -1):
+        assert dask.config.get("num_workers") >= 1
+    assert dask.config.get("num_workers", None) == before
+
+
+def test_a_scheduler_without_dask():
+    with (
+        pytest.raises(InputError, match='scheduler is an option of engine="dask"'),
+        at_scheduler("tcp://127.0.0.1:9", "chunks"),
+    ):
+        pass
+
+
+def test_an_engine_that_is_not_possible():
+    with pytest.raises(InputError, match="engine='dask' is not possible for a list"):
+        find_rows([[1.0, 2.0]], "dask")
