@@ -116,6 +116,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         ``missed``, the sum of what totals are off by, ``cost``, the weighted log-probability lost
         by swaps for that, and ``closest``, whether it is proven that no labels come closer.
         ``changes``: totals that had to be moved.
+    imputation_method_ : {"exact", "markov-chain", "perturb-and-map"}
+        How :meth:`impute` drew labels; only after it was called.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
