@@ -157,8 +157,8 @@ def test_big_m_times_tolerance_is_small(backend):
 def test_the_papers_model_with_priorities(backend):
     # The two scores add up to 2 alpha_1 > 0: one of the points is positive, or both are.
     votes = [[1, 1, -1], [1, -1, 1]]
-    for wished, eta in ((0, 1), (1, 0), (2, 0)):
-        model = big_m_model(make_problem(votes, wished), priorities=True)
+    for target, eta in ((0, 1), (1, 0), (2, 0)):
+        model = big_m_model(make_problem(votes, target), priorities=True)
         assert value(model, solve_model(model, backend)) == pytest.approx(eta, abs=1e-6)
 
 

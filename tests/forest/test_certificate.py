@@ -163,10 +163,10 @@ def test_too_many_sums_are_refused(monkeypatch):
 @settings(max_examples=60)
 @given(cases(max_points=9, max_trees=5))
 def test_both_checkers_accept_what_solve_proves(case):
-    rows, wished, lower, upper, offset = case
+    rows, target, lower, upper, offset = case
     stated = statement_of(*case)
     try:
-        proof = c2rf.solve(rows, wished, lower, upper, offset=offset, certificate=True).certificate
+        proof = c2rf.solve(rows, target, lower, upper, offset=offset, certificate=True).certificate
     except c2rf.InfeasibleError as error:
         proof = error.certificate
     assert first(stated, proof)
@@ -216,9 +216,9 @@ def forge(rng: np.random.Generator, certificate: dict, stated: Statement) -> Non
 def test_forged_certificates():
     rng = np.random.default_rng(1)
     accepted = forged = cliques = 0
-    for rows, wished, *box in proven_problems():
-        best = c2rf.solve(rows, wished, *box, certificate=True)
-        stated = statement_of(rows, wished, *box)
+    for rows, target, *box in proven_problems():
+        best = c2rf.solve(rows, target, *box, certificate=True)
+        stated = statement_of(rows, target, *box)
         assert best.status == "optimal"
         cliques += sum(row[2] == 1 < len(row[0]) - 1 for row in best.certificate["rows"])
         for _ in range(110):
@@ -239,20 +239,20 @@ def test_forged_certificates():
 def test_forged_problems():
     """A proof for other votes or counts, signed for these, proves nothing that is wrong."""
     rng = np.random.default_rng(2)
-    for rows, wished, *box in proven_problems():
-        certificate = c2rf.solve(rows, wished, *box, certificate=True).certificate
+    for rows, target, *box in proven_problems():
+        certificate = c2rf.solve(rows, target, *box, certificate=True).certificate
         for k in range(20):
             other = rows.copy()
             if k % 2:
                 other[rng.integers(len(rows)), rng.integers(rows.shape[1])] *= -1
             else:  # other counts of the same patterns
                 other = np.delete(other, rng.integers(len(rows)), axis=0)
-            stated = statement_of(other, wished, *box)
+            stated = statement_of(other, target, *box)
             certificate["sha256"] = stated.digest()
             taken = first(stated, certificate)
             assert taken == second(stated, certificate)
             if taken:
-                assert certificate["bound"] <= c2rf.solve(other, wished, *box).eta
+                assert certificate["bound"] <= c2rf.solve(other, target, *box).eta
 
 
 def test_the_checker_is_short_and_stands_alone():

@@ -33,10 +33,10 @@ def some_votes(seed):
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.parametrize("seed", range(3))
 def test_extreme_boxes_have_an_answer_or_a_refusal(box, seed, method):
-    votes, wished = some_votes(seed)
-    best = optimum(make_problem(votes, wished, *box))
+    votes, target = some_votes(seed)
+    best = optimum(make_problem(votes, target, *box))
     try:
-        found = c2rf.solve(votes, wished, *box, method=method, certificate=True, time_limit=20)
+        found = c2rf.solve(votes, target, *box, method=method, certificate=True, time_limit=20)
     except c2rf.InfeasibleError:
         found = None
     except REFUSALS:
@@ -44,7 +44,7 @@ def test_extreme_boxes_have_an_answer_or_a_refusal(box, seed, method):
     if found is None:
         assert best is None
     else:
-        c2rf.verify(votes, wished, found, *box)
+        c2rf.verify(votes, target, found, *box)
         assert found.bound <= best <= found.eta
 
 

@@ -14,7 +14,7 @@ from c2rf.progress import Event
 from strategies import problems, weights_of
 
 VOTES = [[1, -1, -1], [1, -1, -1], [-1, 1, -1], [1, 1, -1]]
-# ranking of patterns by a dictator: the first tree makes 3 points positive, the second 2
+# one tree outweighs the others: the first makes 3 points positive, the second 2
 FIRST, SECOND = np.array([10.0, 1.0, 2.0]), np.array([1.0, 10.0, 2.0])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 import c2rf
 from brute import optimum
+from c2rf.datasets import biased_sample, make_ringnorm
 from c2rf.exceptions import (
     BackendNotInstalledError,
     InfeasibleError,
@@ -21,6 +24,10 @@ from c2rf.exceptions import (
     NoSolutionError,
 )
 from c2rf.forest.backends import installed
+from c2rf.forest.bounds.conflict_graph import build_conflict_graph
+from c2rf.forest.bounds.cuts import CutPool, Separator
+from c2rf.forest.bounds.feasibility import LinearProgram
+from c2rf.forest.ensembles import make_ensemble
 from c2rf.forest.paper import reduce
 from c2rf.forest.problem import Problem, make_problem
 from c2rf.forest.solve import SOLVE_METHODS
@@ -44,12 +51,12 @@ def small_case(seed, box):
 
 def answer_of(case, offset=None, **how):
     """The optimum that ``solve`` proves and ``verify`` confirms, None if it says infeasible."""
-    votes, wished, lower, upper = case
+    votes, target, lower, upper = case
     try:
-        solution = c2rf.solve(votes, wished, lower, upper, offset=offset, **how)
+        solution = c2rf.solve(votes, target, lower, upper, offset=offset, **how)
     except InfeasibleError:
         return None
-    c2rf.verify(votes, wished, solution, lower, upper, offset=offset)
+    c2rf.verify(votes, target, solution, lower, upper, offset=offset)
     assert (solution.status, solution.bound) == ("optimal", solution.eta)
     return solution.eta
 
@@ -76,30 +83,30 @@ def test_offsets_and_boxes_against_enumeration(case):
 @given(cases(), st.sampled_from(["p-c2rf", "c2rf", "auto"]))
 @settings(max_examples=40)
 def test_negated_votes_have_the_mirrored_optimum(case, method):
-    votes, wished, lower, upper, offset = case
+    votes, target, lower, upper, offset = case
     turned = None if offset is None else (-offset[1], -offset[0])
-    one = answer_of((votes, wished, lower, upper), offset, method=method)
-    other = answer_of((-votes, len(votes) - wished, lower, upper), turned, method=method)
+    one = answer_of((votes, target, lower, upper), offset, method=method)
+    other = answer_of((-votes, len(votes) - target, lower, upper), turned, method=method)
     assert one == other
 
 
 @given(cases(), st.randoms(use_true_random=False))
 @settings(max_examples=40)
 def test_the_order_of_points_and_trees_does_not_matter(case, random):
-    votes, wished, lower, upper, offset = case
+    votes, target, lower, upper, offset = case
     rows, columns = list(range(votes.shape[0])), list(range(votes.shape[1]))
     random.shuffle(rows)
     random.shuffle(columns)
-    one = answer_of((votes, wished, lower, upper), offset)
-    assert one == answer_of((votes[rows][:, columns], wished, lower, upper), offset)
+    one = answer_of((votes, target, lower, upper), offset)
+    assert one == answer_of((votes[rows][:, columns], target, lower, upper), offset)
 
 
 @given(cases(offset=False))
 @settings(max_examples=40)
 def test_doubling_all_points_doubles_eta(case):
-    votes, wished, lower, upper, _ = case
-    one = answer_of((votes, wished, lower, upper))
-    other = answer_of((np.repeat(votes, 2, axis=0), 2 * wished, lower, upper))
+    votes, target, lower, upper, _ = case
+    one = answer_of((votes, target, lower, upper))
+    other = answer_of((np.repeat(votes, 2, axis=0), 2 * target, lower, upper))
     assert other == (None if one is None else 2 * one)
 
 
@@ -111,7 +118,7 @@ def test_a_wider_box_is_never_worse():
         assert all(eta is not None for eta in etas[2:])  # two consecutive integers
 
 
-def test_a_dictator_has_the_say():
+def test_one_tree_can_outweigh_all_others():
     # The first tree outweighs the other two, the total is its own, and no other weights do it.
     votes = np.array([[1, -1, -1]] * 7 + [[-1, 1, 1]] * 5)
     solution = c2rf.solve(votes, 7)
@@ -156,16 +163,16 @@ def test_more_than_64_trees(method):
 @pytest.mark.parametrize("method", SOLVE_METHODS)
 @pytest.mark.parametrize("votes", [[[1]], [[-1]], [[1, 1]], [[1], [-1]], [[1, -1], [-1, 1]]])
 def test_tiny_problems(votes, method):
-    for wished in range(len(votes) + 1):
-        expected = optimum(make_problem(votes, wished))
-        assert answer_of((np.array(votes), wished, 1, 100), method=method) == expected
+    for target in range(len(votes) + 1):
+        expected = optimum(make_problem(votes, target))
+        assert answer_of((np.array(votes), target, 1, 100), method=method) == expected
 
 
 def test_unanimous_votes_need_no_solver(monkeypatch):
     monkeypatch.setattr("c2rf.forest.incumbent.solve_model", None)
     votes = [[1, 1], [1, 1], [-1, -1]]
-    for wished, eta in enumerate([2, 1, 0, 1]):
-        solution = c2rf.solve(votes, wished, method="p-c2rf")
+    for target, eta in enumerate([2, 1, 0, 1]):
+        solution = c2rf.solve(votes, target, method="p-c2rf")
         assert (solution.eta, solution.bound, solution.status) == (eta, eta, "optimal")
         assert not {"backend", "backend_version", "branching_priorities"} & set(solution.stats)
 
@@ -228,12 +235,12 @@ def infeasible_cases():
 @pytest.mark.parametrize("method", ["p-c2rf", "auto"])
 def test_the_patterns_named_are_infeasible_together(method):
     named = {"the pattern": 0, "these patterns": 0}
-    for votes, wished, lower, upper in infeasible_cases():
-        problem = make_problem(votes, wished, lower, upper)
+    for votes, target, lower, upper in infeasible_cases():
+        problem = make_problem(votes, target, lower, upper)
         if optimum(problem) is not None:
             continue
         with pytest.raises(InfeasibleError) as caught:
-            c2rf.solve(votes, wished, lower, upper, method=method)
+            c2rf.solve(votes, target, lower, upper, method=method)
         message = str(caught.value)
         rows = [[1 if c == "+" else -1 for c in word] for word in re.findall(r"[+-]{1,6}", message)]
         rows = np.array([row for row in rows if len(row) == len(rows[0])], dtype=np.int8)
@@ -385,8 +392,200 @@ def test_limits_of_any_number_type():
 @given(cases(max_points=12, max_trees=6))
 @settings(max_examples=25)
 def test_votes_are_left_as_they_were(case):
-    votes, wished, lower, upper, offset = case
+    votes, target, lower, upper, offset = case
     assume(upper > lower)
     before = votes.copy()
-    answer_of((votes, wished, lower, upper), offset)
+    answer_of((votes, target, lower, upper), offset)
     np.testing.assert_array_equal(votes, before)
+
+
+# The method auto
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """Votes of the paper's kind of forest, whose total is out of reach."""
+    X, y = make_ringnorm(3000, random_state=2)
+    labeled, unlabeled = biased_sample(y, 0.02, random_state=2)
+    trees = make_ensemble(None, X[labeled], y[labeled], random_state=np.random.RandomState(2))
+    return trees.votes(X[unlabeled]), int(y[unlabeled].sum())
+
+
+def outcome(votes, target, *box, **how):
+    try:
+        solution = c2rf.solve(votes, target, *box, **how)
+    except c2rf.InfeasibleError:
+        return None
+    c2rf.verify(votes, target, solution, *box, offset=how.get("offset"))
+    assert solution.status == "optimal"
+    return solution.eta
+
+
+@settings(max_examples=150)
+@given(cases(max_points=9, max_trees=6))
+def test_auto_finds_what_enumeration_finds(case):
+    rows, target, lower, upper, offset = case
+    expected = optimum(make_problem(rows, target, lower, upper, offset))
+    assert outcome(rows, target, lower, upper, offset=offset) == expected
+
+
+@given(cases(offset=False), st.randoms(use_true_random=False))
+def test_flipped_votes_and_other_orders_change_nothing(case, random):
+    rows, target, *box, _ = case
+    eta = outcome(rows, target, *box)
+    assert outcome(-rows, len(rows) - target, *box) == eta
+    down, across = (random.sample(range(n), n) for n in rows.shape)
+    assert outcome(rows[down][:, across], target, *box) == eta
+
+
+def refuse(*_):
+    raise AssertionError("no solver may be called")
+
+
+def test_a_forest_is_solved_and_proven_without_any_backend(forest, monkeypatch):
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", refuse)
+    monkeypatch.setattr("c2rf.forest.backends.Backend.version", refuse)
+    votes, target = forest
+    solution = c2rf.solve(votes, target, backend=installed()[-1])
+    assert solution.status == "optimal"
+    assert solution.eta > 0  # so that there was something to prove
+    assert solution.stats["pairs"] > 0
+    assert not solution.stats["warnings"]
+    assert not {"backend", "backend_version", "branching_priorities"} & set(solution.stats)
+
+
+def test_no_method_contradicts_another(forest):
+    votes, target = forest
+    votes = votes[:, :9]
+    found = [
+        c2rf.solve(votes, target, method=method, time_limit=5)
+        for method in ("auto", "p-c2rf", "only-pp")
+    ]
+    assert max(solution.bound for solution in found) <= min(solution.eta for solution in found)
+
+
+def test_the_same_seed_gives_the_same_solution(forest):
+    first, second = (c2rf.solve(*forest, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(first.weights, second.weights)
+    assert (first.eta, first.bound) == (second.eta, second.bound)
+
+
+@pytest.mark.parametrize("limit", [0, 1e-9, 1e-6])
+def test_the_tiniest_time_limit_still_gives_verified_weights(forest, limit):
+    votes, target = forest
+    solution = c2rf.solve(votes, target, time_limit=limit)
+    c2rf.verify(votes, target, solution)
+    assert (solution.bound, solution.status) == (0, "feasible")
+
+
+@pytest.mark.parametrize("phase", ["search", "pairs", "bound"])
+def test_ctrl_c_returns_what_is_known(forest, phase):
+    votes, target = forest
+    sent = []
+
+    def press_once(event):
+        if event.phase == phase and not sent:
+            sent.append(event)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    solution = c2rf.solve(votes, target, progress=press_once)
+    c2rf.verify(votes, target, solution)
+    assert sent
+    assert solution.stats["interrupted"]
+
+
+def test_progress_tells_phase_eta_bound_and_time(forest):
+    events = []
+    solution = c2rf.solve(*forest, progress=events.append)
+    assert {"search", "pairs", "bound"} <= {event.phase for event in events}
+    etas = [event.eta for event in events if event.eta is not None]
+    bounds = [event.bound for event in events]
+    assert etas == sorted(etas, reverse=True)
+    assert bounds == sorted(bounds)
+    assert (etas[-1], bounds[-1]) == (solution.eta, solution.bound)
+
+
+def hard():
+    """Votes whose linear relaxation leaves a gap."""
+    rng = np.random.default_rng(0)
+    return np.where(rng.random((300, 9)) < 0.6, 1, -1), 40
+
+
+def test_a_gap_of_the_linear_program_is_closed_by_cases(monkeypatch):
+    votes, target = hard()[0][:100], 15
+    best = c2rf.solve(votes, target).eta
+    monkeypatch.setattr(Separator, "cuts", lambda *_: [])
+    solution = c2rf.solve(votes, target, certificate=True)
+    c2rf.verify(votes, target, solution)
+    assert solution.status == "optimal"
+    assert solution.stats["proof"]["leaves"] > 1
+    assert solution.eta == best
+
+
+def test_a_proof_that_the_checker_refuses_is_not_claimed(monkeypatch):
+    """Rows that nothing proves make certificates that are refused; the bound is 0 then."""
+    monkeypatch.setattr(CutPool, "prove", lambda self, cut: ([1], [1], 0))
+    votes, target = hard()
+    solution = c2rf.solve(votes, target, time_limit=500)
+    c2rf.verify(votes, target, solution)
+    assert (solution.bound, solution.status) == (0, "feasible")
+    assert any("not accepted" in text for text in solution.stats["warnings"])
+
+
+def test_no_claim_rests_on_a_wrong_linear_program(monkeypatch):
+    """Duals that are far too great: whole numbers do not confirm what they promise."""
+
+    def wrong(self):
+        optimum = true_optimum(self)
+        return None if optimum is None else replace(optimum, duals=optimum.duals * 1.7 - 0.1)
+
+    true_optimum = LinearProgram._optimum
+    best = c2rf.solve(*hard()).eta
+    monkeypatch.setattr(LinearProgram, "_optimum", wrong)
+    solution = c2rf.solve(*hard(), time_limit=1, certificate=True)
+    c2rf.verify(*hard(), solution)
+    assert solution.bound <= best
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        [[1], [-1], [1]],
+        [[1, -1, 1]],
+        [[1, 1, 1], [-1, -1, -1]],
+        [[1, 1], [-1, -1], [1, 1]],
+    ],
+    ids=["one tree", "one pattern", "unanimous", "equal trees"],
+)
+def test_trivial_problems_need_no_solver(monkeypatch, votes):
+    monkeypatch.setattr("c2rf.forest.incumbent.solve_model", refuse)
+    for target in range(len(votes) + 1):
+        expected = optimum(make_problem(votes, target))
+        assert outcome(votes, target) == expected
+
+
+def test_short_memory_means_fewer_pairs(monkeypatch):
+    def short(problem, most):
+        if most > 5:
+            raise MemoryError
+        return build_conflict_graph(problem, most)
+
+    monkeypatch.setattr("c2rf.forest.bounds.certify.build_conflict_graph", short)
+    rng = np.random.default_rng(2)
+    votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
+    expected = optimum(make_problem(votes, 0))
+    assert expected > 0  # so that there is something to prove
+    solution = c2rf.solve(votes, 0)
+    assert (solution.eta, solution.bound) == (expected, expected)
+    assert any("memory is short" in text for text in solution.stats["warnings"])
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_fewer_pairs_are_valid_too(monkeypatch, most):
+    rng = np.random.default_rng(2)
+    votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
+    few = partial(build_conflict_graph, max_patterns=most)
+    monkeypatch.setattr(
+        "c2rf.forest.bounds.certify.build_conflict_graph", lambda problem, _: few(problem)
+    )
+    assert outcome(votes, 1) == optimum(make_problem(votes, 1))

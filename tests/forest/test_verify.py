@@ -193,18 +193,18 @@ def test_a_shift_counts_and_needs_its_range():
 
 @given(votes(), st.integers(0, 2**32 - 1), st.data())
 def test_tables_and_rows_are_verified_alike(rows, seed, data):
-    wished = data.draw(st.integers(0, len(rows)))
+    target = data.draw(st.integers(0, len(rows)))
     weights = 2.0 * np.random.default_rng(seed).integers(1, 9, size=rows.shape[1])
     weights[0] += 1  # an odd sum of integers: all margins hold
     table = PatternTable.from_votes(rows, inverse=True)
-    solution = claim(rows, wished, weights)
-    c2rf.verify(rows, wished, solution)
+    solution = claim(rows, target, weights)
+    c2rf.verify(rows, target, solution)
     labels = claim(table.patterns, 0, weights).labels
     np.testing.assert_array_equal(labels[table.inverse], solution.labels)
-    c2rf.verify(table, wished, replace(solution, labels=labels))
+    c2rf.verify(table, target, replace(solution, labels=labels))
     other = replace(solution, eta=solution.eta + 1, bound=solution.bound + 1)
     with pytest.raises(VerificationError, match="eta"):
-        c2rf.verify(table, wished, replace(other, labels=labels))
+        c2rf.verify(table, target, replace(other, labels=labels))
 
 
 def many_patterns(weight):
@@ -218,10 +218,10 @@ def many_patterns(weight):
 
 
 def test_many_patterns_in_bounded_memory():
-    table, wished, solution = many_patterns(1.0)
+    table, target, solution = many_patterns(1.0)
     tracemalloc.start()
     try:
-        c2rf.verify(table, wished, solution)
+        c2rf.verify(table, target, solution)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -231,10 +231,10 @@ def test_many_patterns_in_bounded_memory():
 def test_many_patterns_that_only_exact_arithmetic_decides():
     # The tightest margin of each is 1 - 1e-9, within rounding: some 30 000 have it.
     enough, short = just_within(1.0, -1)
-    table, wished, solution = many_patterns(enough)
-    c2rf.verify(table, wished, solution)
+    table, target, solution = many_patterns(enough)
+    c2rf.verify(table, target, solution)
     with pytest.raises(VerificationError, match="margin of row"):
-        c2rf.verify(table, wished, replace(solution, weights=np.full(99, short)), lower=0.5)
+        c2rf.verify(table, target, replace(solution, weights=np.full(99, short)), lower=0.5)
 
 
 PROVEN_VOTES = np.where(np.random.default_rng(0).random((12, 5)) < 0.6, 1, -1)
