@@ -115,15 +115,13 @@ def _stated_classes(result: Classification) -> set[str]:
 def _has_ranges_in_groups(result: Classification) -> bool:
     """Say whether any total of a category of a margin is a range that says something."""
     sizes = result.bounds.group_sizes
-    for margin in _margins(result):
-        most = margin.sums(sizes)[:, None]
-        says_something = (margin.lower > 0) | (margin.upper < most)
-        if ((margin.lower < margin.upper) & says_something).any():
-            return True
-    return False
+    return any(
+        bool((margin.is_known(sizes) & (margin.lower < margin.upper)).any())
+        for margin in known_margins(result)
+    )
 
 
-def _margins(result: Classification) -> Sequence[MarginBounds]:
+def known_margins(result: Classification) -> Sequence[MarginBounds]:
     """Return the margins of the known totals; groups of a single margin are its categories."""
     bounds, groups = result.bounds, result.data.groups
     if bounds.margins or not groups.columns:
@@ -141,7 +139,7 @@ def answer_section(result: Classification) -> Iterator[Block]:
     if result.bounds.adjustments:
         yield _adjustments(result)
     yield _overall(result)
-    margins = _margins(result)
+    margins = known_margins(result)
     if margins and not result.bounds.margins:
         yield _groups_picture(result, margins[0])
     for margin in margins:
@@ -208,10 +206,10 @@ def group_name(group: Any) -> str:
 
 
 def _groups_picture(result: Classification, margin: MarginBounds) -> Picture:
-    bounds, names = result.bounds, [group_name(name) for name in margin.names]
-    free = (margin.lower == 0) & (margin.upper >= bounds.group_sizes[:, None])
+    names = [group_name(name) for name in margin.names]
+    known = margin.is_known(result.bounds.group_sizes)
     # The class that most is known of; of several, the largest.
-    k = int(np.lexsort((-result.group_counts.sum(axis=0), free.sum(axis=0)))[0])
+    k = int(np.lexsort((-result.group_counts.sum(axis=0), -known.sum(axis=0)))[0])
     columns = ", ".join(map(str, margin.columns))
     return Picture(
         figures.group_shares(result, names, k),

@@ -14,7 +14,7 @@ import numpy as np
 
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
 from c2rf.report import figures
-from c2rf.report.answer import group_name
+from c2rf.report.answer import group_name, known_margins
 from c2rf.report.measures import MOST_SHOWN, how_likely, labeled_counts, used_as
 from c2rf.report.page import (
     MOST_ROWS,
@@ -50,8 +50,6 @@ MANY_TIED = 0.05
 """A larger share of rows with one and the same score is worth telling."""
 LOW_CONFIDENCE = 0.6
 """Below this confidence a label is little better than a coin."""
-MANY_LEVELS, NEARLY_ALL = 20, 0.9
-"""A text with more values than this, and in nearly every labeled row another, may be an id."""
 LOPSIDED = 0.2
 """A column whose shares of empty cells in the two files differ by more is worth telling."""
 
@@ -172,14 +170,15 @@ def _forest(result: Classification) -> Iterator[Block]:
         + (f", and a shift of {solution.offset:.4g}." if solution.offset else ".")
         + not_shown(len(solution.weights), figures.MOST_TREES, "trees"),
     )
-    stats = solution.stats
     rows = [
         ["distance from the total (eta)", f"{solution.eta:,}"],
         ["proven least distance (bound)", f"{solution.bound:,}"],
         ["status", solution.status],
-        # A solver is named only where one ran.
-        *([name, str(stats[name])] for name in ("method", "backend", "patterns") if name in stats),
     ]
+    # A solver is named only where one ran.
+    for name in ("method", "backend", "backend_version", "patterns"):
+        if name in solution.stats:
+            rows.append([name.replace("_", " "), str(solution.stats[name])])
     yield Table("The search for weights", ["what", "value"], rows)
 
 
@@ -300,17 +299,6 @@ def _about_scores(result: Classification) -> Iterator[str]:
 
 def _about_columns(result: Classification) -> Iterator[str]:
     columns, n, n_labeled = result.data.columns, result.data.n_rows, len(result.data.labels)
-    many = max(MANY_LEVELS, NEARLY_ALL * n_labeled)
-    constant = [c.name for c in columns if c.levels <= 1]
-    if constant:
-        names = _listed(constant)
-        yield f"Nothing can be learned from {names}: all labeled rows have the same value."
-    ids = [c.name for c in columns if c.kind != "numbers" and c.levels > many]
-    if ids:
-        yield (
-            f"Another value in almost every labeled row: {_listed(ids)}. Leave out what is an id, "
-            "with --drop."
-        )
     for column in columns:
         if column.unseen:
             yield (
@@ -335,13 +323,14 @@ def _about_columns(result: Classification) -> Iterator[str]:
 
 
 def _about_groups(result: Classification) -> Iterator[str]:
-    bounds, groups = result.bounds, result.data.groups
-    if not groups.columns or bounds.margins:  # of several margins, the categories have totals
+    margins = known_margins(result)
+    if len(margins) != 1:
         return
-    free = (bounds.group_lower == 0) & (bounds.group_upper >= bounds.group_sizes[:, None])
-    names = [group_name(groups.names[g]) for g in np.flatnonzero(free.all(axis=1))]
+    (margin,) = margins
+    free = ~margin.is_known(result.bounds.group_sizes).any(axis=1)
+    names = [group_name(margin.names[g]) for g in np.flatnonzero(free)]
     if names:
-        columns = quoted(", ".join(map(str, groups.columns)))
+        columns = quoted(", ".join(map(str, margin.columns)))
         yield (
             f"{count(len(names), 'group')} of {columns} without a total of their own: "
             f"{_listed(names)}."
