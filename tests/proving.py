@@ -11,13 +11,13 @@ from c2rf.forest.problem import make_problem, make_statement
 from c2rf.forest.votes import PatternTable
 
 
-def statement_of(rows, wished, lower=1.0, upper=100.0, offset=None) -> Statement:
-    return make_statement(PatternTable.from_votes(rows), wished, lower, upper, offset)
+def statement_of(rows, target, lower=1.0, upper=100.0, offset=None) -> Statement:
+    return make_statement(PatternTable.from_votes(rows), target, lower, upper, offset)
 
 
-def certifier_of(rows, wished, lower=1.0, upper=100.0, offset=None, seed=0) -> Certifier:
-    reduction = reduce(make_problem(rows, wished, lower, upper, offset))
-    statement = statement_of(rows, wished, lower, upper, offset)
+def certifier_of(rows, target, lower=1.0, upper=100.0, offset=None, seed=0) -> Certifier:
+    reduction = reduce(make_problem(rows, target, lower, upper, offset))
+    statement = statement_of(rows, target, lower, upper, offset)
     return Certifier(statement, reduction, SolveState(reduction.problem, seed=seed))
 
 

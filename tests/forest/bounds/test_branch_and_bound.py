@@ -18,8 +18,8 @@ def hard_votes(seed: int, n_points: int = 150, n_trees: int = 7) -> tuple[np.nda
     return np.where(rng.uniform(size=(n_points, n_trees)) < 0.6, 1, -1), n_points // 5
 
 
-def true_eta(rows, wished, *box) -> int:
-    return optimum_by_milp(make_problem(rows, wished, *box))
+def true_eta(rows, target, *box) -> int:
+    return optimum_by_milp(make_problem(rows, target, *box))
 
 
 @given(cases(max_points=8, max_trees=5))
@@ -35,33 +35,33 @@ def test_the_bound_ends_at_the_optimum(case):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_larger_problems_against_the_full_model(seed):
-    votes, wished = hard_votes(seed)
-    best = true_eta(votes, wished)
+    votes, target = hard_votes(seed)
+    best = true_eta(votes, target)
     assert best > 0
-    assert prove(certifier_of(votes, wished).prover(), best + 20, at_most=best) == best
+    assert prove(certifier_of(votes, target).prover(), best + 20, at_most=best) == best
 
 
 @pytest.mark.parametrize("box", [(1, 2), (1, 10), (1, 1000), (3, 3.4)])
 def test_other_boxes_against_the_full_model(box):
-    votes, wished = hard_votes(11, n_points=100)
-    best = true_eta(votes, wished, *box)
-    assert prove(certifier_of(votes, wished, *box).prover(), best + 20) == best
+    votes, target = hard_votes(11, n_points=100)
+    best = true_eta(votes, target, *box)
+    assert prove(certifier_of(votes, target, *box).prover(), best + 20) == best
 
 
 @pytest.mark.parametrize("limit", ["_MOST_PAIRS", "_FEW_PAIRS"])
 def test_cliques_take_the_place_of_too_many_pairs(limit, monkeypatch):
-    votes, wished = hard_votes(0)
-    best = prove(certifier_of(votes, wished).prover(), 150)
+    votes, target = hard_votes(0)
+    best = prove(certifier_of(votes, target).prover(), 150)
     monkeypatch.setattr(c2rf.forest.bounds.relaxation, limit, 5)
-    assert prove(certifier_of(votes, wished).prover(), 150, at_most=best) == best
+    assert prove(certifier_of(votes, target).prover(), 150, at_most=best) == best
 
 
 def test_where_a_bound_takes_too_many_nodes_a_smaller_one_is_tried(monkeypatch):
     monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_FIRST_NODES", 1)
     monkeypatch.setattr(c2rf.forest.bounds.cuts.Separator, "cuts", lambda *_: [])
-    votes, wished = hard_votes(0, n_points=300, n_trees=9)
+    votes, target = hard_votes(0, n_points=300, n_trees=9)
     best = 114  # what optimum_by_milp finds, in six seconds
-    prover = certifier_of(votes, wished).prover()
+    prover = certifier_of(votes, target).prover()
     assert prove(prover, best + 5) == best
     assert prover.nodes > 20
 
@@ -73,9 +73,9 @@ def test_a_cutoff_settles_what_is_asked_only():
 
 
 def test_limits_keep_the_bound_valid():
-    votes, wished = hard_votes(2)
-    prover = certifier_of(votes, wished).prover()
-    best = true_eta(votes, wished)
+    votes, target = hard_votes(2)
+    prover = certifier_of(votes, target).prover()
+    best = true_eta(votes, target)
     steps = [prover.step(150, lambda: True) for _ in range(3)]
     assert all(0 <= step.bound <= best for step in steps)
 
@@ -92,13 +92,13 @@ def test_the_same_seed_takes_the_same_way():
 @pytest.mark.parametrize("size", [1, 10**6, 10**12, 2**50])
 def test_counts_of_any_size(size):
     """The proof of a multiple of a problem is that of the problem, whatever floats make of it."""
-    votes, wished = hard_votes(4, n_points=60)
-    best = true_eta(votes, wished)
-    certifier = certifier_of(votes, wished)
+    votes, target = hard_votes(4, n_points=60)
+    best = true_eta(votes, target)
+    certifier = certifier_of(votes, target)
     stated = certifier.statement
     table = c2rf.PatternTable.from_votes(votes)
     large = c2rf.PatternTable(table.words, table.counts * size, table.n_trees)
-    solution = c2rf.solve(large, wished * size, certificate=True, time_limit=60)
-    c2rf.verify(large, wished * size, solution)
+    solution = c2rf.solve(large, target * size, certificate=True, time_limit=60)
+    c2rf.verify(large, target * size, solution)
     assert len(stated.patterns) == large.n_patterns
     assert solution.eta == solution.bound == best * size

@@ -83,8 +83,8 @@ def random_problem(rng, n_patterns=40, n_columns=6, widest=9, n_positive=None):
     lower = rng.integers(-2, 4, n_columns).astype(float)
     upper = lower + rng.integers(0, widest, n_columns)
     upper[0] = lower[0] + widest
-    wished = int(rng.integers(counts.sum())) if n_positive is None else n_positive
-    return Problem(patterns, counts, wished, lower, upper)
+    target = int(rng.integers(counts.sum())) if n_positive is None else n_positive
+    return Problem(patterns, counts, target, lower, upper)
 
 
 def random_points(rng, lattice, n):

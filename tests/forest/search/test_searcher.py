@@ -65,11 +65,11 @@ def test_a_count_that_some_weights_have_is_found_among_thousands_of_patterns(mer
     rng = np.random.default_rng(9)
     votes = rng.choice([-1, 1], (3000, 25), p=[0.4, 0.6])
     planted = rng.integers(1, 101, 25) | 1
-    wished = int((votes @ planted > 0).sum())
-    problem = make_problem(votes, wished)
+    target = int((votes @ planted > 0).sum())
+    problem = make_problem(votes, target)
     if merged:  # some columns stand for several equal trees
         copies = rng.integers(1, 4, 25)
-        problem = Problem(problem.patterns, problem.counts, wished, copies * 1.0, copies * 100.0)
+        problem = Problem(problem.patterns, problem.counts, target, copies * 1.0, copies * 100.0)
     searcher = Searcher(problem, 0)
     assert searcher.run(3 * 10**9)
     assert_feasible(problem, searcher.best)
@@ -79,9 +79,9 @@ def test_a_count_that_some_weights_have_is_found_among_thousands_of_patterns(mer
 def test_flipping_all_votes_mirrors_the_answer():
     rng = np.random.default_rng(10)
     votes = rng.choice([-1, 1], (40, 7), p=[0.3, 0.7])
-    for wished in (0, 5, 40):
-        one = Searcher(make_problem(votes, wished), 0)
-        other = Searcher(make_problem(-votes, 40 - wished), 0)
+    for target in (0, 5, 40):
+        one = Searcher(make_problem(votes, target), 0)
+        other = Searcher(make_problem(-votes, 40 - target), 0)
         one.run(6 * 10**7)
         other.run(6 * 10**7)
         assert one.eta == other.eta
@@ -180,8 +180,8 @@ def test_small_lattices_are_enumerated():
     problem = make_problem(PatternTable(table.words, counts, 6), 0, 1, 4)
     points = np.concatenate(list(OddLattice.of(problem).all_points(1000)))
     totals = (points @ problem.patterns.T > 0) @ problem.counts
-    wished = int(totals[rng.integers(len(totals))])
-    searcher = Searcher(replace(problem, n_positive=wished), 0)
+    target = int(totals[rng.integers(len(totals))])
+    searcher = Searcher(replace(problem, n_positive=target), 0)
     assert searcher.run(3 * 10**9)
     assert searcher.eta == 0
 

@@ -62,7 +62,8 @@ class LinearProgram:
         self._solver.addCols(
             n, cost, lower, upper, 0, np.zeros(n, np.int32), empty.astype(np.int32), empty
         )
-        self._solver.cbSimplexInterrupt += self._check_stop
+        # Asked at every step of the simplex method
+        self._solver.cbSimplexInterrupt += lambda event: event.interrupt(self._must_stop())
         self._must_stop: Callable[[], bool] = bool
         self.n_cols = n
         self.work = 0
@@ -110,9 +111,6 @@ class LinearProgram:
         if watch.interrupted:
             raise KeyboardInterrupt
         return self._optimum()
-
-    def _check_stop(self, event: Any) -> None:
-        event.interrupt(self._must_stop())
 
     def _optimum(self) -> Optimum | None:
         """Return what HiGHS has found."""
