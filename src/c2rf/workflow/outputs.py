@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,27 +88,20 @@ class Outputs:
         int
             How many cells of the labels a spreadsheet would run as a formula.
         """
-        n_formulas = 0
-
-        def write_labels(path: Path) -> None:
-            nonlocal n_formulas
-            n_formulas = result.predictions.write(path, spreadsheet_safe=self.spreadsheet_safe)
-
-        writers: dict[str, Callable[[Path], None]] = {
-            "output": write_labels,
+        labels = partial(result.predictions.write, spreadsheet_safe=self.spreadsheet_safe)
+        writers: dict[str, Callable[[Path], Any]] = {
+            "output": labels,
             "imputations": lambda path: result.imputation_parts.write(path),
             "model": result.write_model,
             "report": result.write_report,
         }
-        files = [
-            (writers[name], self.named[name])
-            for name in writers
-            if name in self.named and not (name == "output" and is_folder(self.named[name]))
-        ]
-        with atomic_outputs([path for _, path in files], force=force) as temporaries:
-            for (writer, _), temporary in zip(files, temporaries, strict=True):
+        files = {name: self.named[name] for name in writers if name in self.named}
+        folder = files.pop("output") if self.labels and is_folder(self.labels) else None
+        returned: dict[str, Any] = {}
+        with atomic_outputs(list(files.values()), force=force) as temporaries:
+            for name, temporary in zip(files, temporaries, strict=True):
                 with result.data.timed("writing"):
-                    writer(temporary)
-            if self.labels is not None and is_folder(self.labels):
-                result.predictions.write(self.labels, force=force)
-        return n_formulas
+                    returned[name] = writers[name](temporary)
+            if folder is not None:
+                labels(folder, force=force)
+        return int(returned.get("output", 0))

@@ -186,7 +186,13 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     profiles = [ColumnProfile(table[name], name in options.text) for name in features]
     profiles, groups, n_repeated = profile_population(rows, profiles, grouping, options.id)
     weights = find_weights(rows, options.weight, len(groups.codes))
-    bounds = _checked_bounds(totals, groups, classes, options.totals_policy, weights)
+    labeled_weights = None
+    if options.weight is not None and options.weight in table:
+        what = f"the weight {options.weight!r} of the labeled rows"
+        labeled_weights = read_weights(table[options.weight], len(table), what)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # summary and report name each adjustment
+        bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
     if n_repeated:
         remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
     encoder = make_encoder(table, profiles)
@@ -202,15 +208,21 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         encoder=encoder,
         columns=profiles,
         totals=totals,
-        bounds=bounds,
+        bounds=bounds.with_implied_bounds(),
         groups=groups,
         remarks=remarks,
         left_out=left_out,
-        codes=_likely_codes(table, profiles, options),
+        codes=[
+            each.name
+            for each in profiles
+            if each.kind == "numbers"
+            and each.name not in options.keep
+            and look_like_codes(table[each.name])
+        ],
         read_as=[pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]],
         truth=known_classes(rows, target, classes),
         weights=weights,
-        labeled_weights=_labeled_weights(table, options.weight),
+        labeled_weights=labeled_weights,
     )
     _check_possible(data)
     data.seconds["reading and checking"] = time.perf_counter() - start
@@ -366,22 +378,40 @@ def _by_target(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.DataF
 
 
 def learned_columns(
-    table: pd.DataFrame, rows: Population, group: Sequence[str], options: Options
+    table: pd.DataFrame, rows: Population, grouping: Sequence[str], options: Options
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the columns that something can be learned from, and why not from the others.
+    """Return the columns to learn from, and why not from others that look useless.
 
-    Looks at all labeled rows and at the first of the others; ``group`` are the columns that totals
-    are grouped by.
+    Every column that is named must be there. Whether one is useless is judged by all labeled rows
+    and the first of the others; ``grouping`` are the columns that totals are grouped by.
     """
-    features = _features(table, list(rows.names or []), group, options)
+    others = [name for name in column_names(rows) if name != options.target]
+    check_column(option_name("id"), options.id, others)
+    for name in grouping:
+        check_column(for_user("totals", "--group"), name, others)
+    check_column(option_name("weight"), options.weight, others)
+    if options.weight is not None and options.weight in grouping:
+        raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
+    left = [*options.drop, *(name for name in (options.id, options.weight) if name is not None)]
+    header = pd.DataFrame(columns=column_names(rows))
+    features = feature_names(table, header, options.target, left, grouping)
+    for name in options.text:
+        if name not in features:
+            raise InputError(
+                f"{option_name('text')}: {name!r} is not a column to learn from; these are "
+                f"{all_of(features)}{nearest(name, features)}"
+            )
     for name in options.keep:
-        check_column(for_user("keep", "--keep"), name, features)
-    some = table[features]
+        check_column(option_name("keep"), name, features)
+    first = table[features]
     if not rows.is_distributed:
-        some = as_pandas(next(iter(rows.read(features)))[0])
-    named = {*options.keep, *options.text}
-    found = {name: why_left_out(table[name], some[name]) for name in features if name not in named}
-    left_out = {name: why for name, why in found.items() if why is not None}
+        first = as_pandas(next(iter(rows.read(features)))[0])
+    reasons = {
+        name: why_left_out(table[name], first[name])
+        for name in features
+        if name not in (*options.keep, *options.text)
+    }
+    left_out = {name: why for name, why in reasons.items() if why is not None}
     if len(left_out) == len(features):
         option = for_user(f"keep=[{features[0]!r}]", f"--keep {features[0]}")
         raise InputError(
@@ -389,43 +419,6 @@ def learned_columns(
             f"useful all the same, say so with {option}"
         )
     return [name for name in features if name not in left_out], left_out
-
-
-def _likely_codes(
-    table: pd.DataFrame, columns: Sequence[ColumnProfile], options: Options
-) -> list[str]:
-    """Return columns of numbers that look like codes and are not named in ``keep``."""
-    return [
-        column.name
-        for column in columns
-        if column.kind == "numbers"
-        and column.name not in options.keep
-        and look_like_codes(table[column.name])
-    ]
-
-
-def _features(
-    table: pd.DataFrame, columns: list[str], group: Sequence[str], options: Options
-) -> list[str]:
-    """Return the columns to learn from; every column that is named must be there."""
-    others = [name for name in columns if name != options.target]
-    check_column(for_user("id", "--id"), options.id, others)
-    for name in group:
-        check_column(for_user("totals", "--group"), name, others)
-    check_column(for_user("weight", "--weight"), options.weight, others)
-    if options.weight is not None and options.weight in group:
-        raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
-    named = [name for name in (options.id, options.weight) if name is not None]
-    left_out = [*options.drop, *named]
-    header = pd.DataFrame(columns=columns)
-    names = feature_names(table, header, options.target, left_out, group)
-    for name in options.text:
-        if name not in names:
-            raise InputError(
-                f"{for_user('text', '--text')}: {name!r} is not a column to learn from; these are "
-                f"{all_of(names)}{nearest(name, names)}"
-            )
-    return names
 
 
 NO_GROUP = "(no group)"
@@ -542,44 +535,21 @@ def read_known(
     how : ReadAs
         How files with totals are to be read.
     """
-    texts = sorted(set(as_text(classes)))
-    given, remarks = _with_files_read(totals, str(classes.name), columns, texts, how)
-    return _as_texts(read_totals(given, [*pd.unique(classes), *texts])), remarks
+    target, texts = str(classes.name), sorted(set(as_text(classes)))
+    others = [name for name in columns if name != target]
+    remarks: list[str] = []
 
+    def read(given: Any) -> Any:
+        if isinstance(given, (str, os.PathLike)):
+            given = TotalsFile(Path(given), target)
+        if not isinstance(given, TotalsFile):
+            return given
+        rows, remark = given.read(others, texts, how)
+        remarks.extend([] if remark is None else [remark])
+        return rows
 
-def _checked_bounds(
-    totals: Totals,
-    groups: Groups,
-    classes: Sequence[str],
-    policy: str,
-    weights: Floats | None,
-) -> Bounds:
-    """Return whole-number bounds, which know themselves which totals were changed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # summary and report name each change
-        bounds = make_bounds(totals, groups, classes, policy, weights)  # type: ignore[arg-type]
-    return bounds.with_implied_bounds()
-
-
-def _with_files_read(
-    totals: Any, target: str, columns: Sequence[str], classes: Sequence[str], how: ReadAs
-) -> tuple[Any, list[str]]:
-    """Return totals with their files read, and what there is to say about these."""
-    given = list(totals) if isinstance(totals, list) else [totals]
-    if not any(isinstance(each, (TotalsFile, str, os.PathLike)) for each in given):
-        return totals, []
-    found: list[Any] = []
-    notes = []
-    for each in given:
-        if isinstance(each, (str, os.PathLike)):
-            each = TotalsFile(Path(each), target)
-        if isinstance(each, TotalsFile):
-            rows, note = each.read([name for name in columns if name != target], classes, how)
-            notes += [] if note is None else [note]
-            found.append(rows)
-        else:
-            found.append(each)
-    return found, notes
+    found = [read(each) for each in totals] if isinstance(totals, list) else read(totals)
+    return _as_texts(read_totals(found, [*pd.unique(classes), *texts])), remarks
 
 
 def _as_texts(totals: Totals) -> Totals:
@@ -622,13 +592,6 @@ def known_classes(rows: Population, target: str, classes: list[str]) -> Codes | 
 
     codes = np.asarray(rows.map(codes_of, np.zeros(1, np.int32), [target]))
     return None if (codes == UNKNOWN).all() else codes
-
-
-def _labeled_weights(table: pd.DataFrame, name: str | None) -> Floats | None:
-    """Return how much each labeled row counts; None without the column, or if all count alike."""
-    if name is None or name not in table:
-        return None
-    return read_weights(table[name], len(table), f"the weight {name!r} of the labeled rows")
 
 
 def _classes_as_given(target: pd.Series[Any], classes: Sequence[str]) -> Any:
