@@ -38,9 +38,7 @@ def test_only_so_many_values_are_listed():
 
 
 def test_the_nearest_name_is_proposed():
-    with pytest.raises(
-        InputError, match=r"learner must be blend or logistic; found .blnd"
-    ):
+    with pytest.raises(InputError, match=r"learner must be blend or logistic; found .blnd"):
         text.check_choice("learner", "blnd", ["blend", "logistic"])
     with pytest.raises(InputError, match=r"found 3$"):
         text.check_choice("learner", 3, ["blend"])

@@ -20,7 +20,7 @@ import pytest
 
 from c2rf.cli import main
 from c2rf.estimators.c2rf import C2RFClassifier
-from c2rf.workflow.outputs import Outputs
+from c2rf.workflow.result import Outputs
 from people import make_people
 
 PEOPLE = make_people(120)

@@ -1,4 +1,4 @@
-"""The lines of a summary say what was done, and no more."""
+"""The lines of a summary say what was done, and no more; tables as they were understood."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from c2rf.data.dialect import ReadAs
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.totals.bounds import Adjustment, Bounds
-from c2rf.workflow.summary import plan_lines, summary_lines
+from c2rf.workflow.summary import MOST_COLUMNS, plan_lines, preview, previews, summary_lines
 from made_up import column, forest, made_up, ranking
 
 
@@ -108,3 +109,30 @@ def test_groups_with_totals():
     margin = SimpleNamespace(columns=("region",), by_group={"n": {}, "s": {}})
     totals = SimpleNamespace(overall={"yes": 20}, margins=(margin,))
     assert lines(totals=totals)["groups"] == "2 groups of region with totals"
+
+
+def test_types_first_cells_values_and_empty_cells(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age;born;town;none\n41,5;2001-02-03;Ulm;\n;2001-02-04;Bonn;\n7,5;;Ulm;\n")
+    found = preview(path, name="people.csv")
+    assert found.title.startswith("people.csv: 3 rows, 4 columns; read as: semicolons")
+    assert found.decimal == ","
+    columns = found.columns.set_index("column")
+    assert columns["type"].tolist() == ["number", "date", "text", "empty"]
+    assert columns.loc["town"].tolist() == ["text", "Ulm", "Bonn", "Ulm", 2, 0]
+    assert columns.loc["none", "empty"] == 3
+
+
+def test_wide_tables_are_cut():
+    wide = pd.DataFrame([[1] * (MOST_COLUMNS + 5)]).add_prefix("x")
+    found = preview(wide)
+    assert len(found.columns) == MOST_COLUMNS
+    assert len(found.names) == MOST_COLUMNS + 5
+
+
+def test_tables_of_totals_have_the_decimal_mark_of_the_data(tmp_path):
+    data, totals = tmp_path / "people.csv", tmp_path / "totals.csv"
+    data.write_text("a;b\n1,5;x\n")
+    totals.write_text("class;total\nyes;1.234\n")
+    _, found = previews([data], ReadAs(), [totals])
+    assert found.columns.set_index("column").loc["total", "type"] == "number"

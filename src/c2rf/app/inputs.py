@@ -21,8 +21,8 @@ from c2rf.data.totals import collect, parse_range, parse_totals
 from c2rf.exceptions import InputError
 from c2rf.totals.stated import Estimate
 from c2rf.workflow.options import COLUMNS, READING, Options, command_option, join_names
-from c2rf.workflow.outputs import Outputs
 from c2rf.workflow.prepare import PreparedData
+from c2rf.workflow.result import Outputs
 
 MOST_GROUPS = 200
 """Groups that are shown."""

@@ -46,9 +46,9 @@ from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
 from c2rf.workflow.classify import label
 from c2rf.workflow.options import COLUMNS, GENERAL, READING, TOTALS, option_field, split_names
-from c2rf.workflow.outputs import Outputs
 from c2rf.workflow.prepare import find_rows, prepare
-from c2rf.workflow.preview import TablePreview, preview
+from c2rf.workflow.result import Outputs
+from c2rf.workflow.summary import TablePreview, preview
 
 _MARKUP = "\\`*_{}[]<>()#+-.!|$~:"
 NONE = "(none)"

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from c2rf._utils.text import for_command_line
-from c2rf.cli import app as page
 from c2rf.cli import bench, classify, demo, solve
 from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
@@ -40,7 +39,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel, cls=QuickCommand)(command)
-app.command("app", rich_help_panel=LABEL, cls=QuickCommand)(page.page)
+app.command("app", rich_help_panel=LABEL, cls=QuickCommand)(classify.page)
 app.add_typer(bench.bench, name="bench", rich_help_panel=LOOK_AROUND)
 
 

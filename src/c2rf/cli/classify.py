@@ -1,4 +1,4 @@
-"""``c2rf classify`` and ``c2rf predict``: from tables to labels."""
+"""``c2rf classify``, ``predict`` and ``app``: from tables to labels."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def classify(
     """
     from c2rf.data.totals import collect
     from c2rf.workflow.classify import label
-    from c2rf.workflow.outputs import Outputs
     from c2rf.workflow.prepare import at_scheduler, prepare
+    from c2rf.workflow.result import Outputs
     from c2rf.workflow.summary import plan_lines
 
     chosen = Options(totals=[], **options.parsed(given))
@@ -148,7 +148,7 @@ def predict(
     """
     from c2rf._utils.text import count, short
     from c2rf.workflow.model_file import StoredModel, predict_rows
-    from c2rf.workflow.outputs import check_labels_name
+    from c2rf.workflow.predictions import check_labels_name
     from c2rf.workflow.prepare import at_scheduler
 
     check_labels_name(out, force=force, inputs=[model, file])
@@ -161,3 +161,27 @@ def predict(
     rows = ("rows", count(len(found), "row"))
     read_as = [("read as", found.rows.read_as)] if found.rows.read_as else []
     screen.say([*read_as, rows, *lines, ("output", str(out))], quiet=quiet)
+
+
+def page(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Where to listen.")] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open a browser.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also offer the files of this folder.")
+    ] = None,
+    max_upload: Annotated[
+        str, typer.Option(metavar="SIZE", help="Largest file that can be dropped.")
+    ] = "500MB",
+) -> None:
+    """Open a page in the browser to drop files on.
+
+    The page is on this computer only (127.0.0.1) and needs no network. What is dropped on it is
+    removed when the page is closed.
+    """
+    from c2rf.app.server import serve
+
+    code = serve(port, browser=not no_browser, folder=folder, max_upload=max_upload)
+    if code:
+        raise typer.Exit(code)

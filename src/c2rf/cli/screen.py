@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from c2rf.data.dialect import ReadAs
-    from c2rf.workflow.preview import TablePreview
+    from c2rf.workflow.summary import TablePreview
 
 
 LINE_SECONDS = 10.0
@@ -60,7 +60,7 @@ def warn_of_formulas(n_cells: int, made_safe: bool) -> None:
 
 def show_previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path] = ()) -> None:
     """Print tables as they were understood, then tables of totals."""
-    from c2rf.workflow.preview import previews
+    from c2rf.workflow.summary import previews
 
     for table in previews(paths, how, totals):
         _show_preview(table)

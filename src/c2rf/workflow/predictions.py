@@ -23,7 +23,7 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, percent
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import log_scores
-from c2rf.data.atomic import atomic_folder, atomic_output
+from c2rf.data.atomic import atomic_folder, atomic_output, check_folder, check_output
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
 from c2rf.data.population.interface import (
@@ -35,7 +35,7 @@ from c2rf.data.population.interface import (
     row_blocks,
 )
 from c2rf.data.population.memory import Memory
-from c2rf.data.write import TableWriter
+from c2rf.data.write import TableWriter, check_writable
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.exceptions import InputError
@@ -219,6 +219,12 @@ def _write_chunk(folder: Path, predictions: Predictions, chunk: Chunk, *values: 
 def is_folder(path: Path) -> bool:
     """Return whether labels go to a folder of files: the name has no ending."""
     return not path.suffix
+
+
+def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a name for labels that cannot or should not be written."""
+    (check_folder if is_folder(path) else check_output)(path, force=force, inputs=inputs)
+    (PARQUET.check_package if is_folder(path) else check_writable)(path)
 
 
 def shown_columns(names: list[str], id: str | None, added: Sequence[str] = PREDICTED) -> list[str]:

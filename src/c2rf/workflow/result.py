@@ -1,10 +1,14 @@
-"""The result of a classification: labels, how they meet the totals, a report, a model to keep."""
+"""The result of a classification: labels, how they meet the totals, a report, a model to keep.
+
+:class:`Outputs` are the files of a result: checked before any work, and written all or none.
+"""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +16,19 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.types import Ints
+from c2rf.data.atomic import atomic_outputs, check_output
 from c2rf.data.population.interface import RowSample
+from c2rf.data.write import check_writable
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report import make_page, measures
 from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
-from c2rf.workflow.model_file import StoredModel, versions
-from c2rf.workflow.outputs import Outputs
-from c2rf.workflow.predictions import Accuracy, Predictions
+from c2rf.workflow.model_file import StoredModel, need_skops, versions
+from c2rf.workflow.predictions import Accuracy, Predictions, check_labels_name, is_folder
 from c2rf.workflow.prepare import PreparedData
-from c2rf.workflow.summary import Line, as_text, summary_lines
+from c2rf.workflow.summary import Line, summary_lines
 
 LARGE_RESULT = 1_000_000
 """Labels of more rows than this are not put into one frame unless that is asked for."""
@@ -199,7 +204,9 @@ class Classification:
 
     def summary(self) -> str:
         """Return what was done in a few lines: labels beside known totals, and the columns."""
-        return as_text(self.summary_lines)
+        lines = self.summary_lines
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {sentence}" for name, sentence in lines)
 
     def write(self, path: Any, *, force: bool = False, spreadsheet_safe: bool = False) -> None:
         """Write the labels to a file; nothing is there before all of it is.
@@ -257,3 +264,88 @@ class Classification:
     def __repr__(self) -> str:
         found = ", ".join(f"{name}: {n:,}" for name, n in self.counts.items())
         return f"<c2rf classification of {self.data.n_rows:,} rows: {found}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """The files of a result; they appear together or not at all."""
+
+    labels: Path | None = None
+    report: Path | None = None
+    model: Path | None = None
+    spreadsheet_safe: bool = False
+    imputations: Path | None = None
+
+    @property
+    def named(self) -> Mapping[str, Path]:
+        """What each is, and where it goes."""
+        each = {"output": self.labels, "report": self.report, "model": self.model}
+        each["imputations"] = self.imputations
+        return {name: path for name, path in each.items() if path is not None}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Say where each goes."""
+        return [(name, str(path)) for name, path in self.named.items()]
+
+    def check(self, *, force: bool, inputs: Sequence[Path] = (), needed: bool = True) -> None:
+        """Refuse what cannot be written, before any work is done."""
+        if needed and not self.named:
+            raise InputError(
+                "say where the labels should go with --out; or --report, --save-model, "
+                "--imputations-out"
+            )
+        places = [path.resolve() for path in self.named.values()]
+        if len(set(places)) < len(places):
+            raise InputError(
+                "--out, --report, --save-model and --imputations-out must be different files"
+            )
+        checks = {"report": _check_report, "model": _check_model, "imputations": check_writable}
+        for name, path in self.named.items():
+            if name == "output":
+                check_labels_name(path, force=force, inputs=inputs)
+            else:
+                check_output(path, force=force, inputs=inputs)
+                checks[name](path)
+
+    def write(self, result: Any, *, force: bool) -> int:
+        """Write all files; the report last, because it says how long the others took.
+
+        Returns
+        -------
+        int
+            How many cells of the labels a spreadsheet would run as a formula.
+        """
+        labels = partial(result.predictions.write, spreadsheet_safe=self.spreadsheet_safe)
+        writers: dict[str, Callable[[Path], Any]] = {
+            "output": labels,
+            "imputations": lambda path: result.imputation_parts.write(path),
+            "model": result.write_model,
+            "report": result.write_report,
+        }
+        files = {name: self.named[name] for name in writers if name in self.named}
+        folder = files.pop("output") if self.labels and is_folder(self.labels) else None
+        returned: dict[str, Any] = {}
+        with atomic_outputs(list(files.values()), force=force) as temporaries:
+            for name, temporary in zip(files, temporaries, strict=True):
+                with result.data.timed("writing"):
+                    returned[name] = writers[name](temporary)
+            if folder is not None:
+                labels(folder, force=force)
+        return int(returned.get("output", 0))
+
+
+def _check_report(path: Path) -> None:
+    _check_ending(path, "a report is a page of HTML", (".html", ".htm"))
+    from c2rf.report import page
+
+    page.need("report")
+
+
+def _check_model(path: Path) -> None:
+    _check_ending(path, "a model is a file of skops", (".skops",))
+    need_skops()
+
+
+def _check_ending(path: Path, what: str, endings: Sequence[str]) -> None:
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{path}: {what}; give it a name that ends in {endings[0]}")
