@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from c2rf._utils.scalars import check_whole, is_number
 from c2rf._utils.text import check_choice
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, check_whole, is_number
 from c2rf.exceptions import InputError
 
 Indices = NDArray[np.int64]

@@ -1,11 +1,18 @@
-"""Types that many rooms use, most of them of arrays."""
+"""Types of arrays, and checks of single numbers that a user gives.
+
+True and False are no numbers here, though Python counts with them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from c2rf.exceptions import InputError, InputTypeError
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -21,3 +28,54 @@ Signs = NDArray[np.int8]
 
 Columns = Sequence[str] | None
 """Names of columns to read, in this order; None for all of them."""
+
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest number that is learned from: trees compare numbers of single precision."""
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number.
+
+    Examples
+    --------
+    >>> is_number(0.5), is_number(np.int8(3)), is_number(True), is_number("3")
+    (True, True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is of an integer type.
+
+    Examples
+    --------
+    >>> is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and is_number(value)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Refuse what is no number."""
+    if not is_number(value):
+        raise InputTypeError(
+            f"{name} must be a number; found {value!r} of type {type(value).__name__}"
+        )
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is no integer, or a too small one.
+
+    Examples
+    --------
+    >>> check_whole("threads", 0, least=1)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: threads must be at least 1; found 0
+    """
+    if not is_whole(value):
+        raise InputTypeError(
+            f"{name} must be an integer; found {value!r} of type {type(value).__name__}"
+        )
+    if value < least:
+        raise InputError(f"{name} must be at least {least}; found {value}")

@@ -32,8 +32,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from c2rf._utils.frames import names_of
-from c2rf._utils.scalars import LARGEST
 from c2rf._utils.text import all_of, listed
+from c2rf._utils.types import LARGEST
 from c2rf.exceptions import InputError, InputTypeError
 
 TREES = (DecisionTreeClassifier, ExtraTreeClassifier)

@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.scalars import LARGEST
 from c2rf._utils.text import all_of, for_user, listed, nearest
-from c2rf._utils.types import Texts
+from c2rf._utils.types import LARGEST, Texts
 from c2rf.data.cells import as_numbers, as_text, dates_in
 from c2rf.exceptions import InputError
 

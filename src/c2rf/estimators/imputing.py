@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 
-from c2rf._utils.scalars import is_whole
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, is_whole
 from c2rf.assignment import Assignment, AssignmentProblem
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.learning import Training, probability_offsets

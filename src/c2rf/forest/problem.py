@@ -19,8 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from c2rf._utils.scalars import check_number, is_number
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, check_number, is_number
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.certificate import TOLERANCE, Statement
 from c2rf.forest.votes import PatternTable

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from c2rf._utils.scalars import check_number, check_whole
 from c2rf._utils.text import check_choice
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, check_number, check_whole
 from c2rf.exceptions import InputError, NoSolutionError
 from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from c2rf._utils.scalars import is_number
 from c2rf._utils.text import for_user
-from c2rf._utils.types import Codes, Floats
+from c2rf._utils.types import Codes, Floats, is_number
 from c2rf.assignment import AssignmentProblem
 from c2rf.assignment.duals import ScoredRows
 from c2rf.exceptions import InputError

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.scalars import check_number, is_number
 from c2rf._utils.text import all_of, for_user
+from c2rf._utils.types import check_number, is_number
 from c2rf.exceptions import InputError, InputTypeError
 
 Policy = Literal["strict", "scale"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from c2rf._utils.scalars import LARGEST, check_number, check_whole, is_number, is_whole
+from c2rf._utils.types import LARGEST, check_number, check_whole, is_number, is_whole
 from c2rf.exceptions import InputError, InputTypeError
 
 
