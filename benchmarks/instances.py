@@ -31,7 +31,7 @@ class Regime:
 def draw(data: str, regime: Regime, sample: int, folder: Path | None) -> tuple[PatternTable, int]:
     """Return the patterns of a forest on one sample of a data set, and the known total."""
     seed = sample_seed(0, regime.protocol.name, data, sample)
-    drawn = draw_sample(load(data, folder), regime.protocol, seed).sample
+    drawn, _ = draw_sample(load(data, folder), regime.protocol, seed)
     return PatternTable.from_votes(drawn.votes), drawn.n_positive
 
 

@@ -12,19 +12,22 @@ from bench_records import record
 from browser import check_self_contained
 from c2rf.bench.coverage import SINGLE, accuracy_coverage, coverage_checks, gain, interval_results
 from c2rf.bench.data import load
-from c2rf.bench.methods import OURS, Solver, by_recipe, imputed
+from c2rf.bench.methods import OURS, by_recipe
 from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.records import Record
 from c2rf.bench.report import Report, coverage_report, render_md, write_report
-from c2rf.bench.run import Plan, Trial, make_record
+from c2rf.bench.run import label, make_keys, make_record
 from c2rf.bench.scores import (
-    Interval,
-    IntervalEstimates,
     interval_scores,
     quarters,
     score_intervals,
 )
 from c2rf.cli import main
+from c2rf.imputation.rubin import Pooled
+
+
+def pooled(estimate, low, high) -> Pooled:
+    return Pooled(estimate, 0.0, low, high, np.inf, 0.0, 0.95)
 
 
 def intervals(coverage=0.95, score=0.12, error=0.02) -> dict:
@@ -62,16 +65,18 @@ class TestScoring:
 
     def test_a_miss_costs_forty_times_its_distance(self):
         low, high = np.array([0.4, 0.4, 0.4]), np.array([0.6, 0.6, 0.6])
-        found = interval_scores(Interval(0.5, low, high), np.array([0.6, 0.65, 0.3]))
+        found = interval_scores(low, high, np.array([0.6, 0.65, 0.3]))
         np.testing.assert_allclose(found, [0.2, 0.2 + 40 * 0.05, 0.2 + 40 * 0.1])
 
     def test_estimates_worked_by_hand(self):
         truth, labels = np.array([1, 1, -1, -1]), np.array([1, -1, 1, -1])
         parts = np.array([[True, True, False, False], [False, False, True, True]])
-        shares = Interval(np.array([0.9, 0.3]), np.array([0.8, 0.1]), np.array([1.0, 0.5]))
-        right = Interval(0.5, 0.4, 0.6)
+        shares = pooled(np.array([0.9, 0.3]), np.array([0.8, 0.1]), np.array([1.2, 0.5]))  # above 1
+        right = pooled(0.5, 0.4, 0.6)
         found = score_intervals(
-            IntervalEstimates(parts, {"way": shares}, {"overall": right, "positive": right}),
+            {"way": shares},
+            {"overall": right, "positive": right},
+            parts,
             labels,
             truth,
         )
@@ -94,32 +99,35 @@ class TestMethod:
     def test_estimates_are_about_all_parts_and_hold_the_total(self, drawn, monkeypatch):
         monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 3)
         monkeypatch.setattr("c2rf.bench.methods._N_TREES", 10)
-        answer = imputed(drawn.sample, Solver())
-        assert (answer.labels > 0).sum() == drawn.sample.n_positive
-        assert set(answer.intervals.shares) == {"imputations", "plain recipe"}
-        for interval in answer.intervals.shares.values():
+        sample, truth = drawn
+        answer = label("imputations", sample)
+        parts = quarters(sample.X_unlabeled)
+        assert (answer.labels > 0).sum() == sample.n_positive
+        assert set(answer.intervals["shares"]) == {"imputations", "plain recipe"}
+        for interval in answer.intervals["shares"].values():
             # The quarters of a column are all rows, so their shares must give the total.
-            of_column = interval.estimate[:4] @ answer.intervals.parts[:4].sum(axis=1)
-            assert of_column == pytest.approx(drawn.sample.n_positive)
+            of_column = interval.estimate[:4] @ parts[:4].sum(axis=1)
+            assert of_column == pytest.approx(sample.n_positive)
             assert (interval.low <= interval.estimate).all()
-        assert set(answer.intervals.right) == {"overall", "negative", "positive"}
-        key = Plan([PROTOCOLS["biased"]], ["made-twonorm-800"], ["imputations"]).keys()[0]
-        trial = Trial(key, drawn, load("made-twonorm-800"))
-        kept = make_record(trial, answer)
-        assert kept.intervals == score_intervals(answer.intervals, answer.labels, drawn.truth)
+        assert set(answer.intervals["right"]) == {"overall", "negative", "positive"}
+        key = make_keys([PROTOCOLS["biased"]], ["made-twonorm-800"], ["imputations"])[0]
+        kept = make_record(key, load("made-twonorm-800"), sample, truth, answer)
+        assert kept.intervals == score_intervals(
+            **answer.intervals, parts=parts, labels=answer.labels, truth=truth
+        )
 
     def test_the_recipe_meets_the_total_each_time(self, drawn, monkeypatch):
         monkeypatch.setattr("c2rf.bench.methods.N_IMPUTATIONS", 2)
         monkeypatch.setattr("c2rf.bench.methods._N_TREES", 10)
-        drawn_sets = list(by_recipe(drawn.sample))
-        assert [labels.sum() for labels in drawn_sets] == [drawn.sample.n_positive] * 2
+        drawn_sets = list(by_recipe(drawn[0]))
+        assert [labels.sum() for labels in drawn_sets] == [drawn[0].n_positive] * 2
         assert (drawn_sets[0] != drawn_sets[1]).any()
 
     def test_one_class_only_estimates_nothing(self, drawn):
-        sample = drawn.sample
+        sample = drawn[0]
         kept = sample.y_labeled > 0
         alone = replace(sample, X_labeled=sample.X_labeled[kept], y_labeled=sample.y_labeled[kept])
-        assert imputed(alone, Solver()).intervals is None
+        assert label("imputations", alone).intervals is None
 
 
 class TestGoals:
@@ -196,7 +204,7 @@ class TestPage:
 def test_a_run_can_report_at_once(tmp_path, monkeypatch):
     told = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("c2rf.bench.run.run", lambda plan, file, _: file.append(estimated()))
+    monkeypatch.setattr("c2rf.bench.run.run", lambda keys, file, _, **how: file.append(estimated()))
     monkeypatch.setattr(
         "c2rf.bench.report.write_report", lambda *given: told.append(given) or [given[1]]
     )

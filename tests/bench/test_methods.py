@@ -8,14 +8,13 @@ import pytest
 
 import c2rf
 from c2rf.bench.data import load
-from c2rf.bench.methods import Solver
 from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.run import label
 
 
 @pytest.fixture(scope="module")
 def sample():
-    return draw(load("made-twonorm-80"), PROTOCOLS["biased"], seed=0).sample
+    return draw(load("made-twonorm-80"), PROTOCOLS["biased"], seed=0)[0]
 
 
 @pytest.mark.parametrize(("word", "status"), [("optimal", "optimal"), ("limit", "feasible")])
@@ -30,13 +29,13 @@ def test_status_and_seconds_of_the_papers_methods_are_the_solvers(
         return replace(found, status="feasible", bound=0, stats=found.stats | said)
 
     monkeypatch.setattr(c2rf, "solve", solve)
-    answer = label("p-c2rf", sample, Solver(time_limit=30))
+    answer = label("p-c2rf", sample, time_limit=30)
     assert (answer.status, answer.seconds) == (status, 123.0)
     assert answer.bound == 0  # what is proven, not what the solver says
 
 
 def test_those_of_auto_are_its_own(sample):
-    answer = label("auto", sample, Solver(time_limit=30))
+    answer = label("auto", sample, time_limit=30)
     assert answer.status in ("optimal", "feasible")
     assert "solver_seconds" not in answer.stats
     assert answer.seconds > 0

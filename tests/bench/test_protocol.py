@@ -13,10 +13,10 @@ import pytest
 from bench_records import toy
 from c2rf.bench import data
 from c2rf.bench import data as published
-from c2rf.bench.methods import BENCH_METHODS, Solver, TrialAnswer
+from c2rf.bench.methods import BENCH_METHODS, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, draw, sample_seed
 from c2rf.bench.records import Key
-from c2rf.bench.run import Trial, label, make_record
+from c2rf.bench.run import label, make_record
 
 SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
 
@@ -86,11 +86,11 @@ def test_samples_are_those_of_the_protocol() -> None:
     X = np.random.default_rng(0).normal(size=(10000, 3)) + y[:, None]
     shares = {}
     for name, protocol in PROTOCOLS.items():
-        drawn = draw(data.DataSet("any", X, y, 0), protocol, sample_seed(0, name, "any", 0))
-        sample = drawn.sample
+        seed = sample_seed(0, name, "any", 0)
+        sample, truth = draw(data.DataSet("any", X, y, 0), protocol, seed)
         assert len(sample.y_labeled) == 100
         assert sample.votes.shape == (9900, 20)
-        assert sample.n_positive == (drawn.truth > 0).sum()
+        assert sample.n_positive == (truth > 0).sum()
         assert sample.n_positive + (sample.y_labeled > 0).sum() == 3000
         shares[name] = (sample.y_labeled > 0).mean()
     # Weights 0.85 and 0.15 make 0.3 of the points 0.71 of the sample.
@@ -99,7 +99,7 @@ def test_samples_are_those_of_the_protocol() -> None:
 
 
 def test_a_sample_depends_on_its_seed_only(small: data.DataSet) -> None:
-    one, same, other = (draw(small, SMALL, seed).sample for seed in (1, 1, 2))
+    one, same, other = (draw(small, SMALL, seed)[0] for seed in (1, 1, 2))
     assert np.array_equal(one.votes, same.votes)
     assert not np.array_equal(one.X_labeled, other.X_labeled)
     seeds = {sample_seed(s, p, d, k) for s in (0, 1) for p in "ab" for d in "cd" for k in (0, 1)}
@@ -111,33 +111,33 @@ def test_a_sample_of_one_class_has_trees_that_say_so() -> None:
     y[:2] = 1
     protocol = replace(PROTOCOLS["biased"], positive_weight=0.0)
     X = np.arange(300.0)[:, None]
-    sample = draw(data.DataSet("any", X, y, 0), protocol, seed=0).sample
+    sample = draw(data.DataSet("any", X, y, 0), protocol, seed=0)[0]
     assert (sample.votes == -1).all()
     assert sample.n_positive == 2
 
 
 def test_a_tie_of_the_majority_is_negative() -> None:
-    answer = label("rf", toy([[1, -1], [1, 1], [-1, -1]], 1), Solver())
+    answer = label("rf", toy([[1, -1], [1, 1], [-1, -1]], 1))
     assert answer.labels.tolist() == [-1, 1, -1]
 
 
 def test_top_lambda_takes_those_with_most_votes() -> None:
     votes = [[1, 1, -1], [-1, -1, -1], [1, 1, 1], [1, -1, -1], [1, 1, -1]]
     for n_positive in range(6):
-        labels = label("top-lambda", toy(votes, n_positive), Solver()).labels
+        labels = label("top-lambda", toy(votes, n_positive)).labels
         chosen = np.array(votes).sum(axis=1)[labels > 0]
         assert sorted(chosen, reverse=True) == [3, 1, 1, -1, -3][:n_positive]
 
 
 def test_top_lambda_does_not_know_the_order_of_the_data() -> None:
-    labels = label("top-lambda", toy([[1]] * 1000, 500), Solver()).labels
+    labels = label("top-lambda", toy([[1]] * 1000, 500)).labels
     assert 200 < (labels[:500] > 0).sum() < 300
 
 
 def test_all_methods_that_solve_the_paper_s_problem_agree() -> None:
-    sample = draw(data.load("made-waveform-120"), SMALL, seed=3).sample
+    sample = draw(data.load("made-waveform-120"), SMALL, seed=3)[0]
     solving = [name for name, method in BENCH_METHODS.items() if method.solves == "the paper's"]
-    answers = [label(name, sample, Solver()) for name in solving]
+    answers = [label(name, sample) for name in solving]
     assert len(answers) == 5
     assert {answer.status for answer in answers} == {"optimal"}
     assert len({abs((a.labels > 0).sum() - sample.n_positive) for a in answers}) == 1
@@ -148,38 +148,40 @@ LEARNING = ["prior-corrected", "self-training", "extra-trees-top"]
 
 @pytest.mark.parametrize("method", LEARNING)
 def test_a_learning_method_is_a_function_of_the_sample(method: str, small: data.DataSet) -> None:
-    drawn = draw(small, SMALL, seed=1)
-    once, again = (label(method, drawn.sample, Solver()) for _ in range(2))
+    sample, truth = draw(small, SMALL, seed=1)
+    once, again = (label(method, sample) for _ in range(2))
     assert once.labels.dtype == np.int8
     assert np.array_equal(once.labels, again.labels)
-    assert (once.labels == drawn.truth).mean() > 0.5
+    assert (once.labels == truth).mean() > 0.5
     if method == "extra-trees-top":
-        assert (once.labels > 0).sum() == drawn.sample.n_positive
+        assert (once.labels > 0).sum() == sample.n_positive
 
 
 @pytest.mark.parametrize("method", [*LEARNING, "known-totals"])
 def test_with_one_class_there_is_nothing_to_learn(method: str) -> None:
     sample = replace(toy([[1, -1], [1, 1], [-1, -1]], 1), y_labeled=np.ones(3, np.int8))
-    assert label(method, sample, Solver()).labels.tolist() == [-1, 1, -1]
+    assert label(method, sample).labels.tolist() == [-1, 1, -1]
 
 
 def test_an_offset_reaches_every_total() -> None:
     votes = [[1, 1, 1], [1, 1, -1], [1, -1, -1], [-1, -1, -1]]
     for n_positive in range(5):
-        answer = label("c2rf-offset", toy(votes, n_positive), Solver())
+        answer = label("c2rf-offset", toy(votes, n_positive))
         assert (answer.status, (answer.labels > 0).sum()) == ("optimal", n_positive)
 
 
 def test_a_wrong_total_is_told_and_nothing_else_changes(small: data.DataSet) -> None:
-    right, wrong = (draw(small, replace(SMALL, total_error=e), seed=1) for e in (0.0, -0.2))
-    assert np.array_equal(right.truth, wrong.truth)
-    assert np.array_equal(right.sample.votes, wrong.sample.votes)
-    assert right.sample.n_positive == (right.truth > 0).sum()
-    assert wrong.sample.n_positive == round(0.8 * right.sample.n_positive)
+    (right, truth), (wrong, same) = (
+        draw(small, replace(SMALL, total_error=e), seed=1) for e in (0.0, -0.2)
+    )
+    assert np.array_equal(truth, same)
+    assert np.array_equal(right.votes, wrong.votes)
+    assert right.n_positive == (truth > 0).sum()
+    assert wrong.n_positive == round(0.8 * right.n_positive)
     key = Key(replace(SMALL, total_error=-0.2), small.name, 0, 1, "top-lambda", None, None)
-    made = make_record(Trial(key, wrong, small), label("top-lambda", wrong.sample, Solver()))
+    made = make_record(key, small, wrong, truth, label("top-lambda", wrong))
     assert made.eta == 0  # against what was told
-    assert made.n_positive == wrong.sample.n_positive
-    perfect = make_record(Trial(key, wrong, small), TrialAnswer(wrong.truth, "computed"))
+    assert made.n_positive == wrong.n_positive
+    perfect = make_record(key, small, wrong, truth, TrialAnswer(truth))
     assert perfect.accuracy == 1.0  # against the truth
-    assert perfect.eta == right.sample.n_positive - wrong.sample.n_positive
+    assert perfect.eta == right.n_positive - wrong.n_positive

@@ -17,10 +17,10 @@ import pytest
 from bench_records import record as recorded
 from bench_records import toy
 from c2rf.bench import data
-from c2rf.bench.methods import BENCH_METHODS, BenchMethod, Solver, TrialAnswer
+from c2rf.bench.methods import BENCH_METHODS, BenchMethod, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
 from c2rf.bench.records import Key, Record, RecordFile, read_records
-from c2rf.bench.run import Plan, Screen, Trial, Work, label, make_record, run
+from c2rf.bench.run import Screen, Work, label, make_keys, make_record, run
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 
@@ -39,9 +39,9 @@ def small() -> data.DataSet:
 
 @pytest.fixture(scope="module")
 def record(small: data.DataSet) -> Record:
-    drawn = draw(small, SMALL, seed=1)
+    sample, truth = draw(small, SMALL, seed=1)
     key = Key(SMALL, small.name, 0, 1, "rf", None, None)
-    return make_record(Trial(key, drawn, small), label("rf", drawn.sample, Solver()))
+    return make_record(key, small, sample, truth, label("rf", sample))
 
 
 def timeless(path: Path) -> list[dict[str, object]]:
@@ -62,14 +62,14 @@ def test_a_method_that_dies_or_fails_or_takes_too_long(small: data.DataSet) -> N
         return result
 
     sample = toy([[1, -1]], 1)
-    unknown = outcome(Work("no-such-method", sample, Solver()))
+    unknown = outcome(Work("no-such-method", sample))
     assert unknown.status == "failed"
     assert "no-such-method" in unknown.message
-    long = draw(small, SMALL, seed=1).sample
-    late = outcome(Work("self-training", long, Solver(time_limit=0.0), grace=0.0))
+    long = draw(small, SMALL, seed=1)[0]
+    late = outcome(Work("self-training", long, time_limit=0.0, grace=0.0))
     assert late.status == "none"
     assert "ended by force" in late.message
-    work = Work("rf", sample, Solver())
+    work = Work("rf", sample)
     os.kill(work._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
     dead = outcome(work)
     assert dead.status in ("failed", "computed")  # it may have been quicker
@@ -81,12 +81,12 @@ def test_a_method_that_dies_or_fails_or_takes_too_long(small: data.DataSet) -> N
 
 def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.DataSet) -> None:
     assert Record.from_line(record.to_line()) == record
-    drawn = draw(small, SMALL, seed=1)
-    right = TrialAnswer(drawn.truth, "computed", seconds=0.5)
-    perfect = make_record(Trial(record.key, drawn, small), right)
+    sample, truth = draw(small, SMALL, seed=1)
+    right = TrialAnswer(truth, seconds=0.5)
+    perfect = make_record(record.key, small, sample, truth, right)
     assert (perfect.accuracy, perfect.mcc, perfect.eta) == (1.0, pytest.approx(1.0), 0)
     nothing = TrialAnswer(None, "none", message="no time", seconds=0.5)
-    assert make_record(Trial(record.key, drawn, small), nothing).accuracy is None
+    assert make_record(record.key, small, sample, truth, nothing).accuracy is None
 
 
 def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
@@ -138,8 +138,8 @@ def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"format": 0}\n', "line 2: this is a record of format 0"),
-        ("{}\n", "line 2: this is a record of format None"),
+        ('{"format": 0}\n', r"line 2 is not a record \(it has format 0"),
+        ("{}\n", r"line 2 is not a record \(it has format None"),
         ("no json\n", "line 2 is not a record"),
         ("[1]\n", "line 2 is not a record"),
         ('{"format": 1, "data": "ring"}\n', "line 2 is not a record"),
@@ -258,15 +258,16 @@ def test_methods_that_solve_nothing_have_no_limit(
     given = []
     of_work = Work.__init__
 
-    def spied(self: Work, method: str, sample: TrialSample, solver: Solver) -> None:
-        given.append((method, solver.time_limit))
-        of_work(self, method, sample, solver)
+    def spied(self: Work, method: str, sample: TrialSample, *solver) -> None:
+        given.append((method, *solver))
+        of_work(self, method, sample, *solver)
 
     monkeypatch.setattr(Work, "__init__", spied)
-    plan = Plan([SMALL], ["made-twonorm-300"], ["rf", "auto"], 1, solver=Solver(time_limit=50.0))
+    methods = ["rf", "auto", "p-c2rf"]
+    keys = make_keys([SMALL], ["made-twonorm-300"], methods, 1, time_limit=50.0)
     with RecordFile(tmp_path / "records.jsonl") as file, Screen(quiet=True) as screen:
-        run(plan, file, screen)
-    assert given == [("rf", None), ("auto", 50.0)]
+        run(keys, file, screen)
+    assert given == [("rf", None, None), ("auto", None, 50.0), ("p-c2rf", "highs", 50.0)]
 
 
 def test_an_interrupted_answer_is_not_recorded(
@@ -274,32 +275,32 @@ def test_an_interrupted_answer_is_not_recorded(
 ) -> None:
     half = TrialAnswer(None, "feasible", stats={"interrupted": True}, seconds=1.0)
     monkeypatch.setattr(Work, "answer", lambda self: half)
-    plan = Plan([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
+    keys = make_keys([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
     with (
         RecordFile(tmp_path / "records.jsonl") as file,
         Screen(quiet=True) as screen,
         pytest.raises(KeyboardInterrupt),
     ):
-        run(plan, file, screen)
+        run(keys, file, screen)
     assert read_records(tmp_path / "records.jsonl") == ([], "")
 
 
-def test_the_screen_says_what_runs_and_how_long_it_takes(record: Record) -> None:
-    keys = [replace(record.key, sample=k) for k in range(4)]
-    with Screen(jobs=2, quiet=True) as screen:
-        screen.planned(keys, 3)
-        assert screen.seconds_left() is None
-        screen.started(keys[0])
-        screen.finished(replace(record, seconds={"total": 10.0}))
-        screen.started(keys[1])
-        screen.made_by_another(keys[2])
-        assert screen.seconds_left() == 2 * 10 / 2
-        table = screen.table()
-        capped = replace(record.key, method="auto", time_limit=60.0)
-        screen.planned([capped], 0)
-        assert screen.seconds_left() == (2 * 10 + 60) / 2
-    assert table.row_count == 1
-    assert table.title == "4 of 7, about 10 s left"
+def test_the_screen_counts_and_says_what_is_done(
+    record: Record, capsys: pytest.CaptureFixture
+) -> None:
+    with Screen() as screen:
+        screen.planned(7, 3)
+        screen.finished(record)
+        screen.made_by_another()
+        for _ in range(2):
+            screen.skip("no such data")
+    said = capsys.readouterr().err
+    assert "7 records wanted, 3 there already" in said
+    assert "rf               computed" in said
+    assert "4 of 7" in said
+    assert said.count("skipped: no such data") == 1
+    assert (screen.statuses, screen.skipped) == ({"computed": 1}, {"no such data": 2})
+    assert screen.others == 1
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_every_method_has_a_title() -> None:
 
 def test_methods_that_run_no_solver_name_none():
     methods = ["auto", "c2rf-offset", "p-c2rf"]
-    keys = Plan([PROTOCOLS["simple"]], ["magic"], methods, samples=1).keys()
+    keys = make_keys([PROTOCOLS["simple"]], ["magic"], methods, samples=1)
     assert [key.backend for key in keys] == [None, None, "highs"]
     older = json.loads(recorded("magic", 0, "auto").to_line()) | {"backend": "scip"}
     assert Record.from_line(json.dumps(older)).backend is None

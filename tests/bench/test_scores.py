@@ -10,18 +10,19 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from bench_records import record
 from c2rf import baselines
+from c2rf._utils.types import Signs
 from c2rf.bench.data import load
-from c2rf.bench.methods import Solver, most_votes
-from c2rf.bench.protocol import PROTOCOLS, DrawnSample, draw
-from c2rf.bench.quality import Quality, calibration_tables
-from c2rf.bench.records import Key, Record
+from c2rf.bench.methods import most_votes
+from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
+from c2rf.bench.quality import calibration_tables
+from c2rf.bench.records import Key, Record, Results
 from c2rf.bench.report import quality_report
-from c2rf.bench.results import Results
-from c2rf.bench.run import Trial, label, make_record
+from c2rf.bench.run import label, make_record
 from c2rf.bench.scores import MEASURES, calibration_error, score_probabilities
 
 PROTOCOL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=3)
 DATA = load("made-waveform-300")
+Drawn = tuple[TrialSample, Signs]
 
 
 def measured(data: str, sample: int, method: str, value: float) -> Record:
@@ -29,7 +30,7 @@ def measured(data: str, sample: int, method: str, value: float) -> Record:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> DrawnSample:
+def drawn() -> Drawn:
     return draw(DATA, PROTOCOL, seed=1)
 
 
@@ -79,21 +80,22 @@ def test_a_certain_mistake_costs_much_and_is_no_infinity() -> None:
 
 @pytest.mark.parametrize("method", ["known-totals", "extra-trees-top"])
 def test_methods_with_probabilities_that_meet_the_total_are_measured(
-    method: str, drawn: DrawnSample
+    method: str, drawn: Drawn
 ) -> None:
-    answer = label(method, drawn.sample, Solver())
+    sample, truth = drawn
+    answer = label(method, sample)
     assert answer.probability is not None
-    assert answer.probability.sum() == pytest.approx(drawn.sample.n_positive, abs=0.01)
+    assert answer.probability.sum() == pytest.approx(sample.n_positive, abs=0.01)
     key = Key(PROTOCOL, DATA.name, 0, 1, method, None, None)
-    made = make_record(Trial(key, drawn, DATA), answer)
+    made = make_record(key, DATA, sample, truth, answer)
     assert answer.labels is not None
-    assert made.calibration == score_probabilities(answer.probability, answer.labels, drawn.truth)
+    assert made.calibration == score_probabilities(answer.probability, answer.labels, truth)
     assert Record.from_line(made.to_line()) == made
 
 
-def test_extra_trees_label_as_the_baseline_does(drawn: DrawnSample) -> None:
-    sample = drawn.sample
-    answer = label("extra-trees-top", sample, Solver())
+def test_extra_trees_label_as_the_baseline_does(drawn: Drawn) -> None:
+    sample, _ = drawn
+    answer = label("extra-trees-top", sample)
     expected = baselines.top_probabilities(
         sample.X_labeled, sample.y_labeled, sample.X_unlabeled, sample.n_positive,
         random_state=sample.seed,
@@ -106,13 +108,10 @@ def test_extra_trees_label_as_the_baseline_does(drawn: DrawnSample) -> None:
     assert (np.diff(answer.probability[np.argsort(votes)]) >= -1e-12).all()
 
 
-def test_others_are_not_measured(drawn: DrawnSample) -> None:
+def test_others_are_not_measured(drawn: Drawn) -> None:
     key = Key(PROTOCOL, DATA.name, 0, 1, "rf", None, None)
-    assert (
-        make_record(Trial(key, drawn, DATA), label("rf", drawn.sample, Solver())).calibration
-        is None
-    )
-    assert most_votes(drawn.sample, Solver()).probability is None
+    assert make_record(key, DATA, *drawn, label("rf", drawn[0])).calibration is None
+    assert most_votes(drawn[0]).probability is None
 
 
 # Tables
@@ -125,7 +124,7 @@ def test_samples_that_settings_were_chosen_by_have_a_table_of_their_own() -> Non
         for sample, ours, theirs in ((0, 0.01, 0.05), (1, 0.03, 0.05), (2, 0.08, 0.02))
         for method, value in (("known-totals", ours), ("extra-trees-top", theirs))
     ]
-    tuned, others = calibration_tables(Quality(Results(records, "biased")))
+    tuned, others = calibration_tables(Results(records, "biased"))
     assert (tuned.title[-15:], others.title[-17:]) == ("samples 0 and 1", "the other samples")
     assert list(tuned.header[1:3]) == [
         "calibration error: extra trees, top λ",
@@ -144,7 +143,7 @@ def test_samples_that_settings_were_chosen_by_have_a_table_of_their_own() -> Non
 
 def test_no_mean_is_of_fewer_data_sets() -> None:
     records = [measured("ring", 0, "known-totals", 0.01), record("churn", 0, "known-totals")]
-    (table,) = calibration_tables(Quality(Results(records, "biased")))
+    (table,) = calibration_tables(Results(records, "biased"))
     assert [row[1].strip("*") for row in table.rows] == ["---", "1.0", "---"]
     old = [record("ring", 0, "known-totals")]
-    assert not list(calibration_tables(Quality(Results(old, "biased"))))
+    assert not list(calibration_tables(Results(old, "biased")))

@@ -11,7 +11,7 @@ import pytest
 import c2rf
 from bench_records import toy
 from c2rf.bench import methods
-from c2rf.bench.methods import Solver, TrialAnswer
+from c2rf.bench.methods import TrialAnswer
 from c2rf.bench.run import Work, _work
 from c2rf.cli import main
 from c2rf.cli.options import INTERRUPTED
@@ -22,7 +22,7 @@ RUN = ["bench", "run", "--data", "made-twonorm-60", "--samples", "1", "--methods
 def outcome_of(method: str) -> TrialAnswer:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     with ours, theirs:
-        _work(theirs, method, toy([[1, -1, 1], [1, 1, 1]], 1), Solver())
+        _work(theirs, method, toy([[1, -1, 1], [1, 1, 1]], 1))
         outcome: TrialAnswer = ours.recv()
     return outcome
 
@@ -44,7 +44,7 @@ def test_solves_without_an_answer_are_told_apart(monkeypatch, error, status):
         raise error("no luck")
 
     monkeypatch.setattr(c2rf, "solve", fails)
-    answer = methods.weighted(toy([[1, -1, 1]], 1), Solver())
+    answer = methods.weighted(toy([[1, -1, 1]], 1))
     assert (answer.status, answer.labels, answer.message) == (status, None, "no luck")
 
 

@@ -1,4 +1,4 @@
-"""The paper's four tables and three figures from records, with the paper's own results.
+"""The paper's four tables, three figures and statements from records, with its own results.
 
 Columns named "..., paper" are the paper's. Its plots are not published as numbers; its tables are.
 So its side of a figure is drawn from the medians in its tables, and says so.
@@ -6,8 +6,11 @@ So its side of a figure is drawn from the medians in its tables, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import matplotlib as mpl
@@ -20,8 +23,7 @@ from numpy.typing import NDArray
 from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.records import Record
-from c2rf.bench.results import METRICS, Results, Runner, runner_of
+from c2rf.bench.records import METRICS, Record, Results, Runner
 from c2rf.report.figures import LOOK, images
 from c2rf.report.page import Table
 
@@ -34,6 +36,15 @@ SHOWN = ("rf", "p-c2rf", "auto", "top-lambda")
 
 
 _NAMES = ("ID", "data set")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement, whether the records bear it out, and the figures behind it."""
+
+    statement: str
+    holds: bool
+    detail: str
 
 
 def bold(text: str, best: bool) -> str:
@@ -115,7 +126,7 @@ def table_2(results: Results) -> Table:
 def quality_table(results: Results, number: int) -> Table:
     """Make Table 3 (biased) or 4 (simple): medians of accuracy and MCC."""
     name = results.protocol.name
-    runners = [r for method in SHOWN if (r := results.main_runner(method)) is not None]
+    runners = results.main_runners(SHOWN)
     order = _with_the_paper_s(runners, ("rf", "p-c2rf"))
     header, rows = [*_NAMES], [[_id(data), data] for data in results.data_sets]
     for metric, short in METRICS.items():
@@ -224,7 +235,7 @@ def figure_1(results: Results) -> BenchFigure:
         ours, paper = figure.subplots(1, 2, sharex=True, sharey=True)
         n_problems = len({(r.data, r.seed) for r in results.records})
         for runner in results.runners:
-            run = [r for r in results.records if runner_of(r) == runner]
+            run = [r for r in results.records if r.runner == runner]
             until = max((r.time_limit for r in run if r.time_limit is not None), default=None)
             times = [r.seconds["total"] for r in run if r.solved]
             _ecdf(ours, times, n_problems, runner, until)
@@ -253,7 +264,7 @@ def figure_1(results: Results) -> BenchFigure:
 
 def figure_gains(results: Results, number: int) -> BenchFigure:
     """Draw Figure 2 (biased) or 3 (simple): gains over RF in accuracy and MCC."""
-    runners = [r for method in SHOWN[1:] if (r := results.main_runner(method)) is not None]
+    runners = results.main_runners(SHOWN[1:])
     name = results.protocol.name
     paper = published.quality(name)
     with mpl.rc_context(LOOK):
@@ -336,3 +347,101 @@ def _boxes(axes: Axes, boxes: Sequence[tuple[str, NDArray[np.float64], str]]) ->
         if not method:
             patch.set(hatch="///")
     axes.tick_params(axis="x", labelsize=7)
+
+
+NEAR = 8.0
+"""Points of accuracy within which medians of five samples count as near the paper's."""
+
+
+def all_checks(protocols: Sequence[Results]) -> list[Check]:
+    """Return every check that the records allow."""
+    found = [check for results in protocols for check in _of_protocol(results)]
+    return [*found, *agreement([record for results in protocols for record in results.records])]
+
+
+def agreement(records: Sequence[Record]) -> Iterator[Check]:
+    """Check that no two methods that solve a problem contradict each other on a sample."""
+    by_sample: dict[tuple[object, ...], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.eta is not None and record.bound is not None:
+            solved = BENCH_METHODS[record.method].solves
+            by_sample[solved, record.protocol, record.data, record.seed].append(record)
+    shared = wrong = 0
+    where = []
+    for found in by_sample.values():
+        shared += sum(record.status == "optimal" for record in found) > 1
+        for one, other in combinations(found, 2):
+            if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
+                wrong += 1
+                where.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
+    if by_sample:
+        yield Check(
+            "Methods that solve the same problem agree on eta, none's is below another's bound",
+            wrong == 0,
+            f"{shared} samples are proven by more than one method; contradictions: "
+            f"{', '.join(where) or 'none'}",
+        )
+
+
+def _of_protocol(results: Results) -> Iterator[Check]:
+    known = [data for data in results.data_sets if data in NAMES]
+    if known:
+        for runner in results.main_runners(("rf", "p-c2rf", "auto")):
+            yield _near_the_paper(results, runner, known)
+    if known and results.protocol.name == "biased":
+        for runner in results.main_runners(("p-c2rf", "auto")):
+            yield _not_worse_than_rf(results, runner)
+    both = results.main_runners(("auto", "top-lambda"))
+    if len(both) == 2:
+        yield _against_top_lambda(results, *both)
+
+
+def _near_the_paper(results: Results, runner: Runner, known: Sequence[str]) -> Check:
+    # auto solves the problem of p-C²RF, and to the end.
+    column = ("accuracy", "rf" if runner.method == "rf" else "p-c2rf")
+    paper = published.quality(results.protocol.name)[column].to_dict()
+    medians = results.summary("accuracy", "median")[runner].fillna(np.inf)
+    apart = {data: abs(medians[data] - paper[published.ids()[data]]) for data in known}
+    far = [
+        f"{data} by {gap:.1f}" if np.isfinite(gap) else f"{data} (too few answers)"
+        for data, gap in apart.items()
+        if gap > NEAR
+    ]
+    return Check(
+        f"{runner.title}, {results.protocol.name}: median accuracy within {NEAR:g} points of the "
+        f"paper's on at least {_most(known)} of {len(known)} data sets",
+        len(known) - len(far) >= _most(known),
+        f"{len(known) - len(far)} of {len(known)}; apart: {', '.join(far) or 'none'}",
+    )
+
+
+def _not_worse_than_rf(results: Results, runner: Runner) -> Check:
+    medians = results.gains(runner, Runner("rf"), "accuracy").groupby("data").median()
+    gains = {data: medians[data] for data in results.data_sets if data in NAMES and data in medians}
+    good = [data for data, gain in gains.items() if gain > -0.5]
+    worse = [f"{data} by {-gain:.1f}" for data, gain in gains.items() if gain <= -0.5]
+    return Check(
+        f"{runner.title}, biased: the median gain in accuracy over RF is positive or within half "
+        f"a point of zero on at least {_most(gains)} of {len(gains)} data sets",
+        len(good) >= _most(gains),
+        f"{len(good)} of {len(gains)}; worse: {', '.join(worse) or 'none'}",
+    )
+
+
+def _against_top_lambda(results: Results, weighted: Runner, plain: Runner) -> Check:
+    """Compare with the simplest thing a user could do with the same votes and the total."""
+    medians = results.summary("accuracy", "median")[[weighted, plain]].dropna()
+    ahead = list(medians.index[medians[weighted] > medians[plain]])
+    means = medians.mean().to_list()
+    return Check(
+        f"{results.protocol.name}: weights found by auto label better than taking the lambda "
+        "points with most votes on most data sets",
+        2 * len(ahead) > len(medians),
+        f"better on {len(ahead)} of {len(medians)} ({', '.join(ahead) or 'none'}); mean of the "
+        f"median accuracies {means[0]:.1f} against {means[1]:.1f}",
+    )
+
+
+def _most(data_sets: Sized) -> int:
+    """Return 11 of 13, or as large a share of fewer."""
+    return math.ceil(len(data_sets) * 11 / 13)

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import product
-from math import isfinite
+from math import inf, nan
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from c2rf._utils.text import check_choice
 from c2rf._utils.types import Codes, Floats, Signs
 from c2rf.bench.data import DataSet
 from c2rf.datasets import biased_sample
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import make_ensemble
-from c2rf.forest.votes import PatternTable
 
 
 @dataclass(frozen=True)
@@ -120,6 +118,8 @@ class TrialSample:
         The total lambda as it is told, which may be wrong if the protocol says so.
     seed : int
         For all that is random in a method.
+    tree_seconds : float
+        How long it took to grow the trees.
     """
 
     X_labeled: Floats
@@ -128,22 +128,7 @@ class TrialSample:
     votes: Signs
     n_positive: int
     seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnSample:
-    """A sample, the truth about it, its number of distinct rows of votes, its trees' seconds."""
-
-    sample: TrialSample
-    truth: Signs
-    patterns: int
-    tree_seconds: float
-
-
-def check_protocol(name: str) -> Protocol:
-    """Return the protocol of that name, or say which there are."""
-    check_choice("protocol", name, PROTOCOLS)
-    return PROTOCOLS[name]
+    tree_seconds: float = 0.0
 
 
 def sample_seed(seed: int, protocol: str, data: str, sample: int) -> int:
@@ -157,7 +142,7 @@ def sample_seed(seed: int, protocol: str, data: str, sample: int) -> int:
     return zlib.crc32(f"{seed}/{protocol}/{data}/{sample}".encode())
 
 
-def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
+def draw(data: DataSet, protocol: Protocol, seed: int) -> tuple[TrialSample, Signs]:
     """Draw a sample of a data set and grow its trees.
 
     Parameters
@@ -171,13 +156,16 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
 
     Returns
     -------
-    DrawnSample
+    sample : TrialSample
+        What methods see.
+    truth : ndarray of ±1
+        The true labels of the unlabeled rows, which they do not see.
 
     Examples
     --------
     >>> from c2rf.bench.data import load
-    >>> drawn = draw(load("made-twonorm-2000"), PROTOCOLS["biased"], seed=1)
-    >>> drawn.sample.votes.shape, bool(drawn.sample.n_positive == (drawn.truth > 0).sum())
+    >>> sample, truth = draw(load("made-twonorm-2000"), PROTOCOLS["biased"], seed=1)
+    >>> sample.votes.shape, bool(sample.n_positive == (truth > 0).sum())
     ((1980, 20), True)
     """
     labeled, unlabeled = biased_sample(
@@ -190,8 +178,7 @@ def draw(data: DataSet, protocol: Protocol, seed: int) -> DrawnSample:
     votes = _votes(X, y, rest, protocol, seed)
     seconds = time.perf_counter() - start
     told = protocol.told(int((truth > 0).sum()), len(truth))
-    sample = TrialSample(X, y, rest, votes, told, seed)
-    return DrawnSample(sample, truth, PatternTable.from_votes(votes).n_patterns, seconds)
+    return TrialSample(X, y, rest, votes, told, seed, seconds), truth
 
 
 def with_few_labels(
@@ -254,60 +241,51 @@ def split_names(text: str) -> list[str]:
 
 
 def every_setting(
-    protocols: list[Protocol], fractions: str, weights: str, errors: str, few_labels: str = ""
+    protocols: Sequence[Protocol], fractions: str, weights: str, errors: str, few_labels: str = ""
 ) -> Iterator[Protocol]:
-    """Yield every protocol in every setting."""
-    labeled = _parts(fractions, "--fraction", above=0, below=1)
-    wrong = _parts(errors, "--total-error", above=-1, below=float("inf"))
-    for protocol in protocols:
-        drawn = [protocol.positive_weight]
-        if weights:
-            drawn = _parts(weights, "--positive-weight", above=0, below=1)
-        for fraction, weight, error, few in product(labeled, drawn, wrong, _counts(few_labels)):
-            yield replace(
-                protocol,
-                fraction=fraction,
-                positive_weight=weight,
-                total_error=error,
-                few_labels=few,
-            )
-
-
-def _counts(text: str) -> list[int | None]:
-    """Return the whole numbers in a list; of an empty one, that there is no limit.
+    """Yield every protocol in every setting; without weights or few labels, as the protocol has it.
 
     Examples
     --------
-    >>> _counts("1, 2"), _counts("")
-    ([1, 2], [None])
+    >>> found = every_setting([Protocol("simple", 0.5)], "1%", "", "-20%, 0, +0.05")
+    >>> [setting.total_error for setting in found]
+    [-0.2, 0.0, 0.05]
     """
-    if not text:
-        return [None]
-    words = split_names(text)
+    settings = product(
+        protocols,
+        _numbers(fractions, "--fraction", above=0, below=1),
+        _numbers(weights, "--positive-weight", above=0, below=1) if weights else [None],
+        _numbers(errors, "--total-error", above=-1, below=inf),
+        _counts(few_labels),
+    )
+    for protocol, fraction, weight, error, few in settings:
+        drawn = protocol.positive_weight if weight is None else weight
+        yield replace(
+            protocol, fraction=fraction, positive_weight=drawn, total_error=error, few_labels=few
+        )
+
+
+def _counts(text: str) -> list[int | None]:
+    """Return the whole numbers in a list; of an empty one, that there is no limit."""
+    words = split_names(text) if text else []
     for word in words:
         if not word.isdecimal() or int(word) < 1:
             raise InputError(
                 f"--few-labels must be whole numbers above 0, with commas; found {word!r}"
             )
-    return [int(word) for word in words]
+    return [int(word) for word in words] or [None]
 
 
-def _parts(text: str, option: str, above: float, below: float) -> list[float]:
-    """Return the numbers in a list, each as 0.05 or as 5%.
-
-    Examples
-    --------
-    >>> _parts("-20%, 0, +0.05", "--total-error", above=-1, below=1)
-    [-0.2, 0.0, 0.05]
-    """
+def _numbers(text: str, option: str, above: float, below: float) -> list[float]:
+    """Return the numbers in a list, each as 0.05 or as 5%."""
     values = []
     for word in split_names(text):
         try:  # decimal, so that 0.7% and 0.007 are the same number
             value = float(Decimal(word.removesuffix("%")) / (100 if word.endswith("%") else 1))
         except ArithmeticError:
-            value = float("nan")
+            value = nan
         if not above < value < below:
-            allowed = f"above {above:g}" + (f" and below {below:g}" if isfinite(below) else "")
+            allowed = f"above {above:g}" + (f" and below {below:g}" if below < inf else "")
             raise InputError(f"{option} must be {allowed}, as 0.05 or 5%; found {word!r}")
         values.append(value + 0.0)  # no -0.0
     return list(dict.fromkeys(values))

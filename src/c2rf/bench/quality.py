@@ -1,9 +1,8 @@
-"""How well methods label: means, ranks, gains, calibration, and what other settings cost."""
+"""How well methods label: means, ranks, gains, calibration, other settings, and our goals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -14,11 +13,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.paper import UNSOLVED, BenchFigure, bold
-from c2rf.bench.protocol import Protocol
-from c2rf.bench.records import Record
-from c2rf.bench.results import METRICS, Results, Runner, runner_of, tuned_and_others
+from c2rf.bench.paper import UNSOLVED, BenchFigure, Check, bold
+from c2rf.bench.protocol import PROTOCOLS, Protocol
+from c2rf.bench.records import METRICS, Record, Results, Runner, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS
 from c2rf.report.figures import LOOK, images
 from c2rf.report.page import Table
@@ -32,52 +31,13 @@ TIE = 0.5
 SIGNIFICANCE = 0.05
 """Of the test that tells average ranks apart."""
 
-SETTINGS = ("fraction", "positive_weight", "total_error", "few_labels")
-"""What is changed, one at a time, to see what it costs."""
 
+def mean_scores(results: Results, metric: str) -> Any:
+    """Return the mean score by data set of each compared method.
 
-class Quality:
-    """The scores of all compared methods in one setting.
-
-    Parameters
-    ----------
-    results : Results
-        The records. Of a method that ran with several solvers the one with most records is taken.
+    Of a method that ran with several solvers the one with most records is taken.
     """
-
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        found = (results.main_runner(method) for method in COMPARED)
-        self.runners = [runner for runner in found if runner is not None]
-        self.means: dict[str, Any] = {m: results.summary(m, "mean")[self.runners] for m in METRICS}
-
-    def runner(self, method: str) -> Runner | None:
-        """Return a method with its solver, None if it has no records."""
-        return next((runner for runner in self.runners if runner.method == method), None)
-
-    def mean(self, runner: Runner, metric: str) -> float:
-        """Return the mean over all data sets, NaN if one is missing."""
-        return float(self.means[metric][runner].mean(skipna=False))
-
-    def smallest_gain(self, runner: Runner, other: Runner) -> tuple[str, float] | None:
-        """Return the data set on which a method is least ahead of another, and by how much.
-
-        None if a data set is missing on either side.
-        """
-        gains = self.results.gains(runner, other, "accuracy").groupby("data").mean()
-        if len(gains) < len(self.results.data_sets) or gains.empty:
-            return None
-        return str(gains.idxmin()), float(gains.min())
-
-    def ranks(self, metric: str) -> Ranks | None:
-        """Rank the methods that have a score on every data set.
-
-        None where there is nothing to rank: fewer than three methods or two data sets.
-        """
-        whole = self.means[metric].dropna(axis=1)
-        if whole.shape[0] < 2 or whole.shape[1] < 3:
-            return None
-        return Ranks(list(whole.columns), whole.to_numpy())
+    return results.summary(metric, "mean")[results.main_runners(COMPARED)]
 
 
 class Ranks:
@@ -120,63 +80,55 @@ class Ranks:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """A setting that differs from the usual one in one thing, and its records."""
+def make_ranks(results: Results, metric: str) -> Ranks | None:
+    """Rank the methods that have a score on every data set.
 
-    name: str
-    value: float
-    results: Results
-
-    @property
-    def title(self) -> str:
-        """What to print.
-
-        Examples
-        --------
-        >>> Setting("total_error", -0.2, Results([], "biased")).title
-        'λ off by -20 %'
-        """
-        if self.name == "total_error":
-            return f"λ off by {100 * self.value:+g} %"
-        if self.name == "few_labels":
-            return f"{self.value:g} labeled in a class"
-        if self.name == "fraction":
-            return f"{100 * self.value:g} % labeled"
-        return f"weight {self.value:g}"
-
-    def cost(self, usual: Quality, runner: Runner, metric: str) -> tuple[float, float] | None:
-        """Return the mean here, and how far it is from the usual one on the same samples.
-
-        None if a data set of this setting is missing on either side.
-        """
-        here, there = (r.samples[metric] for r in (self.results, usual.results))
-        if runner not in here or runner not in there:
-            return None
-        both = pd.DataFrame({"here": here[runner], "change": here[runner] - there[runner]}).dropna()
-        means = both.groupby("data").mean()
-        if len(means) < len(self.results.data_sets):
-            return None
-        return float(means["here"].mean()), float(means["change"].mean())
+    None where there is nothing to rank: fewer than three methods or two data sets.
+    """
+    whole = mean_scores(results, metric).dropna(axis=1)
+    if whole.shape[0] < 2 or whole.shape[1] < 3:
+        return None
+    return Ranks(list(whole.columns), whole.to_numpy())
 
 
-def changed_settings(records: Sequence[Record], usual: Protocol) -> list[Setting]:
-    """Return the settings in which one thing is not as usual, in order."""
+SETTINGS: dict[str, Callable[[float], str]] = {
+    "fraction": lambda value: f"{100 * value:g} % labeled",
+    "positive_weight": lambda value: f"weight {value:g}",
+    "total_error": lambda value: f"λ off by {100 * value:+g} %",
+    "few_labels": lambda value: f"{value:g} labeled in a class",
+}
+"""What is changed, one at a time, to see what it costs, and how a value of it is printed."""
+
+
+def changed_settings(records: Sequence[Record], usual: Protocol) -> dict[str, Results]:
+    """Return the results where one thing is not as usual, by what that is, in order."""
     variants = {r.protocol for r in records if r.protocol.name == usual.name}
-    found = [
-        Setting(name, getattr(variant, name), Results(records, usual.name, variant))
-        for variant in variants
-        for name in _single_difference(variant, usual)
-    ]
-    return sorted(found, key=lambda setting: (SETTINGS.index(setting.name), setting.value))
+    found = []
+    for variant in variants:
+        changed = [name for name, _ in set(vars(variant).items()) - set(vars(usual).items())]
+        if len(changed) == 1 and changed[0] in SETTINGS:
+            value = getattr(variant, changed[0])
+            found.append((list(SETTINGS).index(changed[0]), value, variant))
+    return {
+        list(SETTINGS.values())[place](value): Results(records, usual.name, variant)
+        for place, value, variant in sorted(found, key=lambda each: each[:2])
+    }
 
 
-def _single_difference(variant: Protocol, usual: Protocol) -> Iterator[str]:
-    """Yield the one thing that differs, nothing if it is another or there are more."""
-    ours = asdict(usual)
-    changed = [name for name, value in asdict(variant).items() if value != ours[name]]
-    if len(changed) == 1 and changed[0] in SETTINGS:
-        yield changed[0]
+def cost(here: Results, usual: Results, runner: Runner, metric: str) -> str:
+    """Return the mean in a setting, and how far it is from the usual one on the same samples.
+
+    A sign for nothing if a data set of this setting is missing on either side.
+    """
+    scores, others = here.samples[metric], usual.samples[metric]
+    if runner not in scores or runner not in others:
+        return UNSOLVED
+    change = scores[runner] - others[runner]
+    both = pd.DataFrame({"here": scores[runner], "change": change}).dropna()
+    means = both.groupby("data").mean()
+    if len(means) < len(here.data_sets):
+        return UNSOLVED
+    return f"{means['here'].mean():.1f} ({means['change'].mean():+.1f})"
 
 
 NOTE = (
@@ -193,17 +145,17 @@ NOTE = (
 )
 
 
-def calibration_tables(quality: Quality) -> Iterator[Table]:
+def calibration_tables(results: Results) -> Iterator[Table]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
-    found = [record for record in quality.results.records if record.calibration is not None]
+    found = [record for record in results.records if record.calibration is not None]
     for name, records in tuned_and_others(found):
         measured = pd.DataFrame(
             [{"data": r.data, "method": r.method, **(r.calibration or {})} for r in records]
         )
-        runners = [r for r in quality.runners if r.method in set(measured["method"])]
+        runners = [r for r in results.main_runners(COMPARED) if r.method in set(measured["method"])]
         header = ["data set", *(f"{m}: {r.short}" for m in MEASURES.values() for r in runners)]
         means: Any = measured.groupby(["data", "method"]).mean().unstack()
-        means = 100 * means.reindex(quality.results.data_sets)
+        means = 100 * means.reindex(results.data_sets)
         means.loc["mean"] = means.mean(skipna=False)
         rows = []
         for data in means.index:
@@ -227,24 +179,29 @@ ABOUT = (
 """What all tables of the page have in common."""
 
 
-def means_table(quality: Quality) -> Table:
+def means_table(results: Results) -> Table:
     """Make the table of means over data sets, with average ranks and times."""
-    ranked = {metric: _ranked(quality.ranks(metric)) for metric in METRICS}
+    ranks = {}
+    for metric in METRICS:
+        found = make_ranks(results, metric)
+        ranks[metric] = dict(zip(found.runners, found.average, strict=True)) if found else {}
     header = ["method", "name in bench run"]
     header += [f"{what} {short}" for what in ("mean", "rank") for short in METRICS.values()]
     header += ["median seconds", "data sets"]
-    means = {m: quality.means[m].mean(skipna=False) for m in METRICS}
+    scores = {metric: mean_scores(results, metric) for metric in METRICS}
+    means = {metric: scores[metric].mean(skipna=False) for metric in METRICS}
     rows = []
-    for runner in quality.runners:
+    for runner in results.main_runners(COMPARED):
         row = [runner.short, runner.method]
         row += [_top(means[metric][runner], means[metric].max()) for metric in METRICS]
-        row += [_number(ranked[metric].get(runner, np.nan)) for metric in METRICS]
-        n_scored = quality.means["accuracy"][runner].count()
-        n_data_sets = len(quality.results.data_sets)
-        row.append(_number(_seconds(quality, runner)))
+        row += [_number(ranks[metric].get(runner, np.nan)) for metric in METRICS]
+        n_scored = scores["accuracy"][runner].count()
+        n_data_sets = len(results.data_sets)
+        seconds = [r.seconds["total"] for r in results.records if r.runner == runner]
+        row.append(_number(float(np.median(seconds))))
         rows.append([*row, f"{n_scored} of {n_data_sets}"])
     note = (
-        f"Means over the {len(quality.results.data_sets)} data sets. Ranks are averages over data "
+        f"Means over the {len(results.data_sets)} data sets. Ranks are averages over data "
         "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "
         "of the trees and the method together, medians over all samples, one thread. RF (the "
         "majority vote), p-C²RF and auto (both the paper's weights), top λ and C²RF with offset "
@@ -253,34 +210,34 @@ def means_table(quality: Quality) -> Table:
     return Table("Means over data sets", header, rows, note, n_names=2)
 
 
-def scores_table(quality: Quality, metric: str) -> Table:
+def scores_table(results: Results, metric: str) -> Table:
     """Make the table of the scores on each data set, with their spread over samples."""
-    rows = []
-    for data in quality.results.data_sets:
-        means = quality.means[metric].loc[data]
-        spreads = quality.results.samples[metric].loc[data].std()
+    rows, scores = [], mean_scores(results, metric)
+    for data in results.data_sets:
+        means = scores.loc[data]
+        spreads = results.samples[metric].loc[data].std()
         row = [data]
-        for runner in quality.runners:
+        for runner in results.main_runners(COMPARED):
             spread = "" if np.isnan(spreads[runner]) else f" ± {spreads[runner]:.1f}"
             row.append(_top(means[runner], means.max(), spread))
         rows.append(row)
-    header = ["data set", *(runner.short for runner in quality.runners)]
+    header = ["data set", *(runner.short for runner in results.main_runners(COMPARED))]
     note = "Means over samples ± their standard deviation over samples; the best are in bold."
     return Table(f"{METRICS[metric]} on each data set", header, rows, note)
 
 
-def against_table(quality: Quality, rival_method: str) -> Table | None:
+def against_table(results: Results, rival_method: str) -> Table | None:
     """Make the table of gains in accuracy over a rival: wins, ties and losses by data set."""
-    rival = quality.runner(rival_method)
-    others = [runner for runner in quality.runners if runner != rival]
+    rival = results.main_runner(rival_method)
+    others = [runner for runner in results.main_runners(COMPARED) if runner != rival]
     if rival is None or not others:
         return None
     rows = []
     outcomes: dict[Runner, list[int]] = {runner: [] for runner in others}
-    for data in quality.results.data_sets:
+    for data in results.data_sets:
         row = [data]
         for runner in others:
-            both = quality.results.gains(runner, rival, "accuracy")
+            both = results.gains(runner, rival, "accuracy")
             gains = both[both.index.get_level_values("data") == data]
             row.append(_gain(gains))
             if len(gains):
@@ -297,19 +254,19 @@ def against_table(quality: Quality, rival_method: str) -> Table | None:
     return Table(f"Against {title}", header, rows, note)
 
 
-def samples_table(quality: Quality) -> Table:
+def samples_table(results: Results) -> Table:
     """Make the table of means over data sets for each sample on its own."""
-    numbers = sorted({record.sample for record in quality.results.records})
+    numbers = sorted({record.sample for record in results.records})
     by_number = {
         metric: scores.groupby("sample").mean(skipna=False)
-        for metric, scores in quality.results.samples.items()
+        for metric, scores in results.samples.items()
         if metric in METRICS
     }
     header = ["method"]
     header += [f"{short}, sample {number}" for short in METRICS.values() for number in numbers]
     rows = [
         [r.short, *(_number(by_number[metric].loc[n, r]) for metric in METRICS for n in numbers)]
-        for r in quality.runners
+        for r in results.main_runners(COMPARED)
     ]
     note = (
         "Means over data sets of the first sample of each, of the second, and so on: what was "
@@ -318,30 +275,28 @@ def samples_table(quality: Quality) -> Table:
     return Table("Sample by sample", header, rows, note)
 
 
-def settings_table(quality: Quality, settings: Sequence[Setting], metric: str) -> Table | None:
+def settings_table(results: Results, settings: dict[str, Results], metric: str) -> Table | None:
     """Make the table of what other settings do to a score."""
     if not settings:
         return None
     rows = []
-    for runner in quality.runners:
-        costs = [setting.cost(quality, runner, metric) for setting in settings]
-        if any(cost is not None for cost in costs):
-            row = [UNSOLVED if c is None else f"{c[0]:.1f} ({c[1]:+.1f})" for c in costs]
+    for runner in results.main_runners(COMPARED):
+        row = [cost(here, results, runner, metric) for here in settings.values()]
+        if set(row) != {UNSOLVED}:
             rows.append([runner.short, *row])
-    usual = quality.results.protocol
-    data_sets = {setting.title: ", ".join(setting.results.data_sets) for setting in settings}
-    listed = (
-        f"Data sets: {next(iter(data_sets.values()))}."
-        if len(set(data_sets.values())) == 1
-        else "Data sets: " + "; ".join(f"{title}: {names}" for title, names in data_sets.items())
-    )
+    usual = results.protocol
+    names = {title: ", ".join(here.data_sets) for title, here in settings.items()}
+    if len(set(names.values())) == 1:
+        listed = f"Data sets: {next(iter(names.values()))}."
+    else:
+        listed = "Data sets: " + "; ".join(f"{title}: {of}" for title, of in names.items())
     note = (
         "The mean, and in brackets how far it is from the usual setting's on the same samples, "
         f"which has {100 * usual.fraction:g} % labeled, weight {usual.positive_weight:g} for "
         "positive rows when these are drawn, and the true λ. Where λ is off, methods are told a "
         f"total that is wrong by so much; labels are scored with the truth. {listed}"
     )
-    header = ["method", *(setting.title for setting in settings)]
+    header = ["method", *settings]
     return Table(f"{METRICS[metric]} in other settings", header, rows, note)
 
 
@@ -353,17 +308,6 @@ def told_apart(ranks: Ranks) -> str:
         f"than {ranks.critical_difference:.2f} apart cannot be told apart (Nemenyi's test at "
         f"{SIGNIFICANCE:g})"
     )
-
-
-def _ranked(ranks: Ranks | None) -> dict[Runner, float]:
-    if ranks is None:
-        return {}
-    return dict(zip(ranks.runners, ranks.average.tolist(), strict=True))
-
-
-def _seconds(quality: Quality, runner: Runner) -> float:
-    own = [r.seconds["total"] for r in quality.results.records if runner_of(r) == runner]
-    return float(np.median(own))
 
 
 def _outcome(gains: Any) -> int:
@@ -391,18 +335,13 @@ def _number(value: float) -> str:
 
 
 _INK, _BAR = "#1c2430", "#0072B2"
-_AXES = {
-    "fraction": "labeled rows, %",
-    "positive_weight": "weight of positive rows when drawn",
-    "total_error": "error of the total that is told, %",
-}
-_MARKS = "osD^vPX*<>"
-_WITH_FEW_LABELS = {"known-totals": ("o", "#0072B2"), "extra-trees-top": ("s", "#D55E00")}
 
 
-def figure_ranks(quality: Quality) -> BenchFigure | None:
+def figure_ranks(results: Results) -> BenchFigure | None:
     """Draw average ranks, and bars over those that cannot be told apart."""
-    ranked = {metric: ranks for metric in METRICS if (ranks := quality.ranks(metric)) is not None}
+    ranked = {
+        metric: ranks for metric in METRICS if (ranks := make_ranks(results, metric)) is not None
+    }
     if not ranked:
         return None
     with mpl.rc_context(LOOK):
@@ -414,7 +353,9 @@ def figure_ranks(quality: Quality) -> BenchFigure | None:
         drawn = images(figure)
     tests = "; ".join(f"{METRICS[metric]}: {told_apart(ranks)}" for metric, ranks in ranked.items())
     ranks = next(iter(ranked.values()))
-    left_out = [runner.short for runner in quality.runners if runner not in ranks.runners]
+    left_out = [
+        runner.short for runner in results.main_runners(COMPARED) if runner not in ranks.runners
+    ]
     note = f"Best on the left. A bar joins methods that cannot be told apart. {tests}."
     if left_out:
         note += f" Not ranked, as scores are missing: {', '.join(left_out)}."
@@ -452,108 +393,46 @@ def _critical_differences(axes: Axes, ranks: Ranks) -> None:
     axes.text(1 + width, -0.95, label, va="center", fontsize=8)
 
 
-def figure_settings(quality: Quality, settings: Sequence[Setting]) -> BenchFigure | None:
-    """Draw what fewer labels, another bias and a wrong total cost each method."""
-    drawable = [name for name in SETTINGS if name != "few_labels"]  # which has no usual place
-    names = [name for name in drawable if any(setting.name == name for setting in settings)]
-    if not names:
-        return None
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(3.4 * len(names) + 0.6, 4.2), layout="constrained")
-        panels = figure.subplots(1, len(names), squeeze=False)[0]
-        for axes, name in zip(panels, names, strict=True):
-            _costs(axes, quality, [setting for setting in settings if setting.name == name])
-        panels[0].set_ylabel("points of accuracy against the usual setting")
-        lines = {line.get_label(): line for axes in panels for line in axes.get_lines()[1:]}
-        figure.legend(lines.values(), lines.keys(), fontsize=8, ncols=4, loc="outside lower center")
-        drawn = images(figure)
-    note = (
-        "Means over data sets of the differences to the usual setting, which is where all lines "
-        "meet zero, on the same data sets and samples. The table below has the figures."
-    )
-    return BenchFigure("settings", "What other settings cost", note, *drawn)
+GOALS = {"known-totals": (88.8, 82.2), "c2rf-offset": (82.0, 74.3)}
+"""Means over the paper's data sets that we want to reach, in the order of METRICS."""
+
+MOST_BEHIND = 1.0
+"""Points that the default may be behind plain extra trees on a data set."""
+
+EXACT = ("top-lambda", "extra-trees-top", "known-totals")
+"""Methods that promise to meet a total exactly."""
 
 
-def _costs(axes: Axes, quality: Quality, settings: Sequence[Setting]) -> None:
-    name = settings[0].name
-    scale = 1 if name == "positive_weight" else 100
-    usual = scale * getattr(quality.results.protocol, name)
-    axes.axhline(0, color="#444444", linewidth=0.8)
-    colors = mpl.colormaps["tab10"]
-    for number, runner in enumerate(quality.runners):
-        points = [(usual, 0.0)]
-        for setting in settings:
-            if (cost := setting.cost(quality, runner, "accuracy")) is not None:
-                points.append((scale * setting.value, cost[1]))
-        if len(points) > 1:
-            axes.plot(
-                *zip(*sorted(points), strict=True),
-                marker=_MARKS[number % len(_MARKS)],
-                markersize=4.5,
-                linewidth=1.2,
-                color=colors(number % 10),
-                label=runner.short,
+def goals(results: Results) -> Iterator[Check]:
+    """Check what we set ourselves as goals, where all of the paper's data sets are there."""
+    if results.protocol != PROTOCOLS["biased"] or results.data_sets != list(NAMES):
+        return
+    means = {metric: mean_scores(results, metric).mean(skipna=False) for metric in METRICS}
+    for runner in results.main_runners(GOALS):
+        found, wanted = [means[metric][runner] for metric in METRICS], GOALS[runner.method]
+        if not np.isnan(found).any():
+            yield Check(
+                f"{runner.short}: means of at least {' / '.join(map(str, wanted))}",
+                bool(np.all(np.greater_equal(found, wanted))),
+                f"{' / '.join(f'{mean:.2f}' for mean in found)} ({' / '.join(METRICS.values())})",
             )
-    axes.set_xlabel(_AXES[name])
-    if name == "fraction":
-        axes.set_xscale("log")
-    places = sorted({usual, *(scale * setting.value for setting in settings)})
-    axes.set_xticks(places, [f"{place:g}" for place in places])
-    axes.minorticks_off()
-
-
-def figure_few_labels(settings: Sequence[Setting]) -> BenchFigure | None:
-    """Draw the accuracy on each data set where a class has few labeled rows."""
-    few = {s.title: Quality(s.results) for s in settings if s.name == "few_labels"}
-    if not few:
-        return None
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(9, 4.6), layout="constrained")
-        panels = figure.subplots(1, len(few), squeeze=False, sharex=True, sharey=True)[0]
-        for axes, (title, quality) in zip(panels, few.items(), strict=True):
-            _by_data_set(axes, quality)
-            axes.set_title(title, fontsize=10, loc="left")
-            axes.set_xlabel("accuracy, %")
-        panels[0].invert_yaxis()
-        marks = {mark.get_label(): mark for axes in panels for mark in axes.collections[1:]}
-        figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=2, loc="outside lower center")
-        drawn = images(figure)
-    note = (
-        "Means over the samples of each data set, in which the class with fewest labeled rows has "
-        "that many of them at most. Over all data sets, "
-        + "; ".join(f"{title}: {_in_words(quality)}" for title, quality in few.items())
-        + "."
-    )
-    return BenchFigure("few_labels", "Few labels in a class", note, *drawn)
-
-
-def _by_data_set(axes: Axes, quality: Quality) -> None:
-    """Draw a row for each data set, a mark for each method, and the line between them."""
-    names = quality.results.data_sets
-    rows = np.arange(len(names))
-    found = [r for method in _WITH_FEW_LABELS if (r := quality.runner(method)) is not None]
-    means = quality.means["accuracy"][found]
-    axes.hlines(rows, means.min(axis=1), means.max(axis=1), color="#888888", linewidth=1.5)
-    for place, runner in enumerate(found):
-        mark, color = _WITH_FEW_LABELS[runner.method]
-        axes.scatter(
-            means[runner],
-            rows,
-            s=34,
-            marker=mark,
-            color=color,
-            label=runner.short,
-            zorder=4 - place,
+    rivals = results.main_runners(("known-totals", "extra-trees-top"))
+    if len(rivals) == 2:
+        ours, rival = rivals
+        gains = results.gains(ours, rival, "accuracy").groupby("data").mean()
+        if len(gains) == len(results.data_sets):
+            yield Check(
+                f"{ours.short}: on no data set more than {MOST_BEHIND:g} points of accuracy behind "
+                f"{rival.short}",
+                gains.min() >= -MOST_BEHIND,
+                f"{gains.min():+.2f} on {gains.idxmin()}, its worst",
+            )
+    scored = [r for r in results.records if r.method in EXACT and r.eta is not None]
+    methods = [method for method in EXACT if any(r.method == method for r in scored)]
+    missed = [f"{r.method} on {r.data} {r.sample} by {r.eta}" for r in scored if r.eta]
+    if scored:
+        yield Check(
+            f"Totals are met exactly by {', '.join(methods)}",
+            not missed,
+            f"{len(scored)} records; missed: {', '.join(missed) or 'none'}",
         )
-    axes.set_yticks(rows, names)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-
-
-def _in_words(quality: Quality) -> str:
-    """Return the means of both methods, and where ours is least ahead."""
-    ours, rival = (quality.runner(method) for method in _WITH_FEW_LABELS)
-    means = {r.short: quality.mean(r, "accuracy") for r in (ours, rival) if r is not None}
-    words = [f"{name} {mean:.1f}" for name, mean in means.items() if not np.isnan(mean)]
-    if ours and rival and (found := quality.smallest_gain(ours, rival)) is not None:
-        words.append(f"smallest gain {found[1]:+.1f} on {found[0]}")
-    return ", ".join(words)

@@ -1,9 +1,12 @@
-"""Records: what is kept of a method on a sample, one line of JSON each, never rewritten.
+"""Records: what is kept of a method on a sample, in a file and as tables.
 
-Safe if a process is killed: a line is appended in one piece and synced, a torn last line is set
-aside, and locks are those of the operating system, which end with their process. Safe if several
-processes write: before a record is made or written, its process holds its lock and has seen that
-it is not there yet.
+A file holds one line of JSON each, never rewritten. Safe if a process is killed: a line is appended
+in one piece and synced, a torn last line is set aside, and locks are those of the operating system,
+which end with their process. Safe if several processes write: before a record is made or written,
+its process holds its lock and has seen that it is not there yet.
+
+:class:`Results` are the records of one protocol as tables: samples of data sets by methods, and
+their means and medians by data set.
 """
 
 from __future__ import annotations
@@ -11,12 +14,19 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.protocol import Protocol
+from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.exceptions import InputError
 
 FORMAT = 6
@@ -24,6 +34,31 @@ FORMAT = 6
 5 added ``intervals``, called claims before format 6, and ``calibration``."""
 READABLE = (1, 2, 3, 4, 5, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
+
+
+@dataclass(frozen=True, order=True)
+class Runner:
+    """A method with the solver it used, which is half of a run time; "" if it used none."""
+
+    method: str
+    backend: str = ""
+
+    @property
+    def short(self) -> str:
+        """What to print where the solver does not matter."""
+        return BENCH_METHODS[self.method].title if self.method in BENCH_METHODS else self.method
+
+    @property
+    def title(self) -> str:
+        """What to print.
+
+        Examples
+        --------
+        >>> Runner("p-c2rf", "highs").title, Runner("rf").title
+        ('p-C²RF, HiGHS', 'RF')
+        """
+        names = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
+        return f"{self.short}, {names.get(self.backend, self.backend)}".removesuffix(", ")
 
 
 @dataclass(frozen=True)
@@ -110,10 +145,19 @@ class Record(Key):
         return Key(*(getattr(self, field.name) for field in fields(Key)))
 
     @property
+    def runner(self) -> Runner:
+        """The method with its solver."""
+        return Runner(self.method, self.backend or "")
+
+    @property
+    def limit(self) -> float:
+        """The time limit as a number."""
+        return np.inf if self.time_limit is None else self.time_limit
+
+    @property
     def solved(self) -> bool:
         """Whether the method did all it set out to do, within its time limit."""
-        limit = float("inf") if self.time_limit is None else self.time_limit
-        return self.status in ("computed", "optimal") and self.seconds["solve"] <= limit
+        return self.status in ("computed", "optimal") and self.seconds["solve"] <= self.limit
 
     def to_line(self) -> str:
         """Return the record as a line of JSON."""
@@ -126,17 +170,16 @@ class Record(Key):
         if not isinstance(entries, dict):
             raise ValueError("not a JSON object")
         if (found := entries.pop("format", None)) not in READABLE:
-            raise _OtherFormatError(found)
+            raise ValueError(
+                f"it has format {found!r}, this version of c2rf reads formats "
+                f"{', '.join(map(str, READABLE))}: use the version that wrote it"
+            )
         if "claims" in entries:  # before format 6
             entries["intervals"] = entries.pop("claims")
         method = BENCH_METHODS.get(entries["method"])
         if method is not None and not method.backend:  # some older records name a solver here
             entries["backend"] = None
         return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
-
-
-class _OtherFormatError(Exception):
-    """A record of another version of the format."""
 
 
 def read_records(path: Path) -> tuple[list[Record], str]:
@@ -167,37 +210,26 @@ def read_records(path: Path) -> tuple[list[Record], str]:
     return records, torn.decode("utf-8", errors="replace")
 
 
+_NO_RECORD = (ValueError, TypeError, KeyError)
+"""What a line that is no record raises."""
+
+
 def parse_lines(path: Path, raw: bytes, first: int) -> tuple[list[Record], bytes]:
     """Return the records of complete lines, and the rest."""
     *lines, rest = raw.split(b"\n")
-    if rest and _is_record(rest):  # all that is missing is the end of the line
-        lines, rest = [*lines, rest], b""
-    records = [_parse(path, number, line) for number, line in enumerate(lines, first)]
+    records = []
+    for number, line in enumerate(lines, first):
+        try:
+            records.append(Record.from_line(line))
+        except _NO_RECORD as error:
+            raise InputError(
+                f"{path}, line {number} is not a record ({error}); nothing was changed: use "
+                "another file, or repair or remove that line"
+            ) from error
+    with suppress(*_NO_RECORD):  # perhaps all that is missing is the end of the line
+        records.append(Record.from_line(rest))
+        rest = b""
     return records, rest
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        Record.from_line(line)
-    except (_OtherFormatError, ValueError, TypeError, KeyError):
-        return False
-    return True
-
-
-def _parse(path: Path, number: int, line: bytes) -> Record:
-    try:
-        return Record.from_line(line)
-    except _OtherFormatError as error:
-        raise InputError(
-            f"{path}, line {number}: this is a record of format {error.args[0]!r}, this version "
-            f"of c2rf reads formats {', '.join(map(str, READABLE))}; nothing was changed: use "
-            "another file, or the version of c2rf that wrote it"
-        ) from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(
-            f"{path}, line {number} is not a record ({error}); nothing was changed: repair or "
-            "remove that line"
-        ) from error
 
 
 try:
@@ -220,7 +252,7 @@ class RecordFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.torn = ""
+        self.torn = False  # whether an unfinished line was set aside
         self._known: set[Key] = set()
         self._seen_bytes = 0
         self._whole = FileLock(self._lock_path("file"))
@@ -292,21 +324,134 @@ class RecordFile:
         if not raw:
             return
         records, torn = parse_lines(self.path, raw, first=len(self._known) + 1)
-        # Whoever wrote an unfinished line held the lock that we hold now: it is dead.
-        if torn:
-            self._set_aside(torn, self._seen_bytes + len(raw) - len(torn))
+        if torn:  # its writer held the lock that we hold now: it is dead
+            with Path(f"{self.path}.torn").open("ab") as aside:
+                aside.write(torn + b"\n")
+            self._file.truncate(self._seen_bytes + len(raw) - len(torn))
+            self.torn = True
         elif not raw.endswith(b"\n"):
             self._file.write(b"\n")
             self._file.flush()
         self._known.update(record.key for record in records)
         self._seen_bytes = self._file.seek(0, os.SEEK_END)
 
-    def _set_aside(self, torn: bytes, begin: int) -> None:
-        """Move an unfinished line into a file of its own."""
-        with Path(f"{self.path}.torn").open("ab") as aside:
-            aside.write(torn + b"\n")
-        self._file.truncate(begin)
-        self.torn = torn.decode("utf-8", errors="replace")
-
     def _lock_path(self, name: str) -> Path:
         return self.path.with_name(f".{self.path.name}.{name}.lock")
+
+
+METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
+"""What is scored, and how it is printed: both in percent."""
+
+TUNED_ON = (0, 1)
+"""Numbers of the samples that settings were chosen by; the others judge them."""
+
+
+class Results:
+    """The records of one protocol.
+
+    Where a file holds several variants of a protocol the paper's own is taken, else the one with
+    most records; where it holds several time limits for the same run, the longest.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Of any protocol.
+    name : str
+        The protocol's name.
+    variant : Protocol or None
+        The variant to take, if it is to be another.
+
+    Attributes
+    ----------
+    samples : dict of str to DataFrame
+        For "accuracy" and "mcc" (in percent, as the paper's tables print them), "seconds" of what
+        was solved, and "solved": a row per data set and sample, a column per :class:`Runner`, NaN
+        where there is none.
+    """
+
+    def __init__(
+        self, records: Sequence[Record], name: str, variant: Protocol | None = None
+    ) -> None:
+        variants = Counter(r.protocol for r in records if r.protocol.name == name)
+        if variant is None:
+            usual = PROTOCOLS[name]
+            is_usual = usual in variants or not variants
+            variant = usual if is_usual else variants.most_common(1)[0][0]
+        self.protocol = variant
+        best: dict[tuple[object, ...], Record] = {}
+        for record in records:
+            if record.protocol == variant:
+                same = (record.data, record.seed, record.method, record.backend)
+                best[same] = max(record, best.get(same, record), key=lambda r: r.limit)
+        self.records = list(best.values())
+        found = {record.data for record in self.records}
+        # The paper's data sets first, in its order; methods in the order of the paper
+        self.data_sets = [name for name in NAMES if name in found] + sorted(found - set(NAMES))
+        order = list(BENCH_METHODS)
+        self.runners = sorted(
+            {record.runner for record in self.records},
+            key=lambda run: (order.index(run.method), run.backend),
+        )
+        self.samples: dict[str, Any] = self._tables()
+
+    def _tables(self) -> dict[str, Any]:
+        rows = pd.DataFrame(
+            [
+                {
+                    "data": r.data,
+                    "sample": r.sample,
+                    "seed": r.seed,
+                    "runner": r.runner,
+                    "accuracy": np.nan if r.accuracy is None else 100 * r.accuracy,
+                    # What the paper's tables call MCC is 100 (1 + MCC) / 2.
+                    "mcc": np.nan if r.mcc is None else 50 * (1 + r.mcc),
+                    "seconds": r.seconds["total"] if r.solved else np.inf,
+                    "solved": float(r.solved),
+                }
+                for r in self.records
+            ],
+            columns=["data", "sample", "seed", "runner", *METRICS, "seconds", "solved"],
+        ).set_index(["data", "sample", "seed", "runner"])
+        return {str(name): rows[name].unstack().reindex(columns=self.runners) for name in rows}
+
+    def main_runner(self, method: str) -> Runner | None:
+        """Return the method with the solver that has most records, None if it has none."""
+        found = Counter(r.runner for r in self.records if r.method == method)
+        return found.most_common(1)[0][0] if found else None
+
+    def main_runners(self, methods: Iterable[str]) -> list[Runner]:
+        """Return the methods that have records, each with the solver that has most."""
+        return [runner for method in methods if (runner := self.main_runner(method)) is not None]
+
+    def summary(self, table: str, how: str) -> Any:
+        """Return the "mean" or "median" by data set, NaN where too few samples have a value."""
+        values = self.samples[table].groupby("data")
+        enough = values.count().mul(2).gt(values.size(), axis=0)
+        return values.agg(how).where(enough).reindex(self.data_sets)
+
+    def median_seconds(self) -> Any:
+        """Return median run times; NaN where not more than half of the samples were solved."""
+        medians = self.samples["seconds"].fillna(np.inf).groupby("data").median()
+        return medians.replace(np.inf, np.nan).reindex(self.data_sets)
+
+    def ran(self, data: str, runner: Runner) -> bool:
+        """Say whether there are records of a method on a data set."""
+        return bool(self.samples["solved"].loc[data, runner].notna().any())
+
+    def proven(self, data: str, runner: Runner) -> bool:
+        """Say whether more than half of the samples were solved within the time limit."""
+        return bool(self.samples["solved"].loc[data, runner].fillna(0).mean() > 0.5)
+
+    def gains(self, runner: Runner, over: Runner, metric: str) -> Any:
+        """Return how many points a method is ahead of another, on the samples that both have."""
+        table = self.samples[metric].reindex(columns=[runner, over])
+        return (table[runner] - table[over]).dropna()
+
+
+def tuned_and_others(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield the records of samples that settings were chosen by, and those of the others."""
+    tuned = [record for record in records if record.sample in TUNED_ON]
+    others = [record for record in records if record.sample not in TUNED_ON]
+    for name, own in (("samples 0 and 1", tuned), ("the other samples", others)):
+        if own:
+            yield name, own

@@ -5,33 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from c2rf.bench.checks import Check, all_checks, goals
-from c2rf.bench.coverage import coverage_checks, interval_results
+from c2rf.bench import coverage, paper, quality
 from c2rf.bench.methods import ON_PAPER_S_TREES
-from c2rf.bench.paper import caps, machines, quality_table, table_1, table_2
+from c2rf.bench.paper import BenchFigure, Check
 from c2rf.bench.protocol import PROTOCOLS, Protocol
-from c2rf.bench.quality import (
-    ABOUT,
-    Quality,
-    against_table,
-    calibration_tables,
-    changed_settings,
-    means_table,
-    samples_table,
-    scores_table,
-    settings_table,
-)
-from c2rf.bench.records import Record
-from c2rf.bench.results import METRICS, Results
+from c2rf.bench.records import METRICS, Record, Results
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
 from c2rf.report.page import Table
-
-if TYPE_CHECKING:
-    from c2rf.bench.paper import BenchFigure
 
 
 @dataclass(frozen=True)
@@ -106,56 +89,50 @@ def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
 
 def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
-    from c2rf.bench.coverage import ABOUT, accuracy_table, coverage_figure, shares_table
-
-    found = interval_results(records)
-    parts: list[Table | BenchFigure] = [shares_table(found), coverage_figure(found)]
-    parts.append(accuracy_table(found))
-    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), ABOUT]
+    found = coverage.interval_results(records)
+    parts: list[Table | BenchFigure] = [
+        coverage.shares_table(found),
+        coverage.coverage_figure(found),
+    ]
+    parts.append(coverage.accuracy_table(found))
+    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), coverage.ABOUT]
     title = "What may be computed from imputations?"
-    return Report(title, summary, list(coverage_checks(found)), parts)
+    return Report(title, summary, list(coverage.coverage_checks(found)), parts)
 
 
 def paper_report(records: Sequence[Record]) -> Report:
     """Put together the paper's tables and figures as far as the records allow."""
-    from c2rf.bench.paper import figure_1, figure_gains
-
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Table | BenchFigure] = [table_1(records)]
+    parts: list[Table | BenchFigure] = [paper.table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
-            parts += [table_2(results), figure_1(results)]
+            parts += [paper.table_2(results), paper.figure_1(results)]
     for results in protocols:
         second = results.protocol.name != "biased"
-        parts += [quality_table(results, 3 + second), figure_gains(results, 2 + second)]
+        parts += [paper.quality_table(results, 3 + second), paper.figure_gains(results, 2 + second)]
     title = "The paper's experiment, reproduced"
-    return Report(title, _summary(race, protocols), all_checks(protocols), parts)
+    return Report(title, _summary(race, protocols), paper.all_checks(protocols), parts)
 
 
 def quality_report(records: Sequence[Record]) -> Report:
     """Put together how well all methods label, in the usual setting and in others."""
-    from c2rf.bench.quality import figure_few_labels, figure_ranks, figure_settings
-
     results = Results(records, "biased")
     if not results.records:
         results = Results(records, "simple")
-    quality = Quality(results)
-    changed = changed_settings(records, results.protocol)
+    changed = quality.changed_settings(records, results.protocol)
     parts: list[Table | BenchFigure | None] = [
-        means_table(quality),
-        figure_ranks(quality),
-        *(scores_table(quality, metric) for metric in METRICS),
-        *(against_table(quality, rival) for rival in ("top-lambda", "rf")),
-        samples_table(quality),
-        *calibration_tables(quality),
-        figure_settings(quality, changed),
-        *(settings_table(quality, changed, metric) for metric in METRICS),
-        figure_few_labels(changed),
+        quality.means_table(results),
+        quality.figure_ranks(results),
+        *(quality.scores_table(results, metric) for metric in METRICS),
+        *(quality.against_table(results, rival) for rival in ("top-lambda", "rf")),
+        quality.samples_table(results),
+        *quality.calibration_tables(results),
+        *(quality.settings_table(results, changed, metric) for metric in METRICS),
     ]
-    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), ABOUT]
+    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), quality.ABOUT]
     there = [part for part in parts if part is not None]
-    return Report("Which method labels best?", summary, list(goals(quality)), there)
+    return Report("Which method labels best?", summary, list(quality.goals(results)), there)
 
 
 def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[str]:
@@ -176,7 +153,7 @@ def _what_ran(results: Results) -> str:
     samples = len(results.samples["solved"])
     return (
         f"Protocol {results.protocol.name}: {len(results.data_sets)} data sets, {samples} samples, "
-        f"{len(results.records)} records; {_drawn(results.protocol)}; {caps(results)}"
+        f"{len(results.records)} records; {_drawn(results.protocol)}; {paper.caps(results)}"
     )
 
 
@@ -186,7 +163,7 @@ def _how_it_went(records: Sequence[Record]) -> Iterator[str]:
         reasons = sorted({r.message.split(";")[0][:160] for r in failures if r.message})
         yield f"{len(failures)} records hold no labels: {'; '.join(reasons)}."
     if records:
-        yield f"Machine: {machines(records)}."
+        yield f"Machine: {paper.machines(records)}."
 
 
 def _drawn(protocol: Protocol) -> str:

@@ -7,8 +7,7 @@ of labels that are right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,8 @@ def score_probabilities(probability: Floats, labels: Signs, truth: Signs) -> dic
     {'calibration_error': 0.2, 'class_calibration_error': 0.2, 'brier': 0.04, 'log_loss': 0.223}
     """
     confidence, right = np.where(labels > 0, probability, 1 - probability), labels == truth
-    of_class = [calibration_error(confidence[own], right[own]) for own in _by_label(labels)]
+    by_label = [own for own in (labels < 0, labels > 0) if own.any()]
+    of_class = [calibration_error(confidence[own], right[own]) for own in by_label]
     positive = truth > 0
     return {
         "calibration_error": calibration_error(confidence, right),
@@ -92,47 +92,11 @@ def score_probabilities(probability: Floats, labels: Signs, truth: Signs) -> dic
     }
 
 
-def _by_label(labels: Signs) -> list[NDArray[np.bool_]]:
-    return [own for own in (labels < 0, labels > 0) if own.any()]
-
-
 N_COLUMNS = 6
 """Columns in whose quarters shares are estimated."""
 LEVEL = 0.95
 """How often an interval should hold the truth."""
 _ROUNDING = 1e-12
-
-
-class Interval(NamedTuple):
-    """An estimate and the ends of its interval; numbers, or arrays of them."""
-
-    estimate: Any
-    low: Any
-    high: Any
-
-    @classmethod
-    def of_shares(cls, pooled: Pooled) -> Interval:
-        """Return pooled shares; no interval of a share leaves the numbers from 0 to 1."""
-        return cls(pooled.estimate, np.clip(pooled.low, 0, 1), np.clip(pooled.high, 0, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalEstimates:
-    """Interval estimates of a method.
-
-    Parameters
-    ----------
-    parts : ndarray of bool, shape (n_parts, n_rows)
-        The rows of each part that a share is about.
-    shares : mapping of str to Interval
-        By the name of a way to compute them, the shares of the positive class in all parts.
-    right : mapping of str to Interval
-        The share of right labels: "overall", of the "negative" and of the "positive" ones.
-    """
-
-    parts: NDArray[np.bool_]
-    shares: Mapping[str, Interval]
-    right: Mapping[str, Interval]
 
 
 def quarters(X: Floats) -> NDArray[np.bool_]:
@@ -163,34 +127,42 @@ def share_of(positive: NDArray[Any], parts: NDArray[np.bool_]) -> Floats:
     return np.array([positive[part].mean() for part in parts])
 
 
-def pooled_shares(imputed: NDArray[Any], parts: NDArray[np.bool_]) -> Interval:
+def pooled_shares(imputed: NDArray[Any], parts: NDArray[np.bool_]) -> Pooled:
     """Return the shares that several sets of labels (True for the positive ones) give together."""
-    return Interval.of_shares(pool([share_of(labels, parts) for labels in imputed], level=LEVEL))
+    return pool([share_of(labels, parts) for labels in imputed], level=LEVEL)
 
 
-def interval_scores(interval: Interval, truth: Any) -> Floats:
+def interval_scores(low: Any, high: Any, truth: Any) -> Floats:
     """Return the scores of intervals as Gneiting and Raftery define them; the lower the better.
 
     The width, and for a miss its distance times 2 / (1 - level).
 
     Examples
     --------
-    >>> interval_scores(Interval(0.5, np.array([0.4, 0.4]), 0.6), np.array([0.5, 0.61])).round(3)
+    >>> interval_scores(np.array([0.4, 0.4]), 0.6, np.array([0.5, 0.61])).round(3)
     array([0.2, 0.6])
     """
-    missed = np.maximum(interval.low - truth, 0) + np.maximum(truth - interval.high, 0)
-    return np.asarray(interval.high - interval.low + 2 / (1 - LEVEL) * missed)
+    missed = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    return np.asarray(high - low + 2 / (1 - LEVEL) * missed)
 
 
 def score_intervals(
-    intervals: IntervalEstimates, labels: NDArray[Any], truth: NDArray[Any]
+    shares: Mapping[str, Pooled],
+    right: Mapping[str, Pooled],
+    parts: NDArray[np.bool_],
+    labels: Signs,
+    truth: Signs,
 ) -> dict[str, Any]:
-    """Compare interval estimates with the truth.
+    """Compare interval estimates with the truth; no interval of a share leaves 0 to 1.
 
     Parameters
     ----------
-    intervals : IntervalEstimates
-        What was estimated.
+    shares : mapping of str to Pooled
+        By the name of a way to compute them, the shares of the positive class in all parts.
+    right : mapping of str to Pooled
+        The share of right labels: "overall", of the "negative" and of the "positive" ones.
+    parts : ndarray of bool, shape (n_parts, n_rows)
+        The rows of each part that a share is about.
     labels, truth : ndarray of ±1
         The single best labels, and what is true.
 
@@ -201,21 +173,26 @@ def score_intervals(
         ``error``; ``single labels`` have an error only. ``right``: for all, negative and positive
         labels the ``low`` and ``high`` end, the ``estimate`` and what is ``true``.
     """
-    true = share_of(truth > 0, intervals.parts)
-    single = np.abs(share_of(labels > 0, intervals.parts) - true).mean()
-    shares: dict[str, Any] = {"single labels": {"error": float(single)}}
-    for name, interval in intervals.shares.items():
-        covered = (interval.low <= true + _ROUNDING) & (true <= interval.high + _ROUNDING)
-        shares[name] = {
+    true = share_of(truth > 0, parts)
+    single = np.abs(share_of(labels > 0, parts) - true).mean()
+    of_shares: dict[str, Any] = {"single labels": {"error": float(single)}}
+    for way, found in shares.items():
+        low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
+        covered = (low <= true + _ROUNDING) & (true <= high + _ROUNDING)
+        of_shares[way] = {
             "coverage": float(covered.mean()),
-            "width": float(np.mean(interval.high - interval.low)),
-            "score": float(interval_scores(interval, true).mean()),
-            "error": float(np.abs(interval.estimate - true).mean()),
+            "width": float(np.mean(high - low)),
+            "score": float(interval_scores(low, high, true).mean()),
+            "error": float(np.abs(found.estimate - true).mean()),
         }
     among = {"overall": labels != 0, "negative": labels < 0, "positive": labels > 0}
-    right = {
-        name: {key: float(value) for key, value in interval._asdict().items()}
-        | {"true": float(np.mean(labels[among[name]] == truth[among[name]]))}
-        for name, interval in intervals.right.items()
+    of_right = {
+        name: {
+            "estimate": float(found.estimate),
+            "low": float(np.clip(found.low, 0, 1)),
+            "high": float(np.clip(found.high, 0, 1)),
+            "true": float(np.mean(labels[among[name]] == truth[among[name]])),
+        }
+        for name, found in right.items()
     }
-    return {"shares": shares, "right": right}
+    return {"shares": of_shares, "right": of_right}

@@ -13,7 +13,8 @@ from c2rf.cli.options import FAILED, INTERRUPTED
 from c2rf.cli.quick_start import QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
-    from c2rf.bench.run import Plan, Screen
+    from c2rf.bench.records import Key
+    from c2rf.bench.run import Screen
 
 
 bench = typer.Typer(
@@ -108,45 +109,50 @@ def run(
     A run that was stopped, or killed, goes on where it was when the same command is given again.
     Exits with 1 if a data set could not be had.
     """
+    from c2rf._utils.text import check_choice
     from c2rf.bench.data import NAMES, check_name
-    from c2rf.bench.methods import Solver, check_method
-    from c2rf.bench.protocol import check_protocol, every_setting, split_names
-    from c2rf.bench.run import Plan
+    from c2rf.bench.methods import BENCH_METHODS
+    from c2rf.bench.protocol import PROTOCOLS, every_setting, split_names
+    from c2rf.bench.run import make_keys
     from c2rf.exceptions import InputError
     from c2rf.forest.backends import check_backend
 
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
-    named = [replace(check_protocol(name), n_trees=trees) for name in split_names(protocol)]
+    names, chosen_methods = split_names(protocol), split_names(methods)
+    for name in names:
+        check_choice("protocol", name, PROTOCOLS)
+    named = [replace(PROTOCOLS[name], n_trees=trees) for name in names]
     protocols = list(every_setting(named, fraction, positive_weight, total_error, few_labels))
     chosen = list(NAMES) if data == "all" else split_names(data)
-    chosen_methods = split_names(methods)
     for name in chosen:
         check_name(name)
     for name in chosen_methods:
-        check_method(name)
+        check_choice("methods", name, BENCH_METHODS)
     check_backend(backend)
-    solver = Solver(backend, time_limit)
-    plan = Plan(protocols, chosen, chosen_methods, samples, seed, solver, jobs, data_dir)
-    skipped = _run(plan, records, quiet)
+    keys = make_keys(
+        protocols, chosen, chosen_methods, samples, seed=seed, backend=backend,
+        time_limit=time_limit,
+    )  # fmt: skip
+    skipped = _run(keys, records, quiet, jobs=jobs, folder=data_dir)
     if report is not None:
         _report(records, report, quiet)
     if skipped:
         raise typer.Exit(FAILED)
 
 
-def _run(plan: Plan, records: Path, quiet: bool) -> bool:
-    """Run a plan and say how it ended; return whether anything was left out."""
+def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
+    """Make records and say how it ended; return whether anything was left out."""
     from c2rf.bench.records import RecordFile
     from c2rf.bench.run import Screen
-    from c2rf.bench.run import run as run_plan
+    from c2rf.bench.run import run as make_records
 
-    with RecordFile(records) as file, Screen(plan.jobs, quiet) as shown:
+    with RecordFile(records) as file, Screen(quiet) as shown:
         if file.torn:
             rows = [("torn line", f"an unfinished last line was moved to {records}.torn")]
             screen.say(rows, quiet=quiet)
         try:
-            run_plan(plan, file, shown)
+            make_records(keys, file, shown, **how)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -182,7 +188,7 @@ def report(
     FOLDER gets report.html, with the paper's figures beside ours, quality.html, with means,
     ranks, wins and losses of all methods and what other settings cost, and imputations.html, with
     how often intervals hold the truth: each one file that needs no other, and as far as there are
-    records for it. Also as Markdown, and the figures as SVG and PNG.
+    records for it. Also as Markdown, and the figures as PNG.
     """
     _report(records, out, quiet)
 
