@@ -497,11 +497,8 @@ def _corrected(
     error = best_classes(sample, offsets).counts - best_classes(scored, offsets).counts
     off = constraints.matrix @ error.ravel()
     # Of a rare class a sample may be off by more than there is.
-    return replace(
-        constraints,
-        lower=np.maximum(constraints.lower + off, constraints.lower / 2),
-        upper=np.maximum(constraints.upper + off, constraints.upper / 2),
-    )
+    ends = constraints.lower, constraints.upper
+    return constraints.between(*(np.maximum(end + off, end / 2) for end in ends))
 
 
 def _near_boundary(
@@ -516,8 +513,7 @@ def _near_boundary(
     rows = np.sort(np.argpartition(best.distances, n_near)[:n_near])
     near = scored.taken(rows)
     far = constraints.matrix @ (best.counts - near.counts(best.labels[rows])).ravel()
-    left = replace(constraints, lower=constraints.lower - far, upper=constraints.upper - far)
-    return near, left
+    return near, constraints.between(constraints.lower - far, constraints.upper - far)
 
 
 def _sample(scored: ScoredRows, seed: int) -> ScoredRows:

@@ -255,8 +255,7 @@ class _AugmentingPaths:
         start = coordinate_descent(scores, groups, bounds, start, ROUNDS)
         cells, classes, _ = split_nodes(start, bounds)
         self.labels: Codes = _best(scores, cells, groups)
-        sizes = np.bincount(groups * n_classes + self.labels, minlength=n_groups * n_classes)
-        sizes = sizes.reshape(n_groups, n_classes)
+        sizes = sizes_of(self.labels, groups, bounds)
         high = np.minimum(bounds.group_upper, bounds.n_rows)
         # Duals that differ say at which bound the flow between must be.
         self.cell_flow = _at_bounds(cells - classes, sizes, bounds.group_lower, high, tolerance)

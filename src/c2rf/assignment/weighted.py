@@ -107,11 +107,8 @@ def _losses(scored: ScoredRows, relaxed: Relaxation, labels: Codes) -> Floats:
 
 def _rounded(relaxed: Relaxation) -> Codes:
     """Give every row that the relaxation splits the class that most of it has."""
-    labels, columns, near = (
-        relaxed.before.copy(),
-        relaxed.candidates.columns,
-        relaxed.candidates.rows,
-    )
+    labels, near = relaxed.before.copy(), relaxed.candidates.rows
+    columns = relaxed.candidates.columns
     share = relaxed.amounts / np.maximum(columns.mass[columns.row], 1e-300)
     order = np.lexsort((share, columns.row))
     last = order[np.append(np.diff(columns.row[order]) > 0, True)] if len(order) else order
