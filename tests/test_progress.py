@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import c2rf
-from c2rf.cli import screen
+from c2rf.cli import terminal
 from c2rf.progress import Event, line, progress_callback, report_progress, solve_listener
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
@@ -144,25 +144,25 @@ def lines_until(capsys, enough: Callable[[list[str]], bool]) -> list[str]:
 
 
 def test_lines_go_on_between_events_where_there_is_no_terminal(capsys):
-    with screen.waiting("learning", every=0.01):
+    with terminal.waiting("learning", every=0.01):
         report_progress("from the labeled rows")
         said = lines_until(capsys, lambda lines: len(lines) > 3)  # and no event meanwhile
     assert all(re.fullmatch(r"learning: from the labeled rows \(\d+ s\)", one) for one in said[1:])
 
 
 def test_after_a_while_it_is_said_how_to_stop(capsys):
-    with screen.waiting("solving", hint="Ctrl-C stops", every=0.01, hint_after=3600):
+    with terminal.waiting("solving", hint="Ctrl-C stops", every=0.01, hint_after=3600):
         said = lines_until(capsys, lambda lines: len(lines) > 1)
     assert not any("Ctrl-C" in one for one in said)
-    with screen.waiting("solving", hint="Ctrl-C stops", every=0.01, hint_after=0.2):
+    with terminal.waiting("solving", hint="Ctrl-C stops", every=0.01, hint_after=0.2):
         said = lines_until(capsys, lambda lines: any("s) Ctrl-C stops" in one for one in lines))
     assert all(one.startswith("solving (") for one in said)
 
 
 def test_a_live_line_for_who_looks(monkeypatch, shown):
     """What is going on is shown on standard error, with the time it takes."""
-    monkeypatch.setattr(screen, "shows_progress", lambda: True)
-    with screen.waiting("learning"):
+    monkeypatch.setattr(terminal, "shows_progress", lambda: True)
+    with terminal.waiting("learning"):
         report_progress("from the labeled rows")
     report_progress("nobody listens any more")
     assert shown[0] == "learning"
@@ -185,6 +185,6 @@ def test_verbose_classifiers_say_what_they_do(capsys):
 
 
 def test_quiet(capsys):
-    with screen.waiting("learning", quiet=True):
+    with terminal.waiting("learning", quiet=True):
         report_progress("something")
     assert capsys.readouterr() == ("", "")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from c2rf.forest.verify import verify
     from c2rf.forest.votes import PatternTable
     from c2rf.imputation.rubin import Pooled, pool
-    from c2rf.learners.blend import BlendClassifier
+    from c2rf.learners.default_classifier import BlendClassifier
     from c2rf.totals.stated import Estimate
     from c2rf.workflow.classify import classify
     from c2rf.workflow.result import Classification
@@ -43,7 +43,7 @@ __version__ = "0.1.0"
 
 # Imported when they are first used: the command line starts without scikit-learn.
 _HOMES = {
-    "BlendClassifier": "c2rf.learners.blend",
+    "BlendClassifier": "c2rf.learners.default_classifier",
     "C2RFClassifier": "c2rf.estimators",
     "Classification": "c2rf.workflow.result",
     "Estimate": "c2rf.totals.stated",

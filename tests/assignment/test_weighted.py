@@ -8,7 +8,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
 from c2rf.assignment import assign, weighted
-from c2rf.assignment.crossing import relax
+from c2rf.assignment.crossing_margins import relax
 from c2rf.assignment.duals import ScoredRows
 from c2rf.assignment.weighted import label_weighted, none_is_closer, swapped
 from c2rf.totals.bounds import Bounds, LinearConstraints

@@ -23,7 +23,7 @@ BASE = "--target sick --method c2rf --drop id --trees 5"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> Path:
     """Run in a folder of its own, quickly, with lines that are not broken."""
-    monkeypatch.setattr("c2rf.estimators.learning.default_estimator", quick_estimator)
+    monkeypatch.setattr("c2rf.estimators.training.default_estimator", quick_estimator)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path

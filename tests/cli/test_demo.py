@@ -24,7 +24,7 @@ def run(line: str) -> int:
 
 
 def test_tells_the_story_and_leaves_files_that_work(folder, capsys, monkeypatch):
-    monkeypatch.setattr("c2rf.estimators.learning.default_estimator", quick_estimator)
+    monkeypatch.setattr("c2rf.estimators.training.default_estimator", quick_estimator)
     monkeypatch.setattr(demo, "SIZE", 600)
     monkeypatch.setattr(demo, "FRACTION", 0.05)
     monkeypatch.setattr(demo, "TREES", 5)

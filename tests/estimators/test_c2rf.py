@@ -42,7 +42,7 @@ SAFE_TYPES = {
     "c2rf.forest.ensembles.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
     "c2rf.forest.problem.Solution",
-    "c2rf.estimators.rows.LabeledPopulation",
+    "c2rf.estimators.labeled_population.LabeledPopulation",
     "c2rf.data.population.memory.Memory",
     "sklearn.tree._tree.Tree",
 }

@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from c2rf import BlendClassifier, Estimate, KnownTotalsClassifier
 from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.datasets import make_twonorm
-from c2rf.estimators.learning import Limits
+from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import BASE_LEARNERS
 from c2rf.learners.calibration import matching_offsets

@@ -15,10 +15,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment.large import Sizes
+from c2rf.assignment.large_populations import Sizes
 from c2rf.data.population.interface import draw_sample
 from c2rf.data.population.memory import Memory, user_chunks
-from c2rf.estimators.learning import Limits
+from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
 from margins import totals_of
 

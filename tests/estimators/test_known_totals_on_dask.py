@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment.large import Sizes
+from c2rf.assignment.large_populations import Sizes
 from c2rf.data.population import dask as dask_room
-from c2rf.estimators.learning import Limits
+from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
 from margins import totals_of
 

@@ -136,7 +136,7 @@ class TestPage:
 def quick():
     """Labels need not be good to be reported."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("c2rf.estimators.learning.default_estimator", quick_estimator)
+        patch.setattr("c2rf.estimators.training.default_estimator", quick_estimator)
         yield
 
 

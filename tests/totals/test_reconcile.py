@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from c2rf.totals.reconcile import (
-    contradiction,
     is_consistent,
     least_squares,
     nearest_table,
     rescale,
     round_table,
+    smallest_inconsistency,
 )
 
 SIZES = np.array([2, 1, 3, 2])  # of the groups (n, young), (n, old), (s, young), (s, old)
@@ -74,7 +74,7 @@ def test_two_margins_are_consistent_if_some_whole_table_meets_them(low):
 def test_a_contradiction_has_nothing_to_spare(low):
     constraints = stated(low)
     assume(not is_consistent(constraints))
-    found = contradiction(constraints)
+    found = smallest_inconsistency(constraints)
     assert not is_consistent(constraints.some(np.array(found)))
     for left in found:
         rest = np.array([f for f in found if f != left], dtype=np.intp)

@@ -3,8 +3,10 @@
 This is a transportation problem: rows are brought to classes. Its dual variables are class offsets,
 one per class (and group): every row has the class where its score + offset is largest, but for
 ties. There is a module for each kind of bounds: totals overall or of one grouping
-(:mod:`~c2rf.assignment.one_margin`, for very many rows :mod:`~c2rf.assignment.large`), margins that
-cross (:mod:`~c2rf.assignment.crossing`), and sums of weights (:mod:`~c2rf.assignment.weighted`).
+(:mod:`~c2rf.assignment.one_margin`, for very many rows
+:mod:`~c2rf.assignment.large_populations`), margins that cross
+(:mod:`~c2rf.assignment.crossing_margins`), and sums of weights
+(:mod:`~c2rf.assignment.weighted`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from c2rf._utils.types import Codes, Floats
-from c2rf.assignment.crossing import drop_zero_totals, label_crossing, relax
+from c2rf.assignment.crossing_margins import drop_zero_totals, label_crossing, relax
 from c2rf.assignment.duals import (
     Assignment,
     ScoredRows,
@@ -26,7 +28,7 @@ from c2rf.assignment.duals import (
     rounded_up,
     smooth_duals,
 )
-from c2rf.assignment.large import Sizes, label_large, sample_bounds
+from c2rf.assignment.large_populations import Sizes, label_large, sample_bounds
 from c2rf.assignment.one_margin import (
     clipped_to_sizes,
     label,

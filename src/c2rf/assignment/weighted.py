@@ -27,7 +27,7 @@ from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.crossing import Relaxation, relax
+from c2rf.assignment.crossing_margins import Relaxation, relax
 from c2rf.assignment.duals import Assignment, ScoredRows, best_classes
 from c2rf.totals.bounds import Bounds, LinearConstraints
 

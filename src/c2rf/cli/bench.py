@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf.cli import options, terminal
 from c2rf.cli.options import FAILED, INTERRUPTED
 from c2rf.cli.quick_start import QuickCommand, QuickGroup
 
@@ -150,13 +150,13 @@ def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
     with RecordFile(records) as file, Screen(quiet) as shown:
         if file.torn:
             rows = [("torn line", f"an unfinished last line was moved to {records}.torn")]
-            screen.say(rows, quiet=quiet)
+            terminal.say(rows, quiet=quiet)
         try:
             make_records(keys, file, shown, **how)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    screen.say(_summary(shown, records), quiet=quiet)
+    terminal.say(_summary(shown, records), quiet=quiet)
     return bool(shown.skipped)
 
 
@@ -169,9 +169,9 @@ def _summary(shown: Screen, records: Path) -> list[tuple[str, str]]:
         ("made", made or "none"),
     ]
     if shown.others:
-        rows.append(("elsewhere", f"{screen.count(shown.others, 'record')} by another process"))
+        rows.append(("elsewhere", f"{terminal.count(shown.others, 'record')} by another process"))
     for reason, n in shown.skipped.items():
-        rows.append(("skipped", f"{screen.count(n, 'record')}: {reason}"))
+        rows.append(("skipped", f"{terminal.count(n, 'record')}: {reason}"))
     return rows
 
 
@@ -203,4 +203,4 @@ def _report(records: Path, out: Path, quiet: bool) -> None:
         typer.echo(f"c2rf: {records} ends with an unfinished line, which is left out", err=True)
     files = write_report(found, out)
     rows = [("records", f"{len(found)} from {records}"), ("report", str(files[0]))]
-    screen.say(rows, quiet=quiet)
+    terminal.say(rows, quiet=quiet)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf.cli import options, terminal
 from c2rf.cli.options import in_panel
 from c2rf.workflow.options import TOTALS, Options
 
@@ -97,9 +97,9 @@ def classify(
     tables = [path for path in (labeled, unlabeled) if path is not None]
     totals_files = totals_file or []
     if dry_run and not quiet:
-        screen.show_previews(tables, chosen.read_as, totals_files)
+        terminal.show_previews(tables, chosen.read_as, totals_files)
     if dry_run and not (positive or total or totals or totals_files):
-        return screen.say([("totals", NO_TOTALS)], quiet=quiet)
+        return terminal.say([("totals", NO_TOTALS)], quiet=quiet)
     known = collect(
         chosen.target, positive=positive or (), total=total or (), totals=totals or (),
         totals_file=totals_files, group=group or (), decimal=chosen.decimal,
@@ -110,7 +110,7 @@ def classify(
     )  # fmt: skip
     outputs.check(force=force, inputs=[*tables, *totals_files], needed=not dry_run)
     with (
-        screen.waiting("classifying", quiet),
+        terminal.waiting("classifying", quiet),
         at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs),
     ):
         data = prepare(labeled, unlabeled, replace(chosen, totals=known))
@@ -118,9 +118,9 @@ def classify(
             lines = plan_lines(data)
         else:
             result = label(data, shlex.join(["c2rf", *context.obj]))
-            screen.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
+            terminal.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
             lines = result.summary_lines
-    return screen.say([*lines, *outputs.lines()], quiet=quiet)
+    return terminal.say([*lines, *outputs.lines()], quiet=quiet)
 
 
 @options.with_options(["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler"])
@@ -154,13 +154,13 @@ def predict(
     check_labels_name(out, force=force, inputs=[model, file])
     stored = StoredModel.read(model)
     chosen = Options(target=stored.target, totals=[], **given)
-    with screen.waiting("labeling", quiet), at_scheduler(chosen.scheduler, chosen.engine):
+    with terminal.waiting("labeling", quiet), at_scheduler(chosen.scheduler, chosen.engine):
         found = predict_rows(stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as)
         found.save(out, force=force)
     lines = [(f"label {short(str(name))}", f"{n:,}") for name, n in found.counts]
     rows = ("rows", count(len(found), "row"))
     read_as = [("read as", found.rows.read_as)] if found.rows.read_as else []
-    screen.say([*read_as, rows, *lines, ("output", str(out))], quiet=quiet)
+    terminal.say([*read_as, rows, *lines, ("output", str(out))], quiet=quiet)
 
 
 def page(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf.cli import options, terminal
 from c2rf.cli.options import exit_if_interrupted
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def demo(
         raise InputError(
             f"the folder {out} holds files that are not the demo's; choose another one with --out"
         )
-    with screen.waiting("drawing a population, learning and labeling it in three ways"):
+    with terminal.waiting("drawing a population, learning and labeling it in three ways"):
         labeled, rows, truth = draw(seed)
         known: dict[str, Any] = {
             "target": TARGET,
@@ -125,7 +125,7 @@ def _compare(
 
     is_positive = truth == POSITIVE
     n, n_labeled, n_positive = len(truth), len(labeled), int(is_positive.sum())
-    say = screen.console().print
+    say = terminal.console().print
     say(
         f"\n{n_labeled} of {n + n_labeled:,} rows are labeled, and they were chosen badly: "
         f"{(labeled[TARGET] == POSITIVE).mean():.0%} of them are positive."
@@ -146,18 +146,18 @@ def _compare(
             f"{matthews_corrcoef(is_positive, labels):.2f}",
         )
     say(table)
-    say(f"\nProof for the weights: {screen.proof(solution)}.\n", soft_wrap=True)
+    say(f"\nProof for the weights: {terminal.proof(solution)}.\n", soft_wrap=True)
 
 
 def _explain_files(out: Path, n_positive: int, seed: int) -> None:
     """Print where the files are and what to do with them."""
     at = {name: shlex.quote(str(out / name)) for name in FILES}
-    screen.say([(at[name], what) for name, what in FILES.items()])
+    terminal.say([(at[name], what) for name, what in FILES.items()])
     line = (
         f"  c2rf classify {at['labeled.csv']} {at['unlabeled.csv']} --target {TARGET} "
         f"--positive {POSITIVE} --total {n_positive} --seed {seed}"
     )
-    screen.console().print(
+    terminal.console().print(
         "\nDo it yourself:\n"
         f"{line} --method c2rf --trees {TREES} --out labels.csv\n"
         f"{line} --out known-totals.csv\n"

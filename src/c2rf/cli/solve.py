@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c2rf.cli import options, screen
+from c2rf.cli import options, terminal
 from c2rf.cli.options import exit_if_interrupted
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def solve(
     outputs = [path for path in (out, certificate) if path is not None]
     for path in outputs:
         check_output(path, force=force, inputs=[votes])
-    cast = read_votes(votes, say=screen.note(quiet))
+    cast = read_votes(votes, say=terminal.note(quiet))
     n_positive = check_total(known, len(cast), "--total")
     try:
-        with screen.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
+        with terminal.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
             solution = c2rf.solve(
                 cast,
                 n_positive,
@@ -87,7 +87,7 @@ def solve(
         raise
     stored = StoredSolution(solution, n_positive, lower, upper)
     _write({out: stored.text, certificate: _proof(solution.certificate)}, force)
-    screen.say(_summary(stored, outputs), quiet=quiet)
+    terminal.say(_summary(stored, outputs), quiet=quiet)
     exit_if_interrupted(solution)
 
 
@@ -112,11 +112,11 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
     """Return what to say about a solution."""
     solution = stored.solution
     positives = int((solution.labels > 0).sum())
-    labeled = screen.count(len(solution.labels), "row")
+    labeled = terminal.count(len(solution.labels), "row")
     rows = [
-        ("votes", f"{labeled}, {screen.count(len(solution.weights), 'tree')}"),
-        ("labels", screen.reached(positives, stored.n_positive)),
-        ("proof", screen.proof(solution)),
+        ("votes", f"{labeled}, {terminal.count(len(solution.weights), 'tree')}"),
+        ("labels", terminal.reached(positives, stored.n_positive)),
+        ("proof", terminal.proof(solution)),
         ("time", f"{solution.runtime:.2f} s"),
     ]
     if outputs:
@@ -145,7 +145,7 @@ def verify(
 
     stored = StoredSolution.read(solution)
     found = stored.solution
-    table = read_votes(votes, say=screen.note(quiet))
+    table = read_votes(votes, say=terminal.note(quiet))
     box = stored.lower, stored.upper
     checked = f"weights, margins, labels and eta of {solution}"
     if certificate is not None:
@@ -155,10 +155,10 @@ def verify(
     positives = int((found.labels > 0).sum())
     rows = [
         ("verified", checked),
-        ("labels", screen.reached(positives, stored.n_positive)),
-        ("proof", screen.proof(found)),
+        ("labels", terminal.reached(positives, stored.n_positive)),
+        ("proof", terminal.proof(found)),
     ]
-    screen.say(rows, quiet=quiet)
+    terminal.say(rows, quiet=quiet)
 
 
 def backends() -> None:
@@ -177,4 +177,4 @@ def backends() -> None:
             "yes" if backend.priorities else "no",
             backend.note,
         )
-    screen.console().print(table)
+    terminal.console().print(table)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
-from c2rf.learners.blend import BlendClassifier
+from c2rf.learners.default_classifier import BlendClassifier
 
 __all__ = ["BlendClassifier", "C2RFClassifier", "KnownTotalsClassifier"]

@@ -25,7 +25,12 @@ from c2rf._utils.validation import (
 )
 from c2rf.data.population.interface import CHANGED, Chunk
 from c2rf.data.population.memory import Memory
-from c2rf.estimators.rows import CheckedRows, LabeledPopulation, TransductionMixin, naming_chunk
+from c2rf.estimators.labeled_population import (
+    CheckedRows,
+    LabeledPopulation,
+    TransductionMixin,
+    naming_chunk,
+)
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import DEFAULT_MAX_SAMPLES, DEFAULT_N_ESTIMATORS, Ensemble, make_ensemble
 from c2rf.forest.problem import Solution, check_box, check_offset, check_total, scores

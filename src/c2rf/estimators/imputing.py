@@ -26,7 +26,7 @@ from sklearn.base import clone
 from c2rf._utils.types import Floats, is_whole
 from c2rf.assignment import Assignment, AssignmentProblem
 from c2rf.data.population.interface import filled, large_array, release
-from c2rf.estimators.learning import Training, probability_offsets
+from c2rf.estimators.training import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
 from c2rf.learners.bootstrap import Bootstrap, Replicate, make_bootstrap

@@ -28,7 +28,15 @@ from c2rf._utils.validation import (
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.population.interface import RowSample
 from c2rf.estimators.imputing import Imputer, check_n_imputations
-from c2rf.estimators.learning import (
+from c2rf.estimators.labeled_population import (
+    CheckedRows,
+    ScoredPopulation,
+    TransductionMixin,
+    find_groups,
+    find_weights,
+    logarithms,
+)
+from c2rf.estimators.training import (
     Limits,
     Training,
     check_classes,
@@ -40,19 +48,11 @@ from c2rf.estimators.learning import (
     probability_offsets,
     weight_option,
 )
-from c2rf.estimators.rows import (
-    CheckedRows,
-    ScoredPopulation,
-    TransductionMixin,
-    find_groups,
-    find_weights,
-    logarithms,
-)
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
 from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
 from c2rf.inference.sensitivity import Sensitivity, find_sensitivity, shares_off
-from c2rf.learners.blend import uses_population
+from c2rf.learners.default_classifier import uses_population
 from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_groups

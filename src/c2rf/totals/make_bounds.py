@@ -40,12 +40,12 @@ from c2rf.totals.bounds import (
 )
 from c2rf.totals.groups import Groups
 from c2rf.totals.reconcile import (
-    contradiction,
     is_consistent,
     least_squares,
     nearest_table,
     rescale,
     round_table,
+    smallest_inconsistency,
 )
 from c2rf.totals.stated import (
     SLACK,
@@ -436,7 +436,9 @@ def _reconciled(
     if policy == "strict":
         own = np.flatnonzero(exact)
         raise InputError(
-            _contradiction_in_words([name(own[f]) for f in contradiction(allowed.some(own))])
+            _inconsistency_in_words(
+                [name(own[f]) for f in smallest_inconsistency(allowed.some(own))]
+            )
         )
     return rescale(as_stated, errors, margins), np.zeros(len(errors), dtype=bool)
 
@@ -557,7 +559,7 @@ def _conflict_in_words(conflict: Conflict, labels: list[Any], groups: list[Any])
     )
 
 
-def _contradiction_in_words(named: list[str]) -> str:
+def _inconsistency_in_words(named: list[str]) -> str:
     if len(named) == 1:
         return f"totals: {named[0]} cannot hold with the rows that are there; {scale_hint()}"
     return (

@@ -102,7 +102,7 @@ def is_consistent(constraints: LinearConstraints) -> bool:
     return not missed.any()
 
 
-def contradiction(constraints: LinearConstraints) -> list[int]:
+def smallest_inconsistency(constraints: LinearConstraints) -> list[int]:
     """Return constraints that cannot hold together, while any one fewer can.
 
     By halves, as QuickXplain does it (Junker, 2004).
@@ -110,7 +110,7 @@ def contradiction(constraints: LinearConstraints) -> list[int]:
     Examples
     --------
     >>> from c2rf.totals.bounds import Bounds
-    >>> contradiction(LinearConstraints.of(Bounds.overall([3, 3], [3, 4], 5)))
+    >>> smallest_inconsistency(LinearConstraints.of(Bounds.overall([3, 3], [3, 4], 5)))
     [0, 1]
     """
 

@@ -36,7 +36,7 @@ TRUSTED = (
     "c2rf.forest.ensembles.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
     "c2rf.estimators.known_totals.KnownTotalsClassifier",
-    "c2rf.learners.blend.BlendClassifier",
+    "c2rf.learners.default_classifier.BlendClassifier",
     "c2rf.learners.distillation.DistilledModel",
     "c2rf.learners.features.Encoder",
     "c2rf.learners.features.MedianImputer",

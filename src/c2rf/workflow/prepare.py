@@ -42,7 +42,7 @@ from c2rf.data.profile import (
     why_left_out,
 )
 from c2rf.data.totals import TotalsFile
-from c2rf.estimators.rows import find_weights
+from c2rf.estimators.labeled_population import find_weights
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
 from c2rf.progress import report_progress

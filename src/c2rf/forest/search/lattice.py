@@ -196,7 +196,7 @@ class Chains:
     def count_along(self, first: Ints, second: Ints, sign: Ints) -> LatticeLines:
         """Return the counts along a line through each chain, and remember the best point."""
         slopes = (self._votes[first] + sign.astype(np.int8)[:, None] * self._votes[second]) >> 1
-        back, ahead = self._room(first, second, sign)
+        back, ahead = self._distances_to_bounds(first, second, sign)
         positives = self._count(slopes, back, ahead)
         distance = np.abs(positives - self._target)
         distance[np.arange(distance.shape[1]) > (back + ahead)[:, None]] = np.inf
@@ -227,7 +227,7 @@ class Chains:
         self.positives = lines.positives[self._all, drawn]
         self._scores += (2 * steps).astype(np.int32)[:, None] * lines.slopes
 
-    def _room(self, first: Ints, second: Ints, sign: Ints) -> tuple[Ints, Ints]:
+    def _distances_to_bounds(self, first: Ints, second: Ints, sign: Ints) -> tuple[Ints, Ints]:
         """Return how many steps the box allows backwards and ahead."""
         below = self.points - self.lattice.lower
         above = self.lattice.upper - self.points

@@ -2,8 +2,8 @@
 
 Parallel tempering on the odd lattice comes first (:mod:`c2rf.forest.search.lattice`), with exact
 line search from the best weights in between; in boxes without lattice points, line search alone
-(:mod:`c2rf.forest.search.lines`). Both alternate with :func:`search_neighbourhood`: around any
-weights, small changes turn the signs of the patterns with the smallest scores. Which of these
+(:mod:`c2rf.forest.search.line_search`). Both alternate with :func:`search_neighbourhood`: around
+any weights, small changes turn the signs of the patterns with the smallest scores. Which of these
 should be positive for the count to be right is a subset-sum problem. Meet in the middle sees 2**r
 subsets for the price of 2**(r/2), and a linear program then looks for weights with these signs.
 """
@@ -25,7 +25,7 @@ from c2rf.forest.search.lattice import (
     odd_lattice_point,
     temperatures,
 )
-from c2rf.forest.search.lines import HitAndRun
+from c2rf.forest.search.line_search import HitAndRun
 
 # Neighbourhood search
 

@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import AssignmentProblem
-from c2rf.estimators.learning import probability_offsets
+from c2rf.estimators.training import probability_offsets
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups

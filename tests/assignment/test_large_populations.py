@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2rf.assignment import assign, large
-from c2rf.assignment.large import Sizes
+from c2rf.assignment import assign
+from c2rf.assignment import large_populations as large
+from c2rf.assignment.large_populations import Sizes
 from c2rf.totals.bounds import Bounds
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from c2rf.forest.problem import MARGIN_TOLERANCE, make_problem
 from c2rf.forest.search.lattice import OddLattice
-from c2rf.forest.search.lines import HitAndRun, split_line
+from c2rf.forest.search.line_search import HitAndRun, split_line
 
 SEEDS = st.integers(0, 2**32 - 1)
 

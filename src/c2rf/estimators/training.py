@@ -33,10 +33,16 @@ from c2rf.data.population.interface import (
     probabilities,
 )
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
-from c2rf.estimators.rows import CheckedRows
+from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.learners.blend import MOST_LEARNED, BlendClassifier, check_learner, takes, uses_population
 from c2rf.learners.calibration import matching_offsets
+from c2rf.learners.default_classifier import (
+    MOST_LEARNED,
+    BlendClassifier,
+    check_learner,
+    takes,
+    uses_population,
+)
 from c2rf.progress import Countdown, report_progress
 
 

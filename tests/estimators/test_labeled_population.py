@@ -11,7 +11,12 @@ from c2rf import InputError, KnownTotalsClassifier
 from c2rf.assignment import AssignmentProblem
 from c2rf.data.population.memory import Memory
 from c2rf.datasets import make_twonorm
-from c2rf.estimators.rows import LabeledPopulation, ScoredPopulation, find_groups, logarithms
+from c2rf.estimators.labeled_population import (
+    LabeledPopulation,
+    ScoredPopulation,
+    find_groups,
+    logarithms,
+)
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups
 from c2rf.totals.stated import read_totals

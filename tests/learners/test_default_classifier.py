@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c2rf import BlendClassifier, InputError
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
-from c2rf.learners import blend
+from c2rf.learners import default_classifier as blend
 from c2rf.learners.base_learners import BASE_LEARNERS
 from c2rf.progress import line as text
 from c2rf.progress import progress_callback

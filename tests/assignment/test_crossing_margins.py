@@ -6,8 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from c2rf.assignment import assign, crossing
-from c2rf.assignment.crossing import (
+from c2rf.assignment import assign
+from c2rf.assignment import crossing_margins as crossing
+from c2rf.assignment.crossing_margins import (
     IntegerProgram,
     LinearProgramError,
     Node,
