@@ -14,7 +14,14 @@ from bench_records import record
 from browser import browse, check_self_contained
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.paper import agreement, all_checks, figure_gains, quality_table, table_1, table_2
+from c2rf.bench.paper_tables import (
+    agreement,
+    all_checks,
+    figure_gains,
+    quality_table,
+    table_1,
+    table_2,
+)
 from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import figure_ranks
 from c2rf.bench.records import Results, Runner, read_records

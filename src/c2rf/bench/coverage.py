@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from c2rf.bench.methods import N_IMPUTATIONS, OURS, RECIPE
-from c2rf.bench.paper import UNSOLVED, BenchFigure, Check, bold
+from c2rf.bench.paper_tables import UNSOLVED, BenchFigure, Check, bold
 from c2rf.bench.records import Record, Results, tuned_and_others
 from c2rf.bench.scores import LEVEL
 from c2rf.report.figures import LOOK, images

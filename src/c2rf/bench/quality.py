@@ -15,7 +15,7 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.paper import UNSOLVED, BenchFigure, Check, bold
+from c2rf.bench.paper_tables import UNSOLVED, BenchFigure, Check, bold
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import METRICS, Record, Results, Runner, tuned_and_others
 from c2rf.bench.scores import MEASURES, N_BINS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from c2rf.bench import coverage, paper, quality
 from c2rf.bench.methods import ON_PAPER_S_TREES
-from c2rf.bench.paper import BenchFigure, Check
+from c2rf.bench.paper_tables import BenchFigure, Check
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import METRICS, Record, Results
 from c2rf.data.atomic import atomic_output
