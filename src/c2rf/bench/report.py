@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c2rf.bench import coverage, paper, quality
+from c2rf.bench import coverage, paper_tables, quality
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.paper_tables import BenchFigure, Check
 from c2rf.bench.protocol import PROTOCOLS, Protocol
@@ -104,15 +104,18 @@ def paper_report(records: Sequence[Record]) -> Report:
     """Put together the paper's tables and figures as far as the records allow."""
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Table | BenchFigure] = [paper.table_1(records)]
+    parts: list[Table | BenchFigure] = [paper_tables.table_1(records)]
     for results in protocols:
         if results.protocol.name == "biased":
-            parts += [paper.table_2(results), paper.figure_1(results)]
+            parts += [paper_tables.table_2(results), paper_tables.figure_1(results)]
     for results in protocols:
         second = results.protocol.name != "biased"
-        parts += [paper.quality_table(results, 3 + second), paper.figure_gains(results, 2 + second)]
+        parts += [
+            paper_tables.quality_table(results, 3 + second),
+            paper_tables.figure_gains(results, 2 + second),
+        ]
     title = "The paper's experiment, reproduced"
-    return Report(title, _summary(race, protocols), paper.all_checks(protocols), parts)
+    return Report(title, _summary(race, protocols), paper_tables.all_checks(protocols), parts)
 
 
 def quality_report(records: Sequence[Record]) -> Report:
@@ -153,7 +156,7 @@ def _what_ran(results: Results) -> str:
     samples = len(results.samples["solved"])
     return (
         f"Protocol {results.protocol.name}: {len(results.data_sets)} data sets, {samples} samples, "
-        f"{len(results.records)} records; {_drawn(results.protocol)}; {paper.caps(results)}"
+        f"{len(results.records)} records; {_drawn(results.protocol)}; {paper_tables.caps(results)}"
     )
 
 
@@ -163,7 +166,7 @@ def _how_it_went(records: Sequence[Record]) -> Iterator[str]:
         reasons = sorted({r.message.split(";")[0][:160] for r in failures if r.message})
         yield f"{len(failures)} records hold no labels: {'; '.join(reasons)}."
     if records:
-        yield f"Machine: {paper.machines(records)}."
+        yield f"Machine: {paper_tables.machines(records)}."
 
 
 def _drawn(protocol: Protocol) -> str:
