@@ -43,7 +43,6 @@ def _text(value: Any) -> str:
 
 
 def save_plot(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure as SVG and PNG."""
+    """Write a figure as PNG."""
     figure.tight_layout()
-    for ending in ("svg", "png"):
-        figure.savefig(folder / f"{name}.{ending}", dpi=150)
+    figure.savefig(folder / f"{name}.png", dpi=100)

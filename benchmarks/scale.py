@@ -64,10 +64,10 @@ def main() -> None:
                 asked = {"engine": engine, **base, grows: size}
                 if not records.know(asked):
                     records.add(asked, measure(asked, args.scratch, args.repeat))
-    write(records, args.out)
+    write(records, args.out, base)
     if args.publish:
         args.publish.mkdir(parents=True, exist_ok=True)
-        for name in ("scale.csv", "scale.svg"):
+        for name in ("scale.csv", "scale.png"):
             shutil.copy(args.out / name, args.publish / name)
 
 
@@ -91,9 +91,9 @@ class Records:
             file.write(json.dumps(record) + "\n")
         print(record, flush=True)
 
-    def of(self, grows: str, engine: str) -> list[dict[str, Any]]:
+    def of(self, grows: str, engine: str, base: dict[str, int]) -> list[dict[str, Any]]:
         """Return the records of an engine where only one thing differs from the base."""
-        same = {name: value for name, value in BASE.items() if name != grows}
+        same = {name: value for name, value in base.items() if name != grows}
         chosen = [
             record
             for record in self.found.values()
@@ -121,26 +121,33 @@ def measure(asked: dict[str, Any], scratch: Path, repeat: int) -> dict[str, Any]
     return best
 
 
-def write(records: Records, folder: Path) -> None:
+def write(records: Records, folder: Path, base: dict[str, int]) -> None:
     """Write the table as CSV and Markdown, and the plot."""
     table = Table(folder, "scale", COLUMNS)
     for record in sorted(records.found.values(), key=lambda r: [str(r["engine"]), *_sizes(r)]):
         table.add({name: record.get(name, "") for name in COLUMNS})
     table.finish()
-    _plot(records, folder)
+    _plot(records, folder, base)
 
 
 def _sizes(record: dict[str, Any]) -> list[int]:
     return [int(record[name]) for name in BASE]
 
 
-def _plot(records: Records, folder: Path) -> None:
+def _plot(records: Records, folder: Path, base: dict[str, int]) -> None:
+    """Plot what was measured for more than one size, a column of panels each."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, len(GROWTH), figsize=(4 * len(GROWTH), 6), sharey="row")
-    for column, grows in enumerate(GROWTH):
+    measured_sizes = {grows: {r[grows] for r in records.found.values()} for grows in GROWTH}
+    shown = [grows for grows, sizes in measured_sizes.items() if len(sizes) > 1] or ["rows"]
+    figure, axes = plt.subplots(
+        2, len(shown), figsize=(4 * len(shown), 6), sharey="row", squeeze=False
+    )
+    for column, grows in enumerate(shown):
         for engine in ENGINES:
-            rows = records.of(grows, engine)
+            rows = records.of(grows, engine, base)
+            if not rows:
+                continue
             for axis, measured in zip(axes[:, column], ("rows_per_s", "megabytes"), strict=True):
                 points = [row[grows] for row in rows], [row[measured] for row in rows]
                 axis.plot(*points, "o-", label=engine)
