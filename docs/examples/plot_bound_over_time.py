@@ -1,10 +1,10 @@
 """
-A proof grows
-=============
+Bounds over time
+================
 
-A solver knows two things at any time: weights that miss the total by ``eta``, and a proof that no
+At any time two things are known: weights that miss the total by ``eta``, and a proof that no
 weights miss it by less than ``bound``. When the two meet, the optimum is proven. This example
-watches both on an instance that is hard for the mixed-integer program of the paper.
+shows both on an instance that is hard for the mixed-integer program of the paper.
 """
 
 from types import SimpleNamespace
@@ -30,11 +30,11 @@ votes = forest.votes(X[unlabeled])
 n_positive = int(y[unlabeled].sum())
 
 # %%
-# Watching
-# --------
+# Listening to progress
+# ---------------------
 #
-# ``progress`` takes a function that is called with every event. Before any weights are known, all
-# that can be said is that no more rows than there are can be wrong.
+# ``progress`` takes a function that is called with every event. Before any weights are known, the
+# largest possible distance to the total is shown.
 
 METHODS = {"p-c2rf": "the big-M model (p-c2rf)", "auto": "the default method (auto)"}
 TIME_LIMIT = 12
@@ -52,7 +52,7 @@ def watch(method):
 
 
 def _last(solution):
-    """Return how it ended, as one more event."""
+    """Return the result as one more event."""
     return SimpleNamespace(seconds=solution.runtime, eta=solution.eta, bound=solution.bound)
 
 

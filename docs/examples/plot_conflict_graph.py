@@ -3,8 +3,8 @@ Which labels exclude each other
 ===============================
 
 A forest with few trees has few *patterns*: distinct rows of votes. This example draws the
-patterns of a small forest and everything that can be said about the labels of two of them,
-whatever the weights of the trees. The theory is on the page :doc:`/theory/signs`.
+patterns of a small forest and all that holds for the labels of two of them, for all weights of the
+trees. The theory is on the page :doc:`/theory/signs`.
 """
 
 import matplotlib.pyplot as plt
@@ -107,6 +107,6 @@ axes.axis("off")
 plt.show()
 
 # %%
-# The patterns in grey, on which all trees agree, have the same label for all weights; nothing more
-# has to be said about them. Everything else that holds for two patterns follows along a path: a
-# pattern is positive whenever one is from which arrows lead to it.
+# The patterns in grey, on which all trees agree, have the same label for all weights. Other
+# implications follow along paths of arrows: if a pattern is positive, so are all patterns that can
+# be reached from it.

@@ -2,9 +2,9 @@
 Totals by region
 ================
 
-An office knows how many households are poor, region by region. An overall total alone gets the
-whole right and the regions wrong: what sets regions apart is not in the data. Totals of groups get
-each of them right.
+An office knows how many households are poor in each region. With an overall total alone, the sum is
+right and the regions are wrong, because the data do not say how regions differ. With totals of
+groups, each region is right.
 """
 
 import matplotlib.pyplot as plt
@@ -68,8 +68,8 @@ for name, labels in answers.items():
 # The picture
 # -----------
 #
-# Black lines are what is known. The totals of the regions are worth more than their sums: they
-# tell the classifier something about every household that its columns do not say.
+# Black lines are the known totals. Totals by region also improve the labels: they say something
+# about every household that its columns do not say.
 
 figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
 places = np.arange(len(REGIONS))

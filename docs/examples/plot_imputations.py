@@ -2,7 +2,7 @@
 A share by age group, with intervals
 ====================================
 
-Twenty sets of labels that all add up to the known total, and what they say about a share.
+Twenty sets of labels that all meet the known total, pooled to shares with intervals.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 A regression on labels that are not certain
 ===========================================
 
-Fit a model to each imputation, here with statsmodels, and pool coefficients and their variances.
+A model is fitted to each imputation, here with statsmodels, and the coefficients are pooled.
 """
 
 import matplotlib.pyplot as plt

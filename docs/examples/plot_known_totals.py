@@ -2,8 +2,8 @@
 A cut-off that meets the total
 ==============================
 
-A classifier that learned from a biased sample finds too many of the class the sample has too many
-of. Who knows the total can do better than cutting at one half. Everything about totals is on the
+If a sample has too many rows of a class, a classifier that learned from it finds too many of them.
+With a known total, there is a better cut-off than one half. Everything about totals is on the
 page :doc:`/totals`.
 """
 
@@ -17,8 +17,8 @@ from c2rf import KnownTotalsClassifier
 # A population and a biased sample
 # --------------------------------
 #
-# One in five rows is positive, but of the sixty that are labeled nearly all are: positive
-# ones had a chance of being chosen that was twenty times as high.
+# One in five rows is positive, but nearly all of the sixty labeled rows are: positive rows were
+# twenty times as likely to be chosen.
 
 rng = np.random.default_rng(4)
 y = (rng.random(1500) < 0.2).astype(int)
@@ -51,9 +51,9 @@ for name, labels in {
 # The picture
 # -----------
 #
-# On the left what the classifier sees: few labeled rows (rings), and the others in the
-# colour of their true class. The border is moved until the total is met; it is not turned. On the
-# right the probabilities it gives to the others. There is nothing special about one half.
+# On the left are few labeled rows (rings), and the others in the colour of their true class. The
+# decision boundary is moved, in parallel, until the total is met. On the right are the
+# probabilities of the others, with both cut-offs.
 
 COLOURS = {0: "tab:blue", 1: "tab:orange"}
 NAMES = {0: "negative", 1: "positive"}

@@ -2,8 +2,8 @@
 When the total is off
 =====================
 
-Totals are estimates, too. This example gives the classifier totals that are wrong on purpose, and
-looks at what becomes of the labels.
+Totals may be wrong. This example gives the classifier wrong totals on purpose, and shows how many
+labels change and how many are right.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from c2rf.datasets import biased_sample
 # ----------------------
 #
 # In truth two in five rows are positive. The total is off by up to thirty percent of the
-# population, in both directions. The ranking by a logistic regression is the same for all totals,
-# and only the cut-off moves.
+# population, in both directions. The order of rows by a logistic regression is the same for all
+# totals; only the cut-off changes.
 
 rng = np.random.default_rng(3)
 y = (rng.random(3000) < 0.4).astype(int)
@@ -50,10 +50,10 @@ print(f"with the right one {np.mean(right == truth):.1%}")
 # The picture
 # -----------
 #
-# Since rows are ranked once, a total that is off by one percent of the population changes
-# one percent of the labels: those nearest to the cut-off, which were the least certain anyway.
-# Accuracy falls slowly at first. The total is worth having as long as the curve is above the line
-# of the classifier that has none.
+# The order of rows does not change, so a total that is off by one percent of the population changes
+# one percent of the labels: those nearest to the cut-off, which are the least certain.
+# Accuracy falls slowly at first. A wrong total is better than none as long as the curve is above
+# the line of the classifier without a total.
 
 figure, (quality, sides) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 percent = 100 * errors
@@ -66,5 +66,5 @@ sides.set(xlabel="total is off by, % of the population", ylabel="labels that cha
 plt.show()
 
 # %%
-# On your own data you do not know the truth, but you can draw the curve on the right, and see who
-# changes sides between the least and the greatest total that you believe possible.
+# On your own data you do not know the truth, but you can draw the curve on the right, and see which
+# labels change between the least and the greatest total that you believe possible.
