@@ -73,12 +73,18 @@ SINGLE_PAGES = [
     "start",
     "problem",
     "totals",
+    "margins",
+    "imputations",
+    "assumptions",
     "which",
+    "files",
+    "app",
     "choosing",
     "scaling",
     "proof",
     "cli",
     "faq",
+    "glossary",
     "changelog",
 ]
 html_sidebars = {page: [] for page in SINGLE_PAGES}
