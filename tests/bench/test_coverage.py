@@ -10,7 +10,14 @@ import pytest
 
 from bench_records import record
 from browser import check_self_contained
-from c2rf.bench.coverage import SINGLE, accuracy_coverage, coverage_checks, gain, interval_results
+from c2rf.bench.coverage import (
+    SINGLE,
+    coverage_checks,
+    gain,
+    interval_results,
+    interval_table,
+    right_intervals,
+)
 from c2rf.bench.data import load
 from c2rf.bench.methods import OURS, by_recipe
 from c2rf.bench.protocol import PROTOCOLS, draw
@@ -159,16 +166,17 @@ class TestGoals:
         rare.intervals["right"]["positive"]["true"] = 0.1  # outside
         few = replace(rare, n_positive=10, n_unlabeled=1000)
         most = replace(few, n_positive=990)
-        assert accuracy_coverage([few], "rare") == 0.0
-        assert accuracy_coverage([most], "rare") == 1.0
-        assert gain([few]) == pytest.approx(0.5)
+        tables = [interval_table([record]) for record in (few, most, replace(few, n_positive=500))]
+        covered = [right_intervals(table, "rare")["covered"].tolist() for table in tables]
+        assert covered == [[False], [True], []]
+        assert gain(tables[0]) == pytest.approx(50)
 
     def test_single_labels_without_an_error_cannot_be_beaten(self, tmp_path):
         perfect = estimated()
         perfect.intervals["shares"][SINGLE]["error"] = 0.0
-        assert gain([perfect]) == -np.inf
+        assert gain(interval_table([perfect])) == -np.inf
         perfect.intervals["shares"][OURS]["error"] = 0.0
-        assert gain([perfect]) == 0.0
+        assert gain(interval_table([perfect])) == 0.0
         perfect.intervals["shares"][OURS]["error"] = 0.1
         write_report([perfect], tmp_path)
         assert "---" in (tmp_path / "imputations.md").read_text(encoding="utf-8")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from c2rf.bench.methods import N_IMPUTATIONS, OURS, RECIPE
@@ -17,12 +17,12 @@ from c2rf.report.figures import LOOK, images
 from c2rf.report.page import Table
 
 SINGLE = "single labels"
-LEAST_COVERED, MOST_COVERED = 0.88, 0.99
-"""Between which the mean coverage of shares should be, ..."""
-LEAST_RIGHT, MOST_RIGHT = 0.85, 0.99
+LEAST_COVERED, MOST_COVERED = 88, 99
+"""Percent between which the mean coverage of shares should be, ..."""
+LEAST_RIGHT, MOST_RIGHT = 85, 99
 """... and the coverage of the share of right labels."""
-LEAST_GAIN = 0.15
-"""By how much the error of shares should be below that of single labels."""
+LEAST_GAIN = 15
+"""By how many percent the error of shares should be below that of single labels."""
 RARE = 0.2
 """A class with a smaller rate than this is called rare."""
 
@@ -34,100 +34,90 @@ def interval_results(records: Sequence[Record]) -> Results:
     return found if found.records else Results(own, "simple")
 
 
-def _halves(results: Results) -> Iterator[tuple[str, list[Record]]]:
-    """Yield the records of samples that settings were chosen by, of the others, and all."""
-    yield from tuned_and_others(results.records)
-    yield "all", results.records
+def interval_table(records: Sequence[Record]) -> pd.DataFrame:
+    """Return a row per record: data set, sample, rate of positives, and its interval estimates.
+
+    Their columns are "shares.WAY.MEASURE" and "right.LABELS.END", as
+    :func:`~c2rf.bench.scores.score_intervals` names them.
+    """
+    rows = [
+        {"data": r.data, "sample": r.sample, "rate": r.n_positive / r.n_unlabeled} | r.intervals
+        for r in records
+        if r.intervals is not None
+    ]
+    return pd.json_normalize(rows)
 
 
-def _of(results: Results, data: str) -> list[Record]:
-    return [record for record in results.records if record.data == data]
+def share_mean(table: pd.DataFrame, way: str, measure: str) -> float:
+    """Return the mean over records of a measure of interval estimates of shares, times 100."""
+    return float(100 * table[f"shares.{way}.{measure}"].mean())
 
 
-def share_mean(records: Sequence[Record], way: str, measure: str) -> float:
-    """Return the mean over records of a measure of interval estimates of shares."""
-    return float(np.mean([_intervals(record)["shares"][way][measure] for record in records]))
-
-
-def gain(records: Sequence[Record], way: str = OURS) -> float:
-    """Return by what part the mean error of shares is below that of single labels.
+def gain(table: pd.DataFrame) -> float:
+    """Return by how many percent the mean error of shares is below that of single labels.
 
     Where these have no error at all it is zero, or minus infinity.
     """
-    error, single = (share_mean(records, each, "error") for each in (way, SINGLE))
+    error, single = (share_mean(table, each, "error") for each in (OURS, SINGLE))
     if single == 0:
         return 0.0 if error == 0 else -np.inf
-    return 1 - error / single
+    return 100 * (1 - error / single)
 
 
-def accuracy_intervals(records: Sequence[Record], which: str) -> list[dict[str, float]]:
-    """Return the intervals of the share of right labels: "overall", "negative", "positive", "rare".
+def right_intervals(table: pd.DataFrame, which: str) -> pd.DataFrame:
+    """Return the intervals of the share of right labels, in percent, and whether they hold it.
 
-    A rare class is one with few rows in the population.
+    Of "overall", "negative", "positive" labels, or of those of a "rare" class: one with few rows in
+    the population.
     """
-    found = []
-    for record in records:
-        rate = record.n_positive / record.n_unlabeled
-        name = which
-        if which == "rare":
-            if min(rate, 1 - rate) >= RARE:
-                continue
-            name = "positive" if rate < RARE else "negative"
-        intervals = _intervals(record)["right"]
-        if name in intervals:
-            found.append(intervals[name])
-    return found
+    if which == "rare":
+        rare = {
+            "positive": table[table["rate"] < RARE],
+            "negative": table[1 - table["rate"] < RARE],
+        }
+        return pd.concat([right_intervals(own, name) for name, own in rare.items()])
+    ends = ["true", "low", "high"]
+    found = table.reindex(columns=[f"right.{which}.{end}" for end in ends]).set_axis(ends, axis=1)
+    found = 100 * found.dropna()
+    return found.assign(covered=found["true"].between(found["low"], found["high"]))
 
 
-def accuracy_coverage(records: Sequence[Record], which: str) -> float:
-    """Return how often the interval of the share of right labels holds the truth."""
-    intervals = accuracy_intervals(records, which)
-    return float(np.mean([c["low"] <= c["true"] <= c["high"] for c in intervals]))
+def _halves(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the samples that settings were chosen by, the others, and all."""
+    yield from tuned_and_others(table)
+    yield "all", table
 
 
 def coverage_checks(results: Results) -> Iterator[Check]:
     """Check the goals, on samples that settings were chosen by and on the others."""
-    for name, records in _halves(results):
-        covered, rival = (share_mean(records, way, "coverage") for way in (OURS, RECIPE))
+    for name, table in _halves(interval_table(results.records)):
+        covered, rival = (share_mean(table, way, "coverage") for way in (OURS, RECIPE))
         yield Check(
-            f"{name}: intervals of shares hold the truth in {100 * LEAST_COVERED:g} to "
-            f"{100 * MOST_COVERED:g} %",
+            f"{name}: intervals of shares hold the truth in {LEAST_COVERED} to {MOST_COVERED} %",
             LEAST_COVERED <= covered <= MOST_COVERED,
-            f"{100 * covered:.1f} % ({RECIPE}: {100 * rival:.1f} %)",
+            f"{covered:.1f} % ({RECIPE}: {rival:.1f} %)",
         )
-        ours, theirs = (share_mean(records, way, "score") for way in (OURS, RECIPE))
+        ours, theirs = (share_mean(table, way, "score") for way in (OURS, RECIPE))
         yield Check(
             f"{name}: a better mean interval score than the {RECIPE}",
             ours < theirs,
-            f"{100 * ours:.1f} against {100 * theirs:.1f} points",
+            f"{ours:.1f} against {theirs:.1f} points",
         )
         yield Check(
-            f"{name}: a mean error of shares at least {100 * LEAST_GAIN:g} % below that of "
-            "single labels",
-            gain(records) >= LEAST_GAIN,
-            f"{100 * gain(records):.1f} % below",
+            f"{name}: a mean error of shares at least {LEAST_GAIN} % below that of single labels",
+            gain(table) >= LEAST_GAIN,
+            f"{gain(table):.1f} % below",
         )
-        for which in ("overall", "rare"):
-            yield from _accuracy_check(name, records, which)
-
-
-def _accuracy_check(name: str, records: Sequence[Record], which: str) -> Iterator[Check]:
-    n_intervals = len(accuracy_intervals(records, which))
-    if n_intervals == 0:
-        return
-    of = "all labels" if which == "overall" else f"labels of a class below {100 * RARE:g} %"
-    share = accuracy_coverage(records, which)
-    yield Check(
-        f"{name}: intervals of how many of {of} are right hold the truth in "
-        f"{100 * LEAST_RIGHT:g} to {100 * MOST_RIGHT:g} %",
-        LEAST_RIGHT <= share <= MOST_RIGHT,
-        f"{100 * share:.1f} % of {n_intervals}",
-    )
-
-
-def _intervals(record: Record) -> dict[str, Any]:
-    assert record.intervals is not None
-    return record.intervals
+        of = {"overall": "all labels", "rare": f"labels of a class below {100 * RARE:g} %"}
+        for which, labels in of.items():
+            holds = right_intervals(table, which)["covered"]
+            if len(holds):
+                yield Check(
+                    f"{name}: intervals of how many of {labels} are right hold the truth in "
+                    f"{LEAST_RIGHT} to {MOST_RIGHT} %",
+                    LEAST_RIGHT <= 100 * holds.mean() <= MOST_RIGHT,
+                    f"{100 * holds.mean():.1f} % of {len(holds)}",
+                )
 
 
 ABOUT = (
@@ -142,30 +132,36 @@ _COLORS = {OURS: "#0072B2", RECIPE: "#D55E00"}
 _MARKS = {OURS: "o", RECIPE: "s"}
 
 
+def _data_sets_and_halves(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each data set, then those of :func:`_halves`."""
+    table = interval_table(results.records)
+    for data in results.data_sets:
+        yield data, table[table["data"] == data]
+    yield from _halves(table)
+
+
 def shares_table(results: Results) -> Table:
     """Make the table of estimated shares, by data set and over all."""
+    measures = {"coverage": "coverage, %", "width": "width", "score": "interval score"}
+    measures["error"] = "error"
     header = ["data set", "samples"]
-    for measure in ("coverage, %", "width", "interval score", "error"):
-        header += [f"{measure}: {way}" for way in (OURS, RECIPE)]
+    header += [f"{words}: {way}" for words in measures.values() for way in (OURS, RECIPE)]
     header += [f"error: {SINGLE}", "error below that, %"]
-    rows = [_shares_row(data, _of(results, data)) for data in results.data_sets]
-    rows += [_shares_row(f"mean, {name}", own) for name, own in _halves(results)]
+    rows = []
+    for name, own in _data_sets_and_halves(results):
+        row = [name if name in results.data_sets else f"mean, {name}", str(len(own))]
+        for measure in measures:
+            ours, theirs = (share_mean(own, way, measure) for way in (OURS, RECIPE))
+            better = ours > theirs if measure == "coverage" else ours < theirs
+            row += [bold(f"{ours:.1f}", better), f"{theirs:.1f}"]
+        below = f"{gain(own):+.0f}" if np.isfinite(gain(own)) else UNSOLVED
+        rows.append([*row, f"{share_mean(own, SINGLE, 'error'):.1f}", below])
     note = (
         "The interval score is that of Gneiting and Raftery: the width, and for a miss its "
         "distance times 40; the lower the better. Of these data, settings were chosen by samples 0 "
         "and 1 only."
     )
     return Table("Shares in quarters of columns", header, rows, note)
-
-
-def _shares_row(name: str, records: Sequence[Record]) -> list[str]:
-    row = [name, str(len(records))]
-    for measure in ("coverage", "width", "score", "error"):
-        both = [100 * share_mean(records, way, measure) for way in (OURS, RECIPE)]
-        better = both[0] > both[1] if measure == "coverage" else both[0] < both[1]
-        row += [bold(f"{both[0]:.1f}", better), f"{both[1]:.1f}"]
-    single, below = 100 * share_mean(records, SINGLE, "error"), 100 * gain(records)
-    return [*row, f"{single:.1f}", f"{below:+.0f}" if np.isfinite(below) else UNSOLVED]
 
 
 def accuracy_table(results: Results) -> Table:
@@ -175,10 +171,16 @@ def accuracy_table(results: Results) -> Table:
     for words in kinds.values():
         header += [f"{words}: {what}" for what in ("true, %", "from", "to", "covered")]
     rows = []
-    for name, own in [*((d, _of(results, d)) for d in results.data_sets), *_halves(results)]:
-        rows.append([name, *(text for which in kinds for text in _accuracy_cells(own, which))])
-    rare = accuracy_intervals(results.records, "rare")
-    share = f"{100 * accuracy_coverage(results.records, 'rare'):.0f} %" if rare else UNSOLVED
+    for name, own in _data_sets_and_halves(results):
+        row = [name]
+        for which in kinds:
+            found = right_intervals(own, which)
+            means = [f"{found[end].mean():.1f}" for end in ("true", "low", "high")]
+            covered = f"{found['covered'].sum()} of {len(found)}"
+            row += [*means, covered] if len(found) else [UNSOLVED] * 4
+        rows.append(row)
+    rare = right_intervals(interval_table(results.records), "rare")["covered"]
+    share = f"{100 * rare.mean():.0f} %" if len(rare) else UNSOLVED
     note = (
         "Means over samples of the true share of right labels and of the ends of its interval, and "
         f"in how many of the samples the interval holds the truth. Of classes below "
@@ -187,26 +189,16 @@ def accuracy_table(results: Results) -> Table:
     return Table("How many labels are right", header, rows, note)
 
 
-def _accuracy_cells(records: Sequence[Record], which: str) -> list[str]:
-    intervals = accuracy_intervals(records, which)
-    if not intervals:
-        return [UNSOLVED] * 4
-    means = [100 * np.mean([c[key] for c in intervals]) for key in ("true", "low", "high")]
-    n_covered = sum(c["low"] <= c["true"] <= c["high"] for c in intervals)
-    return [*(f"{mean:.1f}" for mean in means), f"{n_covered} of {len(intervals)}"]
-
-
 def coverage_figure(results: Results) -> BenchFigure:
     """Draw coverage against width: a point per data set and way."""
+    means = interval_table(results.records).groupby("data").mean()
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=(7, 4.4), layout="constrained")
         axes = figure.subplots()
         axes.axhline(100 * LEVEL, color="#444444", linewidth=0.8, linestyle="--")
         for way in (OURS, RECIPE):
-            widths, covered = (
-                [100 * share_mean(_of(results, data), way, measure) for data in results.data_sets]
-                for measure in ("width", "coverage")
-            )
+            columns = [f"shares.{way}.width", f"shares.{way}.coverage"]
+            widths, covered = (100 * means.loc[results.data_sets, columns]).to_numpy().T
             axes.scatter(widths, covered, s=26, color=_COLORS[way], marker=_MARKS[way], label=way)
             for data, x, y in zip(results.data_sets, widths, covered, strict=True):
                 axes.annotate(

@@ -59,16 +59,13 @@ def table_1(records: Sequence[Record]) -> Table:
     ours = Results(records, "biased").data_sets + Results(records, "simple").data_sets
     rows = []
     for name in dict.fromkeys([*known.index, *ours]):
-        record = found.get(name)
-        here = (
-            ["", "", ""]
-            if record is None
-            else [str(record.n_points), str(record.n_features), str(record.n_rescaled)]
-        )
-        there = ["", "", ""]
+        here = there = ["", "", ""]
+        if (record := found.get(name)) is not None:
+            here = [str(record.n_points), str(record.n_features), str(record.n_rescaled)]
         if name in known.index:
-            n_points, n_features, rescaled = known.loc[name, ["n_points", "n_features", "rescaled"]]
-            there = [str(n_points), str(n_features), "yes" if rescaled else "no"]
+            of_paper = known.loc[name]
+            rescaled = "yes" if of_paper["rescaled"] else "no"
+            there = [str(of_paper["n_points"]), str(of_paper["n_features"]), rescaled]
         pairs = zip(here, there, strict=True)
         rows.append([_id(name), name, *(figure for pair in pairs for figure in pair)])
     header = [*_NAMES, "N", "N, paper", "p", "p, paper", "columns rescaled", "rescaled, paper"]
@@ -251,7 +248,8 @@ def figure_1(results: Results) -> BenchFigure:
             axes.set(xscale="log", xlabel="seconds")
             axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
         drawn = images(figure)
-    shares = "; ".join(_solved_share(results, runner, n_problems) for runner in results.runners)
+    solved = 100 * results.samples["solved"].sum() / n_problems
+    shares = "; ".join(f"{runner.title} {solved[runner]:.0f} %" for runner in results.runners)
     note = (
         f"Solved, that is proven, within the cap: {shares}. {caps(results).capitalize()}. A sample "
         "that a method was not run on counts as not solved by it. The paper's curves are not "
@@ -296,21 +294,16 @@ def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
                 f"{runner.title} {100 * np.mean(gains > 0):.0f} % above zero and "
                 f"{100 * near:.0f} % within 0.05 of it"
             )
-    lock = {
+    in_text = {
         "biased": "The paper's text has 75 % of its gains in accuracy above zero.",
         "simple": "The paper's text has 75 % of its gains in accuracy within 0.05 of zero.",
     }.get(results.protocol.name, "")
     return (
-        f"Gains in accuracy of all samples: {'; '.join(shares) or 'none'}. {lock} "
+        f"Gains in accuracy of all samples: {'; '.join(shares) or 'none'}. {in_text} "
         "AC runs from 0 to 1, MCC from -1 to 1. The paper's boxes are of samples, which are not "
         "published; its box here is of the differences of the medians in its table, and beside it "
         f"are our medians. Samples and trees differ; {caps(results)}."
     )
-
-
-def _solved_share(results: Results, runner: Runner, n_problems: int) -> str:
-    solved = results.samples["solved"][runner].sum()
-    return f"{runner.title} {100 * solved / n_problems:.0f} %"
 
 
 def _ecdf(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -102,17 +103,15 @@ SETTINGS: dict[str, Callable[[float], str]] = {
 
 def changed_settings(records: Sequence[Record], usual: Protocol) -> dict[str, Results]:
     """Return the results where one thing is not as usual, by what that is, in order."""
-    variants = {r.protocol for r in records if r.protocol.name == usual.name}
-    found = []
-    for variant in variants:
-        changed = [name for name, _ in set(vars(variant).items()) - set(vars(usual).items())]
-        if len(changed) == 1 and changed[0] in SETTINGS:
-            value = getattr(variant, changed[0])
-            found.append((list(SETTINGS).index(changed[0]), value, variant))
-    return {
-        list(SETTINGS.values())[place](value): Results(records, usual.name, variant)
-        for place, value, variant in sorted(found, key=lambda each: each[:2])
-    }
+    variants = {r.protocol for r in records}
+    found = {}
+    for name, in_words in SETTINGS.items():
+        # Those that would be the usual one if this were as usual
+        as_usual = {name: getattr(usual, name)}
+        alike = {v: getattr(v, name) for v in variants if replace(v, **as_usual) == usual != v}
+        for variant, value in sorted(alike.items(), key=lambda pair: pair[1]):
+            found[in_words(value)] = Results(records, usual.name, variant)
+    return found
 
 
 def cost(here: Results, usual: Results, runner: Runner, metric: str) -> str:
@@ -147,11 +146,15 @@ NOTE = (
 
 def calibration_tables(results: Results) -> Iterator[Table]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
-    found = [record for record in results.records if record.calibration is not None]
-    for name, records in tuned_and_others(found):
-        measured = pd.DataFrame(
-            [{"data": r.data, "method": r.method, **(r.calibration or {})} for r in records]
-        )
+    found = pd.DataFrame(
+        [
+            {"data": r.data, "sample": r.sample, "method": r.method, **r.calibration}
+            for r in results.records
+            if r.calibration is not None
+        ],
+        columns=["data", "sample", "method", *MEASURES],
+    )
+    for name, measured in tuned_and_others(found):
         runners = [r for r in results.main_runners(COMPARED) if r.method in set(measured["method"])]
         header = ["data set", *(f"{m}: {r.short}" for m in MEASURES.values() for r in runners)]
         means: Any = measured.groupby(["data", "method"]).mean().unstack()
@@ -195,11 +198,10 @@ def means_table(results: Results) -> Table:
         row = [runner.short, runner.method]
         row += [_top(means[metric][runner], means[metric].max()) for metric in METRICS]
         row += [_number(ranks[metric].get(runner, np.nan)) for metric in METRICS]
-        n_scored = scores["accuracy"][runner].count()
-        n_data_sets = len(results.data_sets)
         seconds = [r.seconds["total"] for r in results.records if r.runner == runner]
         row.append(_number(float(np.median(seconds))))
-        rows.append([*row, f"{n_scored} of {n_data_sets}"])
+        n_scored = scores["accuracy"][runner].count()
+        rows.append([*row, f"{n_scored} of {len(results.data_sets)}"])
     note = (
         f"Means over the {len(results.data_sets)} data sets. Ranks are averages over data "
         "sets, 1 for the best, of the methods that have a score on all of them. Seconds are those "

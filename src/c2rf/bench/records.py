@@ -448,10 +448,9 @@ class Results:
         return (table[runner] - table[over]).dropna()
 
 
-def tuned_and_others(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
-    """Yield the records of samples that settings were chosen by, and those of the others."""
-    tuned = [record for record in records if record.sample in TUNED_ON]
-    others = [record for record in records if record.sample not in TUNED_ON]
-    for name, own in (("samples 0 and 1", tuned), ("the other samples", others)):
-        if own:
+def tuned_and_others(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of samples that settings were chosen by, and those of the others."""
+    tuned = table["sample"].isin(TUNED_ON)
+    for name, own in (("samples 0 and 1", table[tuned]), ("the other samples", table[~tuned])):
+        if len(own):
             yield name, own

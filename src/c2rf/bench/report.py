@@ -90,11 +90,8 @@ def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
 def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
     found = coverage.interval_results(records)
-    parts: list[Table | BenchFigure] = [
-        coverage.shares_table(found),
-        coverage.coverage_figure(found),
-    ]
-    parts.append(coverage.accuracy_table(found))
+    shares, right = coverage.shares_table(found), coverage.accuracy_table(found)
+    parts: list[Table | BenchFigure] = [shares, coverage.coverage_figure(found), right]
     summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), coverage.ABOUT]
     title = "What may be computed from imputations?"
     return Report(title, summary, list(coverage.coverage_checks(found)), parts)
