@@ -1,4 +1,4 @@
-"""How true probabilities are: the measures, what is recorded, and the tables of it."""
+"""Calibration of probabilities: the measures, what is recorded, and the tables of it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class TestMethod:
         ]
         classifier = ranking(history_=history, offsets_=np.array([0.5, -np.inf]))
         found = tables(method_section(made_up(classifier=classifier)))
-        first, second = found["Who ranked the rows"].rows
+        first, second = found["Base learners and their weights"].rows
         assert first == [BASE_LEARNERS["trees"], "91.2 %", "75 %"]
         assert second == ["unheard-of", "", "25 %"]
         added = found["What is added to the log-probability of each class"]

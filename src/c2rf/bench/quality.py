@@ -168,7 +168,7 @@ def calibration_tables(results: Results) -> Iterator[Table]:
                 texts = [UNSOLVED if np.isnan(v) else f"{v:.1f}" for v in values]
                 row += [bold(text, text == f"{values.min():.1f}") for text in texts]
             rows.append(row)
-        yield Table(f"How true probabilities are, {name}", header, rows, NOTE)
+        yield Table(f"Calibration of the probabilities, {name}", header, rows, NOTE)
 
 
 ABOUT = (

@@ -1,6 +1,6 @@
 """The method: what is assumed, what learned from which columns, cautions, and how to repeat it.
 
-The sections "What is assumed", "How it got there", "What to be careful about" and "How to repeat
+The sections "What is assumed", "How it was done", "What to be careful about" and "How to repeat
 it".
 """
 
@@ -152,7 +152,7 @@ def _base_learners(history: Sequence[Mapping[str, Any]]) -> Table:
         "Use it to compare base learners only."
     )
     header = ["base learner", "estimated accuracy", "weight"]
-    return Table("Who ranked the rows", header, rows, note)
+    return Table("Base learners and their weights", header, rows, note)
 
 
 def _forest(result: Classification) -> Iterator[Block]:

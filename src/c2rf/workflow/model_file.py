@@ -50,7 +50,7 @@ TRUSTED = (
 """Types that a model file may hold beyond those skops trusts by itself."""
 
 FORMAT = "c2rf-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _OF_ROWS = (
     "_rows",
     "_imputer",
@@ -169,8 +169,8 @@ def _load(path: Path) -> Any:
     if untrusted:
         raise InputError(
             f"{path} is not trusted: it holds {', '.join(map(repr, untrusted[:5]))}, which could "
-            "run any code and which no model of c2rf has. Only load what classify --save-model "
-            "wrote"
+            "run any code and which no model of this version of c2rf has. Only load what classify "
+            "--save-model wrote; if an earlier version wrote it, make the model again"
         )
     try:
         return io.load(path, trusted=list(TRUSTED))
