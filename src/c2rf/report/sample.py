@@ -1,6 +1,7 @@
 """The labeled sample: what was learned from, how it differs from the population, what matters.
 
-The sections "The question and the data", "How the sample differs from the population" and "What the labels rest on".
+The sections "The question and the data", "How the sample differs from the population" and "What
+the labels rest on".
 """
 
 from __future__ import annotations
