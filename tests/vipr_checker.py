@@ -19,7 +19,7 @@ class Row(NamedTuple):
     assumed: frozenset[int] = frozenset()
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The file proves nothing."""
 
 
@@ -30,7 +30,7 @@ def check(text: str) -> str:
 
 def need(condition: bool, what: str) -> None:
     if not condition:
-        raise Refused(what)
+        raise RefusedError(what)
 
 
 def dominates(row: Row, goal: Row) -> bool:
@@ -113,7 +113,9 @@ class _File:
             need(dominates(last, Row({}, "G", Fraction(1))), "no contradiction is derived")
             return "infeas"
         if low != "-inf":
-            need(dominates(last, Row(objective, "G", Fraction(str(low)))), "the bound is not derived")
+            need(
+                dominates(last, Row(objective, "G", Fraction(str(low)))), "the bound is not derived"
+            )
         return f"range {low} {high}"
 
     def solution(self, objective: Coefs) -> Fraction:

@@ -55,6 +55,7 @@ _HOMES = {
     "pool": "c2rf.imputation",
     "solve": "c2rf.forest.solve",
     "verify": "c2rf.forest.verify",
+    "write_vipr": "c2rf.data.forest_files",
 }
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "pool",
     "solve",
     "verify",
+    "write_vipr",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Files of weighted forests: votes, solutions and certificates.
+"""Files of weighted forests: votes, solutions, certificates, and proofs for other checkers.
 
 Votes are CSV files, or arrays of numpy. Certificates are JSON files, a row or a node on each line.
 A solution is a JSON file with everything that is needed to verify it later, on another machine:
@@ -21,15 +21,18 @@ from typing import Any, TextIO, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from c2rf._utils.text import all_of
 from c2rf.data.atomic import atomic_output
 from c2rf.data.dialect import SEPARATORS
 from c2rf.data.formats import naming_source
-from c2rf.exceptions import InputError, InputTypeError
-from c2rf.forest.problem import Solution, Status
-from c2rf.forest.votes import check_votes
+from c2rf.exceptions import InfeasibleError, InputError, InputTypeError
+from c2rf.forest.certificate import check_certificate
+from c2rf.forest.problem import Solution, Status, check_total
+from c2rf.forest.verify import make_statement, verify
+from c2rf.forest.vipr import vipr_text
+from c2rf.forest.votes import PatternTable, check_votes
 
 ZEROS = "votes are 0 and 1; 0 is taken as -1"
 """The remark on votes without -1."""
@@ -223,6 +226,64 @@ _ENTRIES: dict[str, type] = {
     "n_positive": int, "lower": float, "upper": float, "status": str, "eta": int, "bound": int,
     "weights": list, "offset": float, "runtime": float, "stats": dict, "labels": str,
 }  # fmt: skip
+
+
+def write_vipr(
+    votes: ArrayLike | PatternTable,
+    n_positive: int | float,
+    solution: Solution | InfeasibleError,
+    path: str | Path,
+    lower: float = 1.0,
+    upper: float = 100.0,
+    *,
+    offset: tuple[float, float] | None = None,
+    force: bool = False,
+) -> None:
+    """Write weights and the proof of their bound as VIPR 1.0, which other checkers read.
+
+    Everything is verified first, so nothing is written that :func:`c2rf.verify` would refuse.
+
+    Parameters
+    ----------
+    votes, n_positive, lower, upper, offset
+        What was solved, as for :func:`c2rf.solve`.
+    solution : Solution or InfeasibleError
+        With its certificate: ``solve(..., certificate=True)``. The error that says that there are
+        no weights has one, too, and the file then proves just that.
+    path : str or Path
+        The file, usually with the ending ``.vipr``.
+    force : bool
+        Whether to overwrite a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import c2rf
+    >>> votes = [[1, 1, 1], [1, 1, 1], [-1, -1, -1]]
+    >>> solution = c2rf.solve(votes, 1, certificate=True)
+    >>> path = Path(tempfile.mkdtemp()) / "proof.vipr"
+    >>> c2rf.write_vipr(votes, 1, solution, path)
+    >>> path.read_text().split("RTP ")[1].splitlines()[0]
+    'range 1 1'
+    """
+    certificate = solution.certificate
+    if certificate is None:
+        raise InputError(
+            "a proof in VIPR is made from a certificate, and this solution has none; solve with "
+            "certificate=True"
+        )
+    table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(votes)
+    total = check_total(n_positive, table.n_points)
+    statement = make_statement(table, total, lower, upper, offset)
+    weights = None
+    if isinstance(solution, Solution):
+        verify(votes, n_positive, solution, lower, upper, offset=offset)
+        weights = [*map(float, solution.weights), *([solution.offset] if offset else [])]
+    else:
+        check_certificate(statement, certificate)
+    text = vipr_text(statement, certificate, weights)
+    with atomic_output(Path(path), force=force) as temporary:
+        temporary.write_text(text, encoding="ascii")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
 """A certificate in VIPR 1.0, so that checkers written by others accept it.
 
-VIPR (Cheung, Gleixner, Steffy: Verifying Integer Programming Results, 2017) has a model, solutions, and
-derived constraints, each by one of four rules: ``asm`` assumes, ``lin`` adds up constraints, ``rnd``
-adds up to integer coefficients on integer variables and rounds the right-hand side, ``uns`` joins the
-cases x <= b and x >= b + 1.
+VIPR (Cheung, Gleixner, Steffy: Verifying Integer Programming Results, 2017) has a model, solutions,
+and derived constraints, each by one of four rules: ``asm`` assumes, ``lin`` adds up constraints,
+``rnd`` adds up to integer coefficients on integer variables and rounds the right-hand side, ``uns``
+joins the cases x <= b and x >= b + 1.
 
 The model is that of :func:`c2rf.verify`: alpha in the box, margins of at least one, both within the
 tolerance; z_i = 1 where pattern i is positive; T = sum of w_i z_i, and eta >= abs(T - total).
@@ -94,7 +94,7 @@ class _Writer:
             self.ends.append((low - TOLERANCE, high + TOLERANCE))
         self.n_weights, self.n_patterns = len(self.ends), len(statement.patterns)
         self.eta = self.n_weights + self.n_patterns
-        self.big_m = sum(max(abs(low), abs(high)) for low, high in self.ends) + 1
+        self.big_m = Fraction(sum(max(abs(low), abs(high)) for low, high in self.ends) + 1)
         self.count = {self._z(i): Fraction(w) for i, w in enumerate(statement.counts)}  # T
         self.rows: list[_Row] = []
         self.lines: list[str] = []
@@ -155,7 +155,7 @@ class _Writer:
             if sum(vote * values[j] for j, vote in enumerate(votes)) > 0:
                 values[self._z(i)] = Fraction(1)
         positives = sum(count * values.get(k, 0) for k, count in self.count.items())
-        values[self.eta] = abs(positives - self.statement.total)
+        values[self.eta] = abs(Fraction(positives) - self.statement.total)
         return {k: value for k, value in values.items() if value}
 
     # Lines
@@ -226,7 +226,7 @@ class _Writer:
         if key in self._known:
             return self._known[key]
         greatest = max(multipliers)
-        unit = 1 / (greatest * self.big_m)
+        unit = Fraction(1) / (greatest * self.big_m)
         used: list[tuple[int, Fraction]] = []
         slope = [0] * self.n_weights
         for literal, q in zip(literals, multipliers, strict=True):
@@ -365,7 +365,7 @@ class _Writer:
         ]
 
     def _by_add(self, node: _Node, numbers: list[int], proven: list[int]) -> int | _Node:
-        """m (T - end) <= 0 and y (number of true literals - most) <= 0, added up."""
+        """Add up m (T - end) <= 0 and y (number of true literals - most) <= 0."""
         m, used = numbers[0], []
         if m:
             end = node.high if m > 0 else node.low
@@ -397,11 +397,11 @@ class _Writer:
         for k in forced:
             c = slope[k]
             others = self._bounded(node, {other: slope[other] for other in forced if other != k})
-            own = [(row, y / abs(c)) for row, y in [(short, Fraction(1)), *others]]
+            parts = [(row, y / abs(c)) for row, y in [(short, Fraction(1)), *others]]
             if c > 0:
-                most[k - self.n_weights] = self._combine("L", own, "rnd", 0)
+                most[k - self.n_weights] = self._combine("L", parts, "rnd", 0)
             else:
-                least[k - self.n_weights] = self._combine("G", own, "rnd", 1)
+                least[k - self.n_weights] = self._combine("G", parts, "rnd", 1)
         return node._replace(least=least, most=most)
 
     def _ends(self, node: _Node) -> tuple[int, int, Fraction, Fraction]:
