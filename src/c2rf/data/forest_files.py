@@ -29,8 +29,8 @@ from c2rf.data.dialect import SEPARATORS
 from c2rf.data.formats import naming_source
 from c2rf.exceptions import InfeasibleError, InputError, InputTypeError
 from c2rf.forest.certificate import check_certificate
-from c2rf.forest.problem import Solution, Status, check_total
-from c2rf.forest.verify import make_statement, verify
+from c2rf.forest.problem import Solution, Status, check_total, make_statement
+from c2rf.forest.verify import verify
 from c2rf.forest.vipr import vipr_text
 from c2rf.forest.votes import PatternTable, check_votes
 
