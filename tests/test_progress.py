@@ -161,7 +161,7 @@ def test_after_a_while_it_is_said_how_to_stop(capsys):
 
 def test_a_live_line_for_who_looks(monkeypatch, shown):
     """What is going on is shown on standard error, with the time it takes."""
-    monkeypatch.setattr(terminal, "shows_progress", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with terminal.waiting("learning"):
         report_progress("from the labeled rows")
     report_progress("nobody listens any more")

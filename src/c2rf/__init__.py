@@ -26,6 +26,7 @@ from c2rf.exceptions import (
 
 if TYPE_CHECKING:
     from c2rf import baselines, datasets
+    from c2rf.data.forest_files import write_vipr
     from c2rf.estimators.c2rf import C2RFClassifier
     from c2rf.estimators.known_totals import KnownTotalsClassifier
     from c2rf.forest.problem import Solution

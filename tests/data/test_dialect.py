@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from c2rf.data.cells import as_numbers
 from c2rf.data.dialect import ReadAs, find_encoding, find_layout
 from c2rf.data.formats import read_file
-from c2rf.data.write import write_table
+from c2rf.data.write import TableWriter
 from c2rf.exceptions import InputError
 
 NUMBERS = st.decimals(-10_000_000, 10_000_000, places=3, allow_nan=False)
@@ -62,7 +62,8 @@ def test_figures_are_never_silently_wrong(tmp_path_factory, dialect, rows, first
         expected = [float(f"{row[k]:.{places}f}") for row in rows]
         assert as_numbers(table.frame[name]).tolist() == expected
     again = path.with_name("again.csv")
-    write_table(table.frame, again, table.dialect)
+    with TableWriter(again, table.dialect) as writer:
+        writer.write(table.frame)
     assert read_file(again).frame.equals(table.frame)
 
 

@@ -11,7 +11,7 @@ from c2rf.data.cells import as_numbers, as_text
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import read_file
 from c2rf.data.numerals import Marks
-from c2rf.data.write import TableWriter, check_writable, write_table
+from c2rf.data.write import TableWriter, check_writable
 from c2rf.exceptions import InputError
 
 TABLE = pd.DataFrame(
@@ -23,6 +23,11 @@ TABLE = pd.DataFrame(
         "day": pd.to_datetime(["2020-01-02", None, "2021-03-04"]),
     }
 )
+
+
+def write_table(table, path):
+    with TableWriter(path) as writer:
+        writer.write(table)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3])

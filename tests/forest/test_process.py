@@ -21,11 +21,16 @@ from matrix_models import market_split, with_time
 MODEL = big_m_model(make_problem([[1, -1], [1, 1]], 1))
 
 
+def end_idle():
+    while process._idle:
+        process._idle.pop().end()
+
+
 @pytest.fixture(autouse=True)
 def _new_processes():
-    process.end_all()
+    end_idle()
     yield
-    process.end_all()
+    end_idle()
 
 
 def test_modules_of_the_working_folder_are_not_taken(tmp_path, monkeypatch):

@@ -71,15 +71,15 @@ def quoted(text: str) -> str:
     return f"\N{FIRST STRONG ISOLATE}'{short(text)}'\N{POP DIRECTIONAL ISOLATE}"
 
 
-def count(number: int, noun: str, nouns: str = "") -> str:
+def count(number: int, noun: str) -> str:
     """Return a number with its noun.
 
     Examples
     --------
-    >>> count(1, "tree"), count(12345, "tree"), count(2, "class", "classes")
-    ('1 tree', '12,345 trees', '2 classes')
+    >>> count(1, "tree"), count(12345, "tree")
+    ('1 tree', '12,345 trees')
     """
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def proof(solution: Solution) -> str:

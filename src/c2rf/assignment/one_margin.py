@@ -447,9 +447,9 @@ def _traced(node: int, before: Ints) -> list[int] | None:
     return path[::-1]
 
 
-def _best(scores: Floats, offsets: Floats, groups: Codes, chunk: int = 1 << 16) -> Codes:
+def _best(scores: Floats, offsets: Floats, groups: Codes) -> Codes:
     """Return where score + offset is largest, without a second table of all scores."""
-    labels = np.empty(len(scores), dtype=np.intp)
+    labels, chunk = np.empty(len(scores), dtype=np.intp), 1 << 16
     for start in range(0, len(scores), chunk):
         rows = slice(start, start + chunk)
         np.argmax(scores[rows] + offsets[groups[rows]], axis=1, out=labels[rows])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from c2rf._utils.text import check_choice, count
 from c2rf.cli import options, terminal
 from c2rf.cli.options import FAILED, INTERRUPTED
 from c2rf.cli.quick_start import QuickCommand, QuickGroup
@@ -109,7 +110,6 @@ def run(
     A run that was stopped, or killed, goes on where it was when the same command is given again.
     Exits with 1 if a data set could not be had.
     """
-    from c2rf._utils.text import check_choice
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import BENCH_METHODS
     from c2rf.bench.protocol import PROTOCOLS, every_setting, split_names
@@ -169,9 +169,9 @@ def _summary(shown: Screen, records: Path) -> list[tuple[str, str]]:
         ("made", made or "none"),
     ]
     if shown.others:
-        rows.append(("elsewhere", f"{terminal.count(shown.others, 'record')} by another process"))
+        rows.append(("elsewhere", f"{count(shown.others, 'record')} by another process"))
     for reason, n in shown.skipped.items():
-        rows.append(("skipped", f"{terminal.count(n, 'record')}: {reason}"))
+        rows.append(("skipped", f"{count(n, 'record')}: {reason}"))
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from c2rf._utils.text import proof
 from c2rf.cli import options, terminal
 from c2rf.cli.options import exit_if_interrupted
 
@@ -146,7 +147,7 @@ def _compare(
             f"{matthews_corrcoef(is_positive, labels):.2f}",
         )
     say(table)
-    say(f"\nProof for the weights: {terminal.proof(solution)}.\n", soft_wrap=True)
+    say(f"\nProof for the weights: {proof(solution)}.\n", soft_wrap=True)
 
 
 def _explain_files(out: Path, n_positive: int, seed: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from c2rf._utils.text import count, proof, reached
 from c2rf.cli import options, terminal
 from c2rf.cli.options import exit_if_interrupted
 
@@ -112,11 +113,11 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
     """Return what to say about a solution."""
     solution = stored.solution
     positives = int((solution.labels > 0).sum())
-    labeled = terminal.count(len(solution.labels), "row")
+    labeled = count(len(solution.labels), "row")
     rows = [
-        ("votes", f"{labeled}, {terminal.count(len(solution.weights), 'tree')}"),
-        ("labels", terminal.reached(positives, stored.n_positive)),
-        ("proof", terminal.proof(solution)),
+        ("votes", f"{labeled}, {count(len(solution.weights), 'tree')}"),
+        ("labels", reached(positives, stored.n_positive)),
+        ("proof", proof(solution)),
         ("time", f"{solution.runtime:.2f} s"),
     ]
     if outputs:
@@ -155,8 +156,8 @@ def verify(
     positives = int((found.labels > 0).sum())
     rows = [
         ("verified", checked),
-        ("labels", terminal.reached(positives, stored.n_positive)),
-        ("proof", terminal.proof(found)),
+        ("labels", reached(positives, stored.n_positive)),
+        ("proof", proof(found)),
     ]
     terminal.say(rows, quiet=quiet)
 

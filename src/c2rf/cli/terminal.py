@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from c2rf._utils.text import count as count
-from c2rf._utils.text import proof as proof
-from c2rf._utils.text import reached as reached
+from c2rf._utils.text import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,11 +80,6 @@ def _show_preview(found: TablePreview) -> None:
         console().print(f"and {len(found.names) - len(rows):,} more columns")
 
 
-def shows_progress(quiet: bool = False) -> bool:
-    """Whether progress goes to a terminal."""
-    return not quiet and sys.stderr.isatty()
-
-
 @contextmanager
 def waiting(
     for_what: str,
@@ -114,7 +107,7 @@ def waiting(
     hints: dict[str, Any] = {"hint": hint, "hint_after": hint_after}
     if quiet:
         yield
-    elif shows_progress():
+    elif sys.stderr.isatty():
         from rich.console import Console
 
         with (

@@ -36,21 +36,6 @@ _XLSX_OPTIONS = {  # text stays text: it is never run, nor made a link or a numb
 }
 
 
-def write_table(table: pd.DataFrame, path: Path, like: Dialect | None = None) -> None:
-    r"""Write a table in the format that the name ends in; CSV if in doubt.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "people.tsv.gz"
-    >>> write_table(pd.DataFrame({"id": ["007"], "age": ["41"]}), path)
-    >>> gzip.decompress(path.read_bytes())
-    b'id\tage\n007\t41\n'
-    """
-    with TableWriter(path, like) as writer:
-        writer.write(table)
-
-
 class TableWriter:
     r"""Writes a table, some rows at a time; all have the same columns.
 

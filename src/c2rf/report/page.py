@@ -49,11 +49,11 @@ class Table:
     @classmethod
     def of_first(
         cls, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], total: int,
-        nouns: str, *, note: str = "", n_names: int = 1, most: int = MOST_ROWS,
+        nouns: str, *, note: str = "", n_names: int = 1,
     ) -> Table:  # fmt: skip
-        """Return a table of the first ``most`` of ``total`` rows, with a note that says so."""
-        note = (note + not_shown(total, most, nouns)).strip()
-        return cls(title, header, list(islice(rows, most)), note, n_names)
+        """Return a table of the first of ``total`` rows, with a note that says so."""
+        note = (note + not_shown(total, MOST_ROWS, nouns)).strip()
+        return cls(title, header, list(islice(rows, MOST_ROWS)), note, n_names)
 
 
 @dataclass(frozen=True)

@@ -168,9 +168,9 @@ def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
     return table
 
 
-def read_table(path: Path | str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
+def read_table(path: Path | str) -> pd.DataFrame:
     """Read a table with named columns and at least one row, see :func:`read_file`."""
-    return read_file(path, how).frame
+    return read_file(path).frame
 
 
 def find_format(path: Path) -> Format:

@@ -45,7 +45,7 @@ class Files(Population):
     how : ReadAs
         What the user has named.
     as_tables : bool
-        Whether cells are as ``read_table`` has them, those of text files as text; else columns
+        Whether cells are as ``read_file`` has them, those of text files as text; else columns
         have the types of numpy, and text is numbers where all cells of a chunk are.
     rows : int
         The most rows of a chunk.

@@ -235,12 +235,6 @@ def _take() -> _Worker:
     return _Worker()
 
 
-def end_all() -> None:
-    """End all idle workers."""
-    while _idle:
-        _idle.pop().end()
-
-
 # What the other process runs
 
 
