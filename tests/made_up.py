@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from c2rf.data.population import Memory
+from c2rf.data.population.memory import Memory
 from c2rf.forest.problem import Solution
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +14,6 @@ from c2rf.app.session import write_example
 from c2rf.cli import main
 from c2rf.data.formats import read_table
 from c2rf.workflow.result import Classification
-
-Made = Callable[[Path], Inputs]
 
 
 def the_example(folder: Path) -> Inputs:

@@ -51,7 +51,6 @@ def by_hand(stated: Statement, bound: int | None, rows: list, tree: list) -> dic
 # Two opposite patterns of 3 and 2 points: 3 or 2 positives, so a total of 0 is missed by 2.
 OPPOSITE = Statement(3, [1, 6], [3, 2], 0, Fraction(1), Fraction(100))
 AT_LEAST_ONE = [[-1, -2], [1, 1], 1]
-AT_MOST_ONE = [[1, 2], [1, 1], 1]
 
 
 def test_a_proof_by_adding_up():

@@ -11,7 +11,7 @@ import pytest
 import c2rf
 from c2rf.forest import vipr
 from c2rf.forest.certificate import check_certificate
-from c2rf.forest.verify import make_statement
+from c2rf.forest.problem import make_statement
 from vipr_checker import RefusedError, check
 
 FOUR = [[-1, -1, -1, 1, 1, 1], [-1, 1, 1, -1, -1, 1], [1, -1, 1, -1, 1, -1], [1, 1, -1, 1, -1, -1]]

@@ -11,7 +11,7 @@ import pytest
 
 import c2rf
 from browser import Page
-from c2rf.imputation import pool
+from c2rf.imputation.rubin import pool
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report.answer import (

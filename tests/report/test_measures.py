@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.data.population import Memory
+from c2rf.data.population.memory import Memory
 from c2rf.report import measures
 from c2rf.report.measures import (
     NEAREST,

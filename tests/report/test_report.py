@@ -14,7 +14,7 @@ import pytest
 
 from browser import Page, browse, check_self_contained
 from c2rf.cli import main
-from c2rf.imputation import pool
+from c2rf.imputation.rubin import pool
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.report import SECTIONS, make_page, report_content
 from c2rf.report.measures import Balance, Importance

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.data.dialect import Dialect
-from c2rf.data.population import Memory
+from c2rf.data.population.memory import Memory
 from c2rf.datasets import make_twonorm
 from c2rf.exceptions import InputError
 from c2rf.totals.groups import Groups

@@ -41,22 +41,9 @@ from c2rf.assignment.one_margin import (
 )
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
-from c2rf.totals.bounds import Bounds, Conflict, LinearConstraints, find_conflict
+from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.groups import Groups
 from c2rf.totals.stated import Totals
-
-__all__ = [
-    "PROVEN",
-    "Assignment",
-    "AssignmentProblem",
-    "Bounds",
-    "Conflict",
-    "assign",
-    "find_conflict",
-    "least_losses",
-    "log_scores",
-    "zero_floor",
-]
 
 JITTER = 2.0**-40
 """Ties are broken by random numbers up to this part of the largest score."""

@@ -24,7 +24,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from c2rf._utils.types import Floats, is_whole
-from c2rf.assignment import Assignment, AssignmentProblem
+from c2rf.assignment import AssignmentProblem
+from c2rf.assignment.duals import Assignment
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.training import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError

@@ -2,9 +2,3 @@
 
 A set is drawn from the probability of every label, given that all totals hold.
 """
-
-from __future__ import annotations
-
-from c2rf.imputation.rubin import Pooled, pool
-
-__all__ = ["Pooled", "pool"]

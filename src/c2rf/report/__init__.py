@@ -30,8 +30,6 @@ from c2rf.report.sample import balance_section, data_section, importance_section
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
-__all__ = ["SECTIONS", "make_page", "report_content"]
-
 SECTIONS: list[tuple[str, str, Callable[[Classification], Iterator[Block]]]] = [
     ("data", "The question and the data", data_section),
     ("answer", "The answer", answer_section),

@@ -94,7 +94,7 @@ class Predictions:
 
     Examples
     --------
-    >>> from c2rf.data.population import Memory
+    >>> from c2rf.data.population.memory import Memory
     >>> rows = Memory(pd.DataFrame({"id": ["a", "b"]}))
     >>> classes = np.array(["no", "yes"])
     >>> found = Predictions(rows, ["id"], {"label": np.array([1, 0])}, {"label": classes})

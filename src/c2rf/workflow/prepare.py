@@ -464,7 +464,7 @@ def profile_population(
 
     Examples
     --------
-    >>> from c2rf.data.population import Memory
+    >>> from c2rf.data.population.memory import Memory
     >>> age = ColumnProfile(pd.Series(["1", "2"], name="age"))
     >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
     >>> columns, groups, n_repeated = profile_population(rows, [age], id="id")

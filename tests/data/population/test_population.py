@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from c2rf.data.formats import PARQUET, TEXT
-from c2rf.data.population import Memory, as_population
+from c2rf.data.population import as_population
 from c2rf.data.population.files import Files
-from c2rf.data.population.memory import Chunks, arrow_dataset, lazy_frame
+from c2rf.data.population.memory import Chunks, Memory, arrow_dataset, lazy_frame
 from c2rf.exceptions import InputError, InputTypeError
 
 pa = pytest.importorskip("pyarrow")

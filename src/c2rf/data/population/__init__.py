@@ -14,11 +14,9 @@ import numpy as np
 
 from c2rf.data.population.dask import DaskRows, is_dask
 from c2rf.data.population.files import find_files
-from c2rf.data.population.interface import Chunk, Population, RowSample, draw_sample
+from c2rf.data.population.interface import Population
 from c2rf.data.population.memory import Memory, arrow_dataset, lazy_frame, user_chunks
 from c2rf.exceptions import InputTypeError
-
-__all__ = ["Chunk", "Memory", "Population", "RowSample", "as_population", "draw_sample"]
 
 _ONCE = ("RecordBatchReader", "Scanner")
 
