@@ -1,7 +1,7 @@
-"""Progress of long work: events with numbers, and how they become text.
+"""Progress of long computations: events, and their text.
 
-Work reports an :class:`Event` to the callback that is set, if there is one: the terminal and the
-page each make their own text of it.
+A computation reports each :class:`Event` to the current callback, if one is set. The terminal and
+the web page each set their own, which turns events into text.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Event:
-    """How far some work is.
+    """A report of progress.
 
     Parameters
     ----------
     phase : str
         What is being done.
     eta, bound : int or None
-        Of a solve: how far the best weights are off the total, None before any, and how far all
-        weights are at least.
+        In a solve: by how much the best weights so far miss the total (None before any are found),
+        and the proven lower bound on that for all weights.
     seconds : float
-        Since the solve or the phase began.
+        Seconds since the solve or the phase began.
     done, total : int or None
-        Steps of the phase that are done, and all of them, where they can be counted.
+        Steps of the phase that are done, and the number of all steps, if they can be counted.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class Event:
 
     @property
     def share(self) -> float | None:
-        """The share of the steps that are done, None where they are not counted."""
+        """The share of the steps that are done, None if they are not counted."""
         return None if self.done is None or not self.total else min(1.0, self.done / self.total)
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the other steps will take, None where that is not known."""
+        """Estimated seconds for the steps left, None if that is not known."""
         if not self.done or self.total is None:
             return None
         return self.seconds * max(0, self.total - self.done) / self.done
@@ -110,7 +110,7 @@ class Countdown:
         self._done, self._start = 0, time.monotonic()
 
     def done(self, n_steps: int = 1) -> None:
-        """Count some more steps, and report it."""
+        """Add to the number of steps done, and report it."""
         self._done += n_steps
         callback = _callback.get()
         if callback is not None:
@@ -119,7 +119,7 @@ class Countdown:
 
 
 def solver_progress() -> Listener | bool:
-    """Return the ``progress`` argument for a solve whose events are reported, too."""
+    """Return the ``progress`` argument that makes a solve report to the current callback."""
     return _callback.get() or False
 
 
@@ -142,7 +142,7 @@ def phase_text(event: Event) -> str:
 
 
 def line(event: Event) -> str:
-    """Return an event as one line of a terminal.
+    """Return an event as one line of text.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def line(event: Event) -> str:
 
 @contextmanager
 def showing_progress(verbose: bool) -> Iterator[None]:
-    """Print progress on standard error, if that is wanted and there is no other callback."""
+    """Print progress on standard error if ``verbose`` is true and no other callback is set."""
     if not verbose or _callback.get() is not None:
         yield
         return
@@ -175,8 +175,8 @@ def showing_progress(verbose: bool) -> Iterator[None]:
 def solve_listener(progress: bool | Listener) -> Iterator[Listener | None]:
     """Turn the ``progress`` argument of ``solve`` into a listener for as long as it runs.
 
-    False is silence, a function is called with every event, True shows a live line on a
-    terminal and a plain line for every change elsewhere, both on standard error.
+    With False nothing is shown; a function is called with every event. With True progress goes to
+    standard error: on a terminal as one line that is updated, otherwise as a new line per change.
     """
     if callable(progress):
         yield progress
@@ -205,20 +205,20 @@ def _plain_lines() -> Listener:
 
 
 class Clock:
-    """Shows the last event and the time that has passed, also between events.
+    """Shows the last event and the elapsed time, at regular intervals.
 
     Parameters
     ----------
     for_what : str
-        The whole work.
+        What is being done as a whole; the text begins with it.
     show : callable
         Takes the text to show.
     every : float
         Seconds between two texts.
     at_once : bool
-        Whether an event is shown when it comes, too.
+        Whether events are also shown as soon as they are reported.
     hint, hint_after : str and float
-        What to add after this number of seconds.
+        A text to add at the end, once this number of seconds has passed.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class Clock:
         return f"{self.for_what}{doing} ({seconds:.0f} s){hint}"
 
     def report(self, event: Event) -> None:
-        """Take an event to be shown."""
+        """Set the event to show."""
         self._event = event
         if self.at_once:
             self.show(self.text)

@@ -1,4 +1,4 @@
-"""Tables of any kind: arrays, and the frames of pandas, Polars, Arrow and others (by narwhals)."""
+"""Arrays and data frames of pandas, Polars, Arrow and others, handled alike (by narwhals)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 
 def as_pandas(table: Any) -> Any:
-    """Return a frame of any kind as one of pandas; what is no frame stays as it is."""
+    """Convert a data frame of any library to pandas; return anything else unchanged."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     return frame.to_pandas() if isinstance(frame, nw.DataFrame) else table
 
 
 def names_of(table: Any) -> list[str] | None:
-    """Return the names of the columns as text, None if it has none."""
+    """Return the column names as text, or None for a table without column names."""
     columns = getattr(table, "columns", None)
     return None if columns is None else [str(name) for name in columns]
 
 
 def stacked(tables: list[Any]) -> Any:
-    """Return the rows of all tables below each other, as an array or as a frame of their kind.
+    """Concatenate the rows of tables; the result is of the same type as the tables.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def stacked(tables: list[Any]) -> Any:
 
 
 def kinds_of(table: Any) -> dict[str, str]:
-    """Return for each column of a frame what it holds; nothing but empty cells is of any kind.
+    """Say for each column of a frame whether it holds numbers; empty columns are left out.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def proof(solution: Solution) -> str:
     )
 
 
-def reached(n_reached: int, wished: int) -> str:
+def reached(n_reached: int, target: int) -> str:
     """Say how many positives there are and how many there should be.
 
     Examples
@@ -105,11 +105,11 @@ def reached(n_reached: int, wished: int) -> str:
     >>> reached(1240, 1234)
     '1,240 positive, 6 more than the known total of 1,234'
     """
-    if n_reached == wished:
+    if n_reached == target:
         return f"{n_reached:,} positive, exactly the known total"
-    more = "more" if n_reached > wished else "fewer"
-    apart = abs(n_reached - wished)
-    return f"{n_reached:,} positive, {apart:,} {more} than the known total of {wished:,}"
+    more = "more" if n_reached > target else "fewer"
+    apart = abs(n_reached - target)
+    return f"{n_reached:,} positive, {apart:,} {more} than the known total of {target:,}"
 
 
 def listed(values: Sequence[Any] | Any, most: int = 10) -> str:

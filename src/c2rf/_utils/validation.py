@@ -1,6 +1,6 @@
-"""Checks of what a user gives an estimator: data, labels, the positive one.
+"""Checks of what users pass to an estimator: data, labels and the positive class.
 
-What data an estimator can take depends on the kind of model: see :func:`takes_missing` and
+Which data are accepted depends on the model: see :func:`takes_missing` and
 :func:`takes_only_numbers`.
 """
 
@@ -38,20 +38,20 @@ from c2rf.exceptions import InputError, InputTypeError
 
 TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
 FORESTS = (RandomForestClassifier, ExtraTreesClassifier)
-# Their members predict class codes, not classes.
+# The estimators inside of these predict class codes (0, 1, ...), not classes.
 CODED = (*FORESTS, BaggingClassifier, VotingClassifier)
 ENSEMBLES = (*CODED, AdaBoostClassifier)
 
 
 def unfrozen(estimator: Any) -> Any:
-    """Return what is inside a FrozenEstimator, anything else as it is."""
+    """Return the estimator inside a FrozenEstimator; return any other unchanged."""
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Say whether missing values may be given; a pipeline is left to judge for itself.
+    """Say whether a model accepts missing values; True for a pipeline, which checks by itself.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def takes_missing(estimator: Any) -> bool:
 
 
 def takes_only_numbers(estimator: Any) -> bool:
-    """Say whether data frames become arrays of numbers before any member sees them.
+    """Say whether data frames are converted to arrays of numbers before the model gets them.
 
-    Other ensembles get a frame as it is, for pipelines that know its columns by name.
+    Other models get the data frame itself, because a pipeline may select columns by name.
 
     Examples
     --------
@@ -89,22 +89,22 @@ def takes_only_numbers(estimator: Any) -> bool:
     )
 
 
-_MOST_CELLS = 1 << 27  # of a sparse matrix: a gigabyte as an array
+_MOST_CELLS = 1 << 27  # of a sparse matrix; as an array of floats, 1 GiB
 
 
 def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
-    """Return X as an array of numbers, or a frame as it is where the ensemble may read it.
+    """Check X; return an array of numbers, or the data frame itself for models that take one.
 
     Parameters
     ----------
     classifier : estimator
-        Its ``estimator`` says what the ensemble can take; it keeps names and number of columns.
+        Its ``estimator`` decides what is accepted; names and number of columns are stored in it.
     X : array-like or data frame
-        What the user gives.
+        The data as the user passed them.
     reset : bool
-        Whether X decides on the columns (in ``fit``) or must agree with them.
+        Whether to store the columns of X (in ``fit``) or to compare X with the stored ones.
     name : str
-        What the user calls X.
+        The name of the argument, for error messages.
     """
     _check_different_names(X, name)
     encode = getattr(classifier, "_encode", None)
@@ -123,7 +123,7 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
 
 
 def _check_different_names(X: Any, name: str) -> None:
-    """Refuse columns of one name: which is which, nobody could say."""
+    """Refuse duplicate column names."""
     counts = Counter(names_of(X) or [])
     repeated = [column for column, count in counts.items() if count > 1]
     if repeated:
@@ -134,7 +134,7 @@ def _check_different_names(X: Any, name: str) -> None:
 
 
 def _dense(X: Any, name: str) -> NDArray[Any]:
-    """Return a sparse matrix as an array, if it is not too large for that."""
+    """Convert a sparse matrix to an array; refuse one that is too large."""
     n_cells = X.shape[0] * X.shape[1]
     if n_cells > _MOST_CELLS:
         raise InputError(
@@ -146,7 +146,7 @@ def _dense(X: Any, name: str) -> NDArray[Any]:
 
 
 def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[Any]:
-    """Return y as a 1-D array of labels of exactly two classes, or of two at least."""
+    """Return y as a 1-D array; refuse fewer than two classes, and with ``only_two`` also more."""
     y = _of_one_kind(validate_data(classifier, y=y))
     check_classification_targets(y)
     classes = np.unique(y)
@@ -163,7 +163,7 @@ def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[A
 def check_labeled(
     classifier: Any, X: Any, y: Any, *, only_two: bool = True
 ) -> tuple[Any, NDArray[Any]]:
-    """Return labeled rows and their labels, checked; the classifier keeps columns and classes."""
+    """Check labeled rows and their labels; store columns and classes in the classifier."""
     y = check_labels(classifier, y, only_two=only_two)
     X = check_data(classifier, X, reset=True)
     check_consistent_length(X, y)
@@ -203,7 +203,7 @@ classes are not numbers; found None, the classes are 'no', 'yes'
 
 @contextmanager
 def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
-    """Name the columns where a member complains of missing values."""
+    """If the model fails because of missing values, raise an error that names their columns."""
     try:
         yield
     except ValueError as error:
@@ -217,7 +217,7 @@ def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
 
 
 def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that are all text as they are, and numbers or bools as such."""
+    """Convert an object array of numbers or bools to its own dtype; refuse mixed types."""
     if y.dtype != object:
         return y
     missing = np.flatnonzero(pd.isna(y))
@@ -237,17 +237,17 @@ def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> NDArray[Any]:
-    """Return X as an array, or name the columns that hold something else."""
+    """Convert X to an array of numbers; an error names the columns that hold text."""
     try:
         array = validate_data(classifier, X, reset=reset, ensure_all_finite=False)
-        # scikit-learn leaves the objects of some kinds of frames as they are.
+        # For some kinds of data frames scikit-learn returns an array of objects.
         return array.astype(float) if array.dtype == object else array
     except (TypeError, ValueError) as error:
         text = [column for column in getattr(X, "columns", []) if not _is_numeric(X[column])]
         if text:
             raise InputError(
                 f"{name} must hold numbers; found text in the columns {listed(text)}: encode them, "
-                "or give a pipeline that does as the estimator"
+                "or give as the estimator a pipeline that encodes them"
             ) from error
         if name == "X":
             raise
@@ -255,7 +255,7 @@ def _numbers(classifier: Any, X: Any, reset: bool, name: str) -> NDArray[Any]:
 
 
 def _check_same_columns(classifier: Any, X: Any, name: str) -> None:
-    """Refuse columns other than those of the labeled data, by name or else by number."""
+    """Refuse other columns than the labeled data have: compare names, without names the number."""
     known = getattr(classifier, "feature_names_in_", None)
     found = getattr(X, "columns", None)
     if known is None or found is None:
@@ -304,7 +304,7 @@ def check_not_huge(classifier: Any, X: Any, name: str) -> None:
 
 
 def _columns_with(test: Callable[[Any], Any], classifier: Any, X: Any) -> list[Any]:
-    """Return the names (without names, the numbers) of the columns where the test says yes."""
+    """Return the names (or else indices) of the columns in which any value passes the test."""
     if isinstance(X, np.ndarray):
         names = getattr(classifier, "feature_names_in_", range(X.shape[1]))
         return [name for name, column in zip(names, X.T, strict=True) if np.any(test(column))]

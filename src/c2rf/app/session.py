@@ -1,7 +1,8 @@
-"""A session of the page: a user's files, and their run in the background.
+"""A session of the web page: one user's uploaded files, and a run in the background.
 
-A session may read the files of one folder and none outside of it, and it has an example. Its own
-files and its run end with it.
+Uploaded files are kept in a temporary folder. When the session ends, that folder is removed and the
+run is stopped. :func:`tables_in` and :func:`file_in` give access to one more folder, but to no file
+outside of it; :func:`write_example` writes example data.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import Event, phase_text, progress_callback
 
 MOST_REMEMBERED = 30
-"""Results about files that are remembered; the oldest are forgotten."""
+"""Number of results that a session caches; the oldest are dropped first."""
 
 
 class StoppedError(Exception):
@@ -35,12 +36,12 @@ class StoppedError(Exception):
 
 
 class Job:
-    """Work in a thread that reports its progress.
+    """A function that runs in the background and reports its progress.
 
     Parameters
     ----------
     work : callable
-        What is to be done; its result is kept.
+        The function; what it returns becomes ``result``.
 
     Examples
     --------
@@ -61,17 +62,17 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is not done."""
+        """Whether the function is still running."""
         return self._thread.is_alive()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was asked to stop and has not yet."""
+        """Whether it was asked to stop but is still running."""
         return self._stop.is_set() and self.is_running
 
     @property
     def text(self) -> str:
-        """What it is doing, for how long, and how long the step will take."""
+        """The current step, the time since the start, and the time left for this step."""
         now, left = time.monotonic(), self.event.seconds_left
         rest = ""
         if left is not None:
@@ -80,7 +81,7 @@ class Job:
         return f"{doing} ({now - self.start:.0f} s so far{rest})"
 
     def stop(self) -> None:
-        """Ask it to stop; it does so at its next step."""
+        """Ask it to stop; it stops when it next reports progress."""
         self._stop.set()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -97,7 +98,7 @@ class Job:
             self.error = "stopped; nothing was written"
         except C2RFError as error:
             self.error = str(error)
-        except Exception as error:  # a mistake in c2rf: the page must say so and live on
+        except Exception as error:  # a bug in c2rf: the page shows it and keeps working
             self.error = f"unexpected {type(error).__name__}: {error} (please report it)"
 
     def _report(self, event: Event) -> None:
@@ -107,9 +108,9 @@ class Job:
 
 
 class Session:
-    """A folder for the files of one user, removed when nothing holds the session any more.
+    """The temporary folder, the cached results and the run of one user.
 
-    ``end()`` does so at once.
+    The folder is removed by ``end()``, or when the session is garbage-collected.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class Session:
         self.end = weakref.finalize(self, _end, self.folder, self._stops)
 
     def keep(self, place: str, name: str, content: Any) -> Path:
-        """Write a file to a place of its own; of its name only the last part counts."""
+        """Write a file to the subfolder ``place``; folders in its name are ignored."""
         last = Path(name.replace("\\", "/")).name
         path = self.folder / place / (last if last.strip(".") else "table")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +146,7 @@ class Session:
         self._stops[:] = [self.job.stop]
 
     def remember(self, key: Hashable, find: Callable[[], Any]) -> Any:
-        """Return what was found for a key before, else find it."""
+        """Return the cached result for a key; if there is none, call ``find`` and cache it."""
         if key not in self._remembered:
             self._remembered[key] = find()
             while len(self._remembered) > MOST_REMEMBERED:
@@ -162,16 +163,16 @@ def _end(folder: Path, stops: list[Callable[[], None]]) -> None:
 def end_when_closed(
     session: Session, is_open: Callable[[], bool], patience: float = 150.0, every: float = 10.0
 ) -> threading.Thread:
-    """End a session once the page has been closed for some seconds.
+    """End a session when its page has been closed for ``patience`` seconds.
 
     Parameters
     ----------
     session : Session
         The session.
     is_open : callable
-        Whether the user has the page open.
+        Tells whether the page is open.
     patience, every : float
-        Seconds after which the user does not come back, and between two checks.
+        Seconds that the page may be closed, and seconds between two checks.
     """
     reference = weakref.ref(session)
 
@@ -192,7 +193,7 @@ def end_when_closed(
 
 
 def tables_in(folder: Path) -> list[str]:
-    """Return the names of the tables in a folder and its folders, in order.
+    """Return the table files in a folder and its subfolders, sorted and without hidden ones.
 
     Examples
     --------
@@ -209,7 +210,7 @@ def tables_in(folder: Path) -> list[str]:
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """Return a file of a folder; a name or a link that leads out of it is refused.
+    """Return the path of a file in a folder; refuse names and links that lead out of the folder.
 
     Examples
     --------
@@ -239,11 +240,11 @@ _COLUMNS = {
     "age": (45, 11, 18, 0), "schooling": (11, 1.5, 8, 0), "income": (2400, 500, 400, 2),
     "distance": (15, 5, 0, 1), "hours": (20, 6, 0, 1),
 }  # fmt: skip
-"""Mean, standard deviation, least value and decimal places of each."""
+"""Mean, standard deviation, least value and decimal places of each column."""
 
 
 def write_example(folder: Path) -> tuple[Path, Path, dict[str, str]]:
-    """Write two files with people, and return them with the known totals."""
+    """Write example data, labeled and unlabeled people; return both files and the known totals."""
     X, y = make_twonorm(_N_PEOPLE, random_state=0)
     labeled, unlabeled = biased_sample(y, 0.15, random_state=0)
     people = pd.DataFrame(

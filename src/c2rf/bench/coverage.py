@@ -91,11 +91,11 @@ def _halves(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 def coverage_checks(results: Results) -> Iterator[Check]:
     """Check the goals, on samples that settings were chosen by and on the others."""
     for name, table in _halves(interval_table(results.records)):
-        covered, rival = (share_mean(table, way, "coverage") for way in (OURS, RECIPE))
+        covered, of_recipe = (share_mean(table, way, "coverage") for way in (OURS, RECIPE))
         yield Check(
             f"{name}: intervals of shares hold the truth in {LEAST_COVERED} to {MOST_COVERED} %",
             LEAST_COVERED <= covered <= MOST_COVERED,
-            f"{covered:.1f} % ({RECIPE}: {rival:.1f} %)",
+            f"{covered:.1f} % ({RECIPE}: {of_recipe:.1f} %)",
         )
         ours, theirs = (share_mean(table, way, "score") for way in (OURS, RECIPE))
         yield Check(

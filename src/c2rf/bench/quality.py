@@ -228,18 +228,18 @@ def scores_table(results: Results, metric: str) -> Table:
     return Table(f"{METRICS[metric]} on each data set", header, rows, note)
 
 
-def against_table(results: Results, rival_method: str) -> Table | None:
-    """Make the table of gains in accuracy over a rival: wins, ties and losses by data set."""
-    rival = results.main_runner(rival_method)
-    others = [runner for runner in results.main_runners(COMPARED) if runner != rival]
-    if rival is None or not others:
+def against_table(results: Results, baseline_method: str) -> Table | None:
+    """Make the table of gains in accuracy over a baseline: wins, ties and losses by data set."""
+    baseline = results.main_runner(baseline_method)
+    others = [runner for runner in results.main_runners(COMPARED) if runner != baseline]
+    if baseline is None or not others:
         return None
     rows = []
     outcomes: dict[Runner, list[int]] = {runner: [] for runner in others}
     for data in results.data_sets:
         row = [data]
         for runner in others:
-            both = results.gains(runner, rival, "accuracy")
+            both = results.gains(runner, baseline, "accuracy")
             gains = both[both.index.get_level_values("data") == data]
             row.append(_gain(gains))
             if len(gains):
@@ -247,7 +247,7 @@ def against_table(results: Results, rival_method: str) -> Table | None:
         rows.append(row)
     totals = ["/".join(str(outcomes[r].count(sign)) for sign in (1, 0, -1)) for r in others]
     rows.append(["wins/ties/losses", *totals])
-    title = rival.short
+    title = baseline.short
     note = (
         f"Points of accuracy ahead of {title} on the same samples: the mean, and from the worst "
         f"to the best sample. A mean within {TIE:g} of zero is a tie; wins are in bold."
@@ -371,7 +371,7 @@ def _critical_differences(axes: Axes, ranks: Ranks) -> None:
     order = np.argsort(ranks.average, kind="stable")
     first = 0.8 + 0.35 * len(bars)  # where the uppermost name hangs, below all bars
     depth = first + 0.7 * ((k + 1) // 2)
-    side = (k - 1) * 0.48  # room for a name, wherever the figure ends
+    side = (k - 1) * 0.48  # space for a name, wherever the figure ends
     axes.set(xlim=(1 - side, k + side), ylim=(depth, -1.2))
     axes.axis("off")
     axes.plot([1, k], [0, 0], color=_INK, linewidth=1)
@@ -418,14 +418,14 @@ def goals(results: Results) -> Iterator[Check]:
                 bool(np.all(np.greater_equal(found, wanted))),
                 f"{' / '.join(f'{mean:.2f}' for mean in found)} ({' / '.join(METRICS.values())})",
             )
-    rivals = results.main_runners(("known-totals", "extra-trees-top"))
-    if len(rivals) == 2:
-        ours, rival = rivals
-        gains = results.gains(ours, rival, "accuracy").groupby("data").mean()
+    compared = results.main_runners(("known-totals", "extra-trees-top"))
+    if len(compared) == 2:
+        ours, baseline = compared
+        gains = results.gains(ours, baseline, "accuracy").groupby("data").mean()
         if len(gains) == len(results.data_sets):
             yield Check(
                 f"{ours.short}: on no data set more than {MOST_BEHIND:g} points of accuracy behind "
-                f"{rival.short}",
+                f"{baseline.short}",
                 gains.min() >= -MOST_BEHIND,
                 f"{gains.min():+.2f} on {gains.idxmin()}, its worst",
             )

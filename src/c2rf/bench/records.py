@@ -241,8 +241,8 @@ except ImportError as error:
 class RecordFile:
     """A file of records that several processes may append to at the same time.
 
-    Use it as a context manager. Locks are hidden files beside it: one for the file, which stays,
-    and one for each record while it is being made.
+    Use it as a context manager. Locks are hidden files in the same folder: one for the
+    file, which stays, and one for each record while it is being made.
 
     Parameters
     ----------
@@ -301,8 +301,8 @@ class RecordFile:
         """Leave a locked record to others."""
         lock = self._locks.pop(key, None)
         if lock is not None:
-            # Who opened the lock before it is removed may lock the record beside another, but
-            # looks at the records again before it writes.
+            # A process that opened the lock file before it is removed may hold the lock at the same
+            # time as another process, but it reads the records again before it writes.
             lock.release()
             Path(lock.lock_file).unlink(missing_ok=True)
 

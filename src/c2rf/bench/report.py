@@ -125,7 +125,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         quality.means_table(results),
         quality.figure_ranks(results),
         *(quality.scores_table(results, metric) for metric in METRICS),
-        *(quality.against_table(results, rival) for rival in ("top-lambda", "rf")),
+        *(quality.against_table(results, baseline) for baseline in ("top-lambda", "rf")),
         quality.samples_table(results),
         *quality.calibration_tables(results),
         *(quality.settings_table(results, changed, metric) for metric in METRICS),
@@ -175,7 +175,7 @@ def _drawn(protocol: Protocol) -> str:
 
 
 def render_md(report: Report) -> str:
-    """Lay the report out as Markdown that shows the figures beside it."""
+    """Lay the report out as Markdown that shows the figures of the same folder."""
     lines = [f"# {report.title}", "", *report.summary]
     if report.checks:
         lines += ["", "## Checks", ""]

@@ -31,55 +31,56 @@ Records = Annotated[
 
 
 def _names(help: str) -> Any:
-    """Return an option that takes names, with commas."""
+    """Return an option that takes names, separated by commas."""
     return typer.Option(metavar="NAMES", help=help)
 
 
 def _numbers(help: str) -> Any:
-    """Return an option that takes numbers, with commas."""
+    """Return an option that takes numbers, separated by commas."""
     return typer.Option(metavar="NUMBERS", help=help)
 
 
 @bench.command(cls=QuickCommand)
 def run(
-    protocol: Annotated[str, _names("biased, simple, or both with a comma.")] = "biased",
+    protocol: Annotated[str, _names("biased, simple, or both: biased,simple.")] = "biased",
     data: Annotated[
         str,
         _names(
-            "Data sets, with commas: PMLB's names, or made-twonorm-500 for 500 generated rows; "
-            "all for the paper's 13."
+            "Data sets, separated by commas: PMLB's names, or made-twonorm-500 for 500 generated "
+            "rows; all for the paper's 13."
         ),
     ] = "all",
     methods: Annotated[
         str,
         _names(
-            "With commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, c2rf-offset, "
-            "prior-corrected, self-training, extra-trees-top, known-totals, imputations."
+            "Separated by commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, "
+            "c2rf-offset, prior-corrected, self-training, extra-trees-top, known-totals, "
+            "imputations."
         ),
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
     fraction: Annotated[
-        str, _numbers("Fractions of the rows that are labeled, with commas.")
+        str, _numbers("Fractions of the rows that are labeled, separated by commas.")
     ] = "1%",
     positive_weight: Annotated[
         str,
         _numbers(
-            "Weights of a positive row when labeled rows are drawn, with commas; without "
-            "it the protocol's, 0.85 in biased and 0.5 in simple."
+            "Weights of a positive row when labeled rows are drawn, separated by commas. By "
+            "default the protocol's: 0.85 in biased and 0.5 in simple."
         ),
     ] = "",
     total_error: Annotated[
         str,
         _numbers(
-            "How far off the total is that methods are told, with commas: -20%,+5%. The truth "
-            "that labels are scored with stays."
+            "Errors of the total that methods are given, separated by commas: -20%,+5%. Labels "
+            "are scored against the truth all the same."
         ),
     ] = "0",
     few_labels: Annotated[
         str,
         _numbers(
-            "Labeled rows, at most, of the class that has fewest, with commas: 1,2; without it as "
-            "drawn."
+            "Greatest number of labeled rows of the class that has fewest, separated by commas: "
+            "1,2. By default all that were drawn."
         ),
     ] = "",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
@@ -87,7 +88,7 @@ def run(
     time_limit: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="Cap of each solve, building its model included; paper: 7200."
+            metavar="SECONDS", help="Time limit of each solve and building its model; paper: 7200."
         ),
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Methods to run at the same time.")] = 1,
@@ -105,10 +106,10 @@ def run(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run methods on samples of data sets and record each, never the same one twice.
+    """Run methods on samples of data sets and record each result, once.
 
-    A run that was stopped, or killed, goes on where it was when the same command is given again.
-    Exits with 1 if a data set could not be had.
+    To continue a run that was stopped or killed, give the same command again. Exits with 1 if a
+    data set was not available.
     """
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import BENCH_METHODS
@@ -142,7 +143,7 @@ def run(
 
 
 def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
-    """Make records and say how it ended; return whether anything was left out."""
+    """Run the methods and print a summary; return whether any run was skipped."""
     from c2rf.bench.records import RecordFile
     from c2rf.bench.run import Screen
     from c2rf.bench.run import run as make_records
@@ -161,7 +162,7 @@ def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
 
 
 def _summary(shown: Screen, records: Path) -> list[tuple[str, str]]:
-    """Return what to say about a run."""
+    """Return the lines of the summary."""
     made = ", ".join(f"{n} {status}" for status, n in sorted(shown.statuses.items()))
     rows = [
         ("records", str(records)),
@@ -185,16 +186,16 @@ def report(
 ) -> None:
     """Write the paper's tables and figures from records, and a page on which method labels best.
 
-    FOLDER gets report.html, with the paper's figures beside ours, quality.html, with means,
-    ranks, wins and losses of all methods and what other settings cost, and imputations.html, with
-    how often intervals hold the truth: each one file that needs no other, and as far as there are
-    records for it. Also as Markdown, and the figures as PNG.
+    FOLDER gets report.html (the paper's results and ours), quality.html (means, ranks, wins and
+    losses of all methods, and the effect of other settings) and imputations.html (how often
+    intervals hold the truth), as far as there are records for them. Each page is a single file
+    that needs no other. The pages are also written as Markdown, and the figures as PNG.
     """
     _report(records, out, quiet)
 
 
 def _report(records: Path, out: Path, quiet: bool) -> None:
-    """Write the pages, and say where they are."""
+    """Write the pages and print where they are."""
     from c2rf.bench.records import read_records
     from c2rf.bench.report import write_report
 

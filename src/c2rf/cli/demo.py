@@ -1,4 +1,4 @@
-"""``c2rf demo``: what a known total is worth, on artificial data."""
+"""``c2rf demo``: how a known total improves labels, on artificial data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TARGET, POSITIVE, NEGATIVE = "class", "yes", "no"
 SIZE, FRACTION, TREES, TIME_LIMIT = 5000, 0.02, 20, 20.0
 FILES = {
     "labeled.csv": "the labeled rows",
-    "unlabeled.csv": "the others",
-    "labels.csv": "the others with labels and scores by the weighted trees",
-    "truth.csv": "the true classes of the others",
-    "votes.csv": "the votes of the trees on the others",
+    "unlabeled.csv": "the unlabeled rows",
+    "labels.csv": "the unlabeled rows with labels and scores by the weighted trees",
+    "truth.csv": "the true classes of the unlabeled rows",
+    "votes.csv": "the votes of the trees on the unlabeled rows",
     "solution.json": "the weights of the trees, and what is proven",
 }
 
@@ -34,7 +34,7 @@ def demo(
     ),
     seed: options.Seed = 0,
 ) -> None:
-    """Show on artificial data what a known total is worth, in seconds."""
+    """Show on artificial data how a known total improves labels; takes a few seconds."""
     import c2rf
     from c2rf.exceptions import InputError
 
@@ -56,22 +56,22 @@ def demo(
         )
         ranked = c2rf.classify(labeled, rows, **known)
         votes = weighted.classifier.votes(rows.to_numpy())
-    by_label = {
+    labels_by_method = {
         "majority vote of the trees": (votes.sum(axis=1) > 0).astype(int),
         "trees weighted to meet the total": weighted.predictions.codes,
         "known totals, as classify does": ranked.predictions.codes,
     }
     _write_files(out, labeled, rows, truth, weighted, votes)
     solution = weighted.classifier.solution_
-    _compare(labeled, truth, by_label, solution)
+    _compare(labeled, truth, labels_by_method, solution)
     _explain_files(out, known["totals"][POSITIVE], seed)
     exit_if_interrupted(solution)
 
 
 def draw(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[str]]:
-    """Draw a population, and label a sample of it in which positive rows are far too many.
+    """Draw a population and label a biased sample of it, with far too many positive rows.
 
-    Returns the labeled rows, the others, and the true classes of these.
+    Returns the labeled rows, the unlabeled rows, and the true classes of the unlabeled rows.
     """
     import numpy as np
     import pandas as pd
@@ -94,7 +94,7 @@ def _write_files(
     weighted: Any,
     votes: Any,
 ) -> None:
-    """Write what the other commands take and what they would give."""
+    """Write the input files of the other commands, and what these commands would write."""
     import pandas as pd
 
     from c2rf.data.atomic import atomic_output
@@ -118,7 +118,7 @@ def _write_files(
 
 
 def _compare(
-    labeled: pd.DataFrame, truth: pd.Series[str], by_label: dict[str, Any], solution: Any
+    labeled: pd.DataFrame, truth: pd.Series[str], labels_by_method: dict[str, Any], solution: Any
 ) -> None:
     """Print the bias of the sample, the known total, how good the labels are, and the proof."""
     from rich.table import Table
@@ -138,7 +138,7 @@ def _compare(
     table.add_column("labels by")
     for name in ("positive", "off by", "accuracy", "MCC"):
         table.add_column(name, justify="right")
-    for name, labels in by_label.items():
+    for name, labels in labels_by_method.items():
         table.add_row(
             name,
             f"{labels.sum():,}",

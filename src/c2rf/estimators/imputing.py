@@ -45,7 +45,7 @@ TEMPERATURE_FACTOR = 1.25
 
 TEMPERATURE_DEVIATION = 0.45
 """For the expected accuracy: a standard deviation of the logarithm of the inverse temperature,
-beside that of bootstraps, which no number of labeled rows takes away. Chosen by 23 samples of the
+added to that of bootstraps; it does not shrink with more labeled rows. Chosen by 23 samples of the
 same data sets with another seed, such that errors are as large as the intervals say."""
 
 MOST_IMPUTATIONS = 1000

@@ -2,7 +2,7 @@
 
 :class:`CheckedRows` is the only way in which classifiers look at a population, wherever its rows
 are: every chunk is checked as data in memory is, where it is, so that an error names the chunk.
-:func:`find_groups` and :func:`find_weights` find what is known of each row beside its columns.
+:func:`find_groups` and :func:`find_weights` find the group and the weight of each row.
 :class:`LabeledPopulation` holds the labels and scores of the rows, and :class:`TransductionMixin`
 gives them to the users of both classifiers.
 """
@@ -84,7 +84,7 @@ class CheckedRows(Transformed):
 
 @contextmanager
 def naming_chunk(chunk: Chunk) -> Iterator[None]:
-    """Name the chunk where a member complains of what it finds there."""
+    """If the model fails on a chunk, raise an error that names the chunk."""
     try:
         yield
     except C2RFError:

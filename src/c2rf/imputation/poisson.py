@@ -2,15 +2,16 @@
 
 In Poisson sampling every row is chosen independently with some odds. Given that n rows are chosen,
 a set of n rows has a probability in proportion to the product of its odds (maximum entropy
-sampling). A set is drawn by halving: of two halves of the rows the left one holds j of the k chosen
-with a probability in proportion to
+sampling). A set is drawn by divide and conquer. Split the rows into a left and a right half: if k
+rows are chosen in all, j of them are in the left half with a probability in proportion to
 
     P(j chosen on the left) * P(k - j chosen on the right),
 
-so j is drawn from these products, and then each half is drawn in the same way, given its number.
-That is exact. How many are chosen of 2, 4, 8, ... rows is the convolution of what is known of
-their halves, computed from the bottom up. Numbers more than :data:`WIDE` standard deviations off
-the mean are left out: their probability is far below the rounding of floating-point numbers.
+so j is drawn with these weights, and then each half is drawn in the same way, given its number.
+This is exact. The distribution of the number chosen among 2, 4, 8, ... rows is the convolution of
+the distributions of the two halves, computed from the bottom up. Numbers more than :data:`WIDE`
+standard deviations off the mean are left out: their probability is far below the precision of
+floating-point numbers.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ WIDE = 12.0
 
 _BLOCK = 1 << 16
 _SMALL_GROUP = 1 << 10
-# Products of short tables are added up as they are: every term is positive, so even the smallest
-# probability is right to the last digits. Longer ones are convolved by Fourier transforms.
+# Tables up to this width are convolved directly: all terms are positive, so even the smallest
+# probabilities have full relative precision. Wider ones are convolved by Fourier transforms.
 _SHORT = 33
 _MOST_STEPS = 200
 
@@ -37,12 +38,12 @@ _MOST_STEPS = 200
 def choose(
     log_odds: Floats, n_chosen: int, rng: np.random.Generator, *, block_rows: int = _BLOCK
 ) -> Bools:
-    """Choose a number of rows, a set with a probability in proportion to the product of its odds.
+    """Draw a set of ``n_chosen`` rows, with a probability in proportion to the product of its odds.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_rows,)
-        Finite logarithms of the odds of each row; a number added to all of them changes nothing.
+        Log-odds of each row, finite; adding a constant to all of them changes nothing.
     n_chosen : int
         How many to choose, from 0 to all.
     rng : Generator
@@ -69,7 +70,8 @@ def choose(
     def tree(part: slice) -> _Tree:
         return _Tree.of_rows(expit(log_odds[part] + shift[0])[None])
 
-    # Only the numbers of blocks are kept at first: the tables inside a block are many.
+    # First draw how many rows are chosen in each block, then which ones. The tree of each block is
+    # built twice, because all of them at once would need too much memory.
     tops = [tree(part).top for part in parts]
     numbers = _Tree.of_blocks(tops).drawn(np.array([n_chosen]), rng)
     drawn = [
@@ -82,7 +84,7 @@ def choose(
 def choose_in_groups(
     log_odds: Floats, groups: Codes, n_chosen: Ints, rng: np.random.Generator
 ) -> Bools:
-    """Choose a number of rows in each group, each group for itself.
+    """Draw a set of rows in each group, independently of the other groups.
 
     Parameters
     ----------
@@ -104,29 +106,29 @@ def choose_in_groups(
     for g in np.flatnonzero(sizes > _SMALL_GROUP):
         rows = order[starts[g] : starts[g] + sizes[g]]
         chosen[rows] = choose(log_odds[rows], int(n_chosen[g]), rng)
-    # Small groups of about one size are drawn all at once.
+    # Small groups are padded to a power of two; those of the same padded length are drawn together.
     chosen[order[np.repeat((n_chosen == sizes) & (sizes <= _SMALL_GROUP), sizes)]] = True
-    open_ones = (n_chosen > 0) & (n_chosen < sizes) & (sizes <= _SMALL_GROUP)
+    to_draw = (n_chosen > 0) & (n_chosen < sizes) & (sizes <= _SMALL_GROUP)
     lengths = 1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
-    for length in np.unique(lengths[open_ones]).tolist():
-        some = np.flatnonzero(open_ones & (lengths == length))
+    for length in np.unique(lengths[to_draw]).tolist():
+        some = np.flatnonzero(to_draw & (lengths == length))
         places = np.arange(length)
-        there = places < sizes[some, None]
+        is_row = places < sizes[some, None]  # else padding
         rows = order[np.minimum(starts[some, None] + places, len(order) - 1)]
-        table = np.where(there, log_odds[rows], -np.inf)
+        table = np.where(is_row, log_odds[rows], -np.inf)
         shift = matching_shift(table, n_chosen[some])
         drawn = _Tree.of_rows(expit(table + shift[:, None])).drawn(n_chosen[some], rng)
-        chosen[rows[there]] = drawn.reshape(there.shape)[there] > 0
+        chosen[rows[is_row]] = drawn.reshape(is_row.shape)[is_row] > 0
     return chosen
 
 
 def matching_shift(log_odds: Floats, n_chosen: Ints) -> Floats:
-    """Return for each row of a table what to add, such that its probabilities add up to a number.
+    """Return what to add to the log-odds, so that the probabilities sum to ``n_chosen``.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_tables, n_rows)
-        -inf where there is no row.
+        Each line is shifted on its own; -inf is padding.
     n_chosen : ndarray of shape (n_tables,)
         Above 0 and below the number of rows.
 
@@ -137,11 +139,11 @@ def matching_shift(log_odds: Floats, n_chosen: Ints) -> Floats:
     2.0
     """
     mean = n_chosen / np.isfinite(log_odds).sum(axis=1)
-    usual = np.log(mean / (1 - mean))
-    low = usual - log_odds.max(axis=1)
-    high = usual - np.where(np.isfinite(log_odds), log_odds, np.inf).min(axis=1)
+    mean_log_odds = np.log(mean / (1 - mean))
+    low = mean_log_odds - log_odds.max(axis=1)
+    high = mean_log_odds - np.where(np.isfinite(log_odds), log_odds, np.inf).min(axis=1)
     shift = (low + high) / 2
-    # The sum increases with the shift: Newton's steps, and halving where they leave the bracket.
+    # The sum increases with the shift: Newton's method, and bisection where it leaves the bracket.
     for _ in range(_MOST_STEPS):
         p = expit(log_odds + shift[:, None])
         gap, slope = p.sum(axis=1) - n_chosen, (p * (1 - p)).sum(axis=1)
@@ -155,9 +157,10 @@ def matching_shift(log_odds: Floats, n_chosen: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """How probable it is that k of some rows are chosen, for several disjoint sets of rows.
+    """Distributions of the number of rows chosen, one for each of several disjoint sets of rows.
 
-    Row r of ``shares`` is about k = starts[r], starts[r] + 1, ...; all else has probability zero.
+    ``shares[r, i]`` is the probability that ``starts[r] + i`` rows of set r are chosen. Numbers
+    outside the table count as impossible.
     """
 
     starts: Ints
@@ -168,14 +171,14 @@ class _Tables:
         return self.shares.shape[1]
 
     def halves(self) -> tuple[_Tables, _Tables]:
-        """Return those of the left and of the right half of each pair."""
+        """Return the tables of the left set and of the right set of each pair of neighbours."""
         return (
             _Tables(self.starts[0::2], self.shares[0::2]),
             _Tables(self.starts[1::2], self.shares[1::2]),
         )
 
     def of_pairs(self) -> _Tables:
-        """Return the tables of neighbours put together, without what is improbable."""
+        """Return the tables of the union of each pair of neighbours, with the tails cut off."""
         left, right = self.halves()
         width = 2 * self.width - 1
         if self.width <= _SHORT:
@@ -189,7 +192,7 @@ class _Tables:
         return _Tables(left.starts + right.starts, shares).trimmed()
 
     def trimmed(self) -> _Tables:
-        """Return the tables about as many numbers as any of them needs."""
+        """Cut the tables to the width that the widest of the distributions needs."""
         k = np.arange(self.width)
         mean = self.shares @ k
         spread = np.sqrt(np.maximum(self.shares @ k**2 - mean**2, 0.0)).max(initial=0.0)
@@ -209,7 +212,7 @@ class _Tree:
 
     @classmethod
     def of_rows(cls, probabilities: Floats) -> _Tree:
-        """Build a tree for each line of a table of rows, which are chosen with probabilities."""
+        """Build one tree for each line of ``probabilities``, which holds those of its rows."""
         leaves = probabilities.reshape(-1, 1)
         zeros = np.zeros(len(leaves), dtype=np.int64)
         tables = _Tables(zeros, np.concatenate([1 - leaves, leaves], axis=1))
@@ -217,7 +220,7 @@ class _Tree:
 
     @classmethod
     def of_blocks(cls, tops: list[_Tables]) -> _Tree:
-        """Build the tree of blocks of rows, given the table of each."""
+        """Build the tree whose leaves are blocks of rows, given the table of each block."""
         shares = np.zeros((len(tops), max(top.width for top in tops)))
         for row, top in zip(shares, tops, strict=True):
             row[: top.width] = top.shares[0]
@@ -225,9 +228,9 @@ class _Tree:
 
     @classmethod
     def _grown(cls, leaves: _Tables, n_trees: int) -> _Tree:
-        """Put neighbours together until each tree has one table left.
+        """Combine neighbours until each tree has one table left.
 
-        In a single tree, a table without a neighbour gets an empty one.
+        If the number of tables is odd (in a single tree), the last is paired with an empty set.
         """
         levels = [leaves]
         while len(levels[-1].starts) > n_trees:
@@ -246,24 +249,24 @@ class _Tree:
         return self.levels[-1]
 
     def drawn(self, numbers: Ints, rng: np.random.Generator) -> Ints:
-        """Draw how many are chosen of each leaf, given how many of all leaves of each tree."""
+        """Draw the number chosen in each leaf, given the number chosen in each tree."""
         for level in reversed(self.levels[:-1]):
             left, right = level.halves()
             numbers = numbers[: len(left.starts)]
-            own = _draw_left(left, right, numbers, rng)
-            numbers = np.column_stack([own, numbers - own]).ravel()
+            in_left = _draw_left(left, right, numbers, rng)
+            numbers = np.column_stack([in_left, numbers - in_left]).ravel()
         return numbers
 
 
 def _draw_left(left: _Tables, right: _Tables, numbers: Ints, rng: np.random.Generator) -> Ints:
-    """Draw how many of each left half are chosen, given how many of both halves are."""
+    """Draw the number chosen in each left half, given the number in both halves."""
     width = left.width
     # P(left = j) * P(right = number - j), j = start, start + 1, ...
-    there = (numbers - left.starts - right.starts)[:, None] - np.arange(width)
-    possible = (there >= 0) & (there < width)
-    weights = np.take_along_axis(right.shares, np.clip(there, 0, width - 1), axis=1)
+    index = (numbers - left.starts - right.starts)[:, None] - np.arange(width)
+    possible = (index >= 0) & (index < width)
+    weights = np.take_along_axis(right.shares, np.clip(index, 0, width - 1), axis=1)
     weights = np.where(possible, weights * left.shares, 0.0)
     sums = weights.cumsum(axis=1)
-    height = rng.random(len(numbers)) * sums[:, -1]
-    place = (sums <= height[:, None]).sum(axis=1)
+    uniform = rng.random(len(numbers)) * sums[:, -1]
+    place = (sums <= uniform[:, None]).sum(axis=1)
     return left.starts + np.minimum(place, width - 1)

@@ -63,8 +63,9 @@ from c2rf.learners.threads import in_threads, owned_threads
 from c2rf.progress import report_progress
 
 STUDENT_SHARE = 0.3
-"""The weight of the student beside the teacher, for rows that both have seen. Lowered from 0.5 when
-base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4 test it."""
+"""The weight of the student in its mean with the teacher, for rows that both have seen. Lowered
+from 0.5 when base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4
+test it."""
 
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out
 

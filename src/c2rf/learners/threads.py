@@ -1,4 +1,4 @@
-"""Threads: as many as ``n_jobs`` says, and none that a library starts beside them.
+"""Threads: as many as ``n_jobs`` says, and no more that libraries start on their own.
 
 Small problems are solved many at a time. A library that takes all cores for each of them makes all
 of them wait for each other, so inside of :func:`owned_threads` it gets one.

@@ -1,4 +1,4 @@
-"""The answer: the labels beside the known totals, how many are right, and how sure each is.
+"""The answer: the labels compared with the known totals, how many are right, and how sure each is.
 
 The sections "The answer", "How many labels are right", "How sure it is" and "If the totals are
 wrong", and the first sentences of the page.

@@ -102,7 +102,7 @@ def class_shares(result: Classification) -> str:
 
 
 def group_shares(result: Classification, names: Sequence[str], place: int) -> str:
-    """Draw the share of one class in each group beside what is known of it."""
+    """Draw the share of one class in each group, and the bounds known for it."""
     bounds = result.bounds
     shown = np.argsort(-bounds.group_sizes, kind="stable")[:MOST_GROUPS]
     sizes = np.maximum(bounds.group_sizes[shown], 1)

@@ -106,7 +106,7 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
     if groups is None:
         return Groups.none(n_rows)
     if isinstance(groups, (list, tuple)):
-        table = np.array(groups, dtype=object)  # else numbers beside text would become text
+        table = np.array(groups, dtype=object)  # else numbers mixed with text would become text
     else:
         table = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(groups)
     if len(table) != n_rows or table.ndim not in (1, 2):

@@ -1,4 +1,4 @@
-"""Totals that contradict each other: found, explained, and reconciled.
+"""Detect inconsistent totals, find which ones contradict each other, and reconcile them.
 
 Totals are consistent if some table of counts, groups by classes, adds up to them:
 
@@ -11,8 +11,8 @@ with the least
 
 Totals of variance zero do not change. Consistency gives equations, which are solved in closed form,
 and inequalities, because no count is negative; these are found one by one by a linear program and
-added as cuts. This is the usual adjustment of a table of accounts (Stone, Champernowne and Meade,
-1942) with the inequalities of a table of counts.
+added as cuts. This is the adjustment of national accounts by Stone, Champernowne and Meade (1942),
+extended by the inequalities that hold for counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from c2rf._utils.types import Bools, Floats
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
-_MET = 1e-7  # of all rows: the tolerance of the solver
+_MET = 1e-7  # tolerance of the solver, relative to the number of rows
 _SMALL = 1e-9
 # Integer programs of tables of counts are nearly always solved at the root.
 _MOST_NODES = 5000
@@ -45,12 +45,12 @@ def nearest_table(
     Parameters
     ----------
     constraints : LinearConstraints
-        What should hold.
+        The constraints that the table should meet.
     whole : bool
         Whether counts must be whole numbers.
     slope : ndarray of shape (n_bounds,), optional
-        What a unit more of each sum costs, from -1 to 1: a preference within the bounds. Missing
-        a bound costs more than any of that.
+        Cost of each sum per unit, from -1 to 1: which sums to prefer within the bounds. Missing a
+        bound costs more.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def nearest_table(
     missed : ndarray of shape (n_bounds,)
         By how much each bound is missed: negative below, positive above.
     is_proven : bool
-        Whether no table misses less.
+        Whether it is proven that no table misses them by less.
     """
     n_bounds, n_counts = constraints.matrix.shape
     sizes = constraints.group_sizes
@@ -97,15 +97,15 @@ def _group_sums(constraints: LinearConstraints) -> csr_array:
 
 
 def is_consistent(constraints: LinearConstraints) -> bool:
-    """Say whether all constraints can hold at once, in fractions of rows."""
+    """Say whether all constraints can hold at once, if counts may be fractional."""
     _, missed, _ = nearest_table(constraints)
     return not missed.any()
 
 
 def smallest_inconsistency(constraints: LinearConstraints) -> list[int]:
-    """Return constraints that cannot hold together, while any one fewer can.
+    """Return constraints that cannot all hold, but can if any one of them is removed.
 
-    By halves, as QuickXplain does it (Junker, 2004).
+    Such an irreducible infeasible subset is found by QuickXplain (Junker, 2004).
 
     Examples
     --------
@@ -131,16 +131,16 @@ def smallest_inconsistency(constraints: LinearConstraints) -> list[int]:
 def round_table(
     constraints: LinearConstraints, target: Floats, fixed: Bools
 ) -> tuple[Floats, Floats, bool]:
-    """Return a table of whole counts near to totals that are consistent in fractions.
+    """Round totals that a table of fractional counts meets; return a table of whole counts.
 
     Parameters
     ----------
     constraints : LinearConstraints
-        Their bounds are kept where they are fixed.
+        The totals as constraints; bounds of fixed ones are kept.
     target : ndarray of shape (n_bounds,)
-        What the other totals should be near to; each is rounded up or down.
+        The totals to round; each that is not fixed is rounded up or down.
     fixed : ndarray of bool, shape (n_bounds,)
-        Which are ranges or exact counts.
+        Which totals are ranges or exact counts.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def round_table(
     lower, upper = constraints.lower, constraints.upper
     low = np.where(fixed, np.ceil(lower - _SMALL), np.floor(target + _SMALL))
     high = np.where(fixed, np.floor(upper + _SMALL), np.ceil(target - _SMALL))
-    # From the lower to the upper whole number the distance to the target grows by this much.
+    # By how much rounding up is further from the target than rounding down.
     slope = np.where(fixed | (low == high), 0.0, 1 - 2 * (target - low))
     return nearest_table(constraints.between(low, high), whole=True, slope=slope)
 
@@ -161,15 +161,15 @@ def least_squares(constraints: LinearConstraints, variances: Floats) -> Floats |
     Parameters
     ----------
     constraints : LinearConstraints
-        Totals with ``lower == upper`` are stated to be that; the others must stay within.
+        Totals with ``lower == upper`` are adjusted; the others are ranges, which are kept.
     variances : ndarray of shape (n_bounds,)
-        Zero for what must not change.
+        Variance of each total; zero if it must not change.
 
     Returns
     -------
     ndarray of shape (n_bounds,) or None
-        What each total becomes, of a range what it is in some table; None if what must not change
-        contradicts itself, or if all totals are ranges.
+        The adjusted totals; for a range, its value in a table that has these totals. None if the
+        totals that must not change are inconsistent, or if all totals are ranges.
 
     Examples
     --------
@@ -183,14 +183,14 @@ def least_squares(constraints: LinearConstraints, variances: Floats) -> Floats |
         return None
     stated, deviations = constraints.lower[points], np.sqrt(variances[points])
     equations, right = _equations(constraints, points)
-    # stated + D z with C (stated + D z) = right, of the least |z|.
+    # The least |z| with C (stated + D z) = right, where D holds the standard deviations.
     scaled = equations * deviations
     step, *_ = np.linalg.lstsq(scaled, right - equations @ stated, rcond=1e-11)
     start = stated + deviations * step
     size = max(1.0, float(np.abs(right).max(initial=0.0)))
     if np.abs(equations @ start - right).max(initial=0.0) > 1e-7 * size:
         return None
-    # All totals that meet the equations are start + directions @ y, at the distance |y|.
+    # All totals that meet the equations are start + directions @ y; the nearest has the least |y|.
     directions = deviations[:, None] * _null_space(scaled)
     cuts: list[Cut] = []
     for _ in range(_MOST_CUTS):
@@ -210,7 +210,7 @@ def _equations(constraints: LinearConstraints, points: Bools) -> tuple[Floats, F
     """Return C and d with C x = d for the totals x of any table with the right group sizes."""
     n_groups, n_classes = len(constraints.group_sizes), constraints.n_classes
     dense = constraints.matrix[points].toarray().reshape(-1, n_groups, n_classes)
-    # In a group the last class is what the others leave: only differences to it are free.
+    # The last class of a group is its size minus the other classes, so it is eliminated.
     free = (dense[:, :, :-1] - dense[:, :, -1:]).reshape(len(dense), -1)
     if not free.shape[1]:
         free = np.zeros((len(dense), 1))
@@ -252,9 +252,9 @@ def _nearest_within(cuts: list[Cut], start: Floats, directions: Floats) -> Float
 def _find_cut(
     constraints: LinearConstraints, points: Bools, x: Floats
 ) -> tuple[Cut | None, Floats]:
-    """Return an inequality that all tables meet and x does not, and the table nearest to x.
+    """Return a cut that x violates and all tables meet, and the table nearest to x.
 
-    The inequality is None if the table adds up to x.
+    The cut is None if the totals of that table are x.
     """
     n_points, n_counts = len(x), constraints.matrix.shape[1]
     slack = eye_array(n_points, format="csr")
@@ -262,10 +262,10 @@ def _find_cut(
     others = constraints.matrix[~points]
     ranges = vstack([others, -others], format="csr")
     ends = np.concatenate([constraints.upper[~points], -constraints.lower[~points]])
-    unslacked = hstack([ranges, csr_array((ranges.shape[0], 2 * n_points))], format="csr")
+    no_slack_ranges = hstack([ranges, csr_array((ranges.shape[0], 2 * n_points))], format="csr")
     result = linprog(
         np.concatenate([np.zeros(n_counts), np.ones(2 * n_points)]),
-        A_ub=unslacked if len(ends) else None,
+        A_ub=no_slack_ranges if len(ends) else None,
         b_ub=ends if len(ends) else None,
         A_eq=vstack(
             [
@@ -277,7 +277,7 @@ def _find_cut(
         b_eq=np.concatenate([x, constraints.group_sizes]),
         method="highs",
     )
-    if result.x is None:  # the ranges contradict themselves: no table at all
+    if result.x is None:  # the ranges alone are inconsistent: there is no table
         return (np.zeros(n_points), -1.0), np.zeros(n_counts)
     counts = result.x[:n_counts]
     if result.fun <= _SMALL * max(1.0, float(constraints.group_sizes.sum())):
@@ -289,10 +289,10 @@ def _find_cut(
 def rescale(
     constraints: LinearConstraints, errors: Floats, margins: Sequence[MarginBounds]
 ) -> Floats:
-    """Return consistent totals, near to what was stated as a share of each.
+    """Return consistent totals, as near as possible to the stated ones in relative terms.
 
-    Exact totals have a variance that is proportional to their square, so that all change by about
-    the same share; estimates keep theirs.
+    Exact totals get a variance in proportion to their square, so that all change by about the same
+    percentage; estimates keep their own variance.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def rescale(
     found = least_squares(common, np.concatenate([variances, no_variance]))
     if found is None:
         found = least_squares(constraints, variances)
-    if found is None:  # zeros that cannot stay, or ranges only: the nearest table in rows
+    if found is None:  # totals of zero must change, or only ranges: the table nearest in counts
         counts, *_ = nearest_table(constraints)
         found = constraints.matrix @ counts.ravel()
     return found[: len(errors)]
@@ -319,9 +319,10 @@ def rescale(
 def _with_common_class_totals(
     constraints: LinearConstraints, margins: Sequence[MarginBounds]
 ) -> LinearConstraints:
-    """Add an overall total of each class for which at least one margin has all totals.
+    """Add an overall total for each class that has a total in every group of some margin.
 
-    It is the mean of what these margins add up to, scaled to the number of rows.
+    It is the mean of the sums over such margins; if every class has one, they are scaled to add up
+    to the number of rows.
     """
     middle = (constraints.lower + constraints.upper) / 2
     sums: dict[int, list[float]] = {}

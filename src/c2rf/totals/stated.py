@@ -305,7 +305,7 @@ def _class_level(index: Any, classes: list[Any]) -> int:
 def _counts_or_rates(totals: list[Any]) -> list[Any]:
     """Return the totals of one table, whose floats are all counts or all rates.
 
-    They are counts if one of them is above 1, or if there are such counts beside whole floats.
+    They are counts if a float is above 1, or if any number is above 1 and all floats are whole.
 
     Examples
     --------

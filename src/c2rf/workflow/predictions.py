@@ -1,6 +1,6 @@
 """Label, score and confidence of rows, by a fitted classifier, and how they are written.
 
-Rows are scored a block at a time. :class:`Predictions` puts the new columns beside the rows: as
+Rows are scored a block at a time. :class:`Predictions` adds the new columns to the rows: as
 one frame, chunk by chunk, or in a file. A name without an ending is a folder of Parquet files;
 they are written where the rows are, on a cluster by its workers.
 """

@@ -203,7 +203,7 @@ class Classification:
         return summary_lines(self)
 
     def summary(self) -> str:
-        """Return what was done in a few lines: labels beside known totals, and the columns."""
+        """Return a summary of a few lines: labels and known totals, and the columns."""
         lines = self.summary_lines
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {sentence}" for name, sentence in lines)

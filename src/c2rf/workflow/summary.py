@@ -135,7 +135,7 @@ HOW_DRAWN = {
         "probabilities with random noise (perturb-and-MAP)"
     ),
 }
-"""What is said of imputations, by how they were drawn."""
+"""The text on imputations, by how they were drawn."""
 
 
 def _imputations(result: Classification) -> list[Line]:

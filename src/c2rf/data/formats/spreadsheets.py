@@ -1,4 +1,4 @@
-"""Workbooks of Excel and OpenDocument: one sheet, its names in the first row."""
+"""Read one sheet of an Excel or OpenDocument workbook, with column names in the first row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from c2rf.data.dialect import ReadAs, check_one_header
 from c2rf.data.formats import ReadTable, check_names
 from c2rf.exceptions import C2RFError, InputError
 
-_LOOKED_AT = 1000  # rows, for a second line of names
+_HEADER_CHECK_ROWS = 1000  # rows that are looked at to find a second header line
 
 
 def read(path: Path, how: ReadAs) -> ReadTable:
-    """Read a sheet; numbers that are stored as text are read like those of CSV files."""
+    """Read a sheet; numbers that are stored as text are parsed as in CSV files."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
@@ -40,7 +40,7 @@ def read(path: Path, how: ReadAs) -> ReadTable:
 
 
 def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
-    """Return the sheet to read, and other visible ones with cells."""
+    """Return the name of the sheet to read, and of other visible sheets that are not empty."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
@@ -68,17 +68,17 @@ def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
     if merged:
         (row, column), _ = merged[0]
         raise InputError(
-            f"{path}: the sheet {sheet!r} has merged cells, the first at {_place(row, column)}; of "
-            "these only the first has a value. Unmerge them and fill each cell"
+            f"{path}: the sheet {sheet!r} has merged cells, the first at {_address(row, column)}; "
+            "of these only the first has a value. Unmerge them and fill each cell"
         )
 
 
-def _place(row: int, column: int) -> str:
-    """Return the name of a cell.
+def _address(row: int, column: int) -> str:
+    """Return the address of a cell as spreadsheets show it.
 
     Examples
     --------
-    >>> _place(0, 0), _place(4, 27)
+    >>> _address(0, 0), _address(4, 27)
     ('A1', 'AB5')
     """
     letters = ""
@@ -90,7 +90,7 @@ def _place(row: int, column: int) -> str:
 
 
 def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:
-    """Return the cells below the names; empty rows and columns around them are left out."""
+    """Return the cells of each column; empty rows, and empty columns at the right, are left out."""
     names = [_as_name(name) for name in rows[0]]
     below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
     if not below:
@@ -101,7 +101,7 @@ def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[An
         names.pop()
     check_names(path, names)
     columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
-    first = {name: cells[:_LOOKED_AT] for name, cells in columns.items()}
+    first = {name: cells[:_HEADER_CHECK_ROWS] for name, cells in columns.items()}
     check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
     return columns
 

@@ -1,8 +1,8 @@
-"""CSV and TSV files, read in the dialect they are written in.
+"""Read CSV and TSV files of any dialect (separator, quotes, encoding, decimal mark).
 
-Cells stay text, because what is written back must be what was read: 007 is not 7. Only numbers
-with a decimal comma or with marks between thousands are put into plain form, 1234.5; how they
-were written is remembered for the output.
+Cells are kept as text, so that 007 is written back as 007 and not as 7. Only numbers with a decimal
+comma or thousands separators are converted, to the form 1234.5; the dialect, which is returned too,
+says how to write them back.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def names(path: Path, how: ReadAs) -> list[str]:
 def chunks(
     path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
 ) -> Iterator[tuple[pd.DataFrame, str]]:
-    """Yield some columns of at most so many rows at a time as text, and where they are from."""
+    """Yield the columns in chunks of at most ``n_rows`` rows, as text, and where each begins."""
     found, size, start = layout(path, how), path.stat().st_size, 1
     for block in _blocks(path, found):
-        _check_no_more_cells(block, found, path)
+        _check_unnamed_columns(block, found, path)
         table = block.iloc[:, : len(found.names)].set_axis(list(found.names), axis="columns")
         table = plain_numbers(table[list(columns)], found.dialect, path, start)
         for k in range(0, len(table), n_rows):
@@ -56,7 +56,7 @@ def chunks(
 
 
 def layout(path: Path, how: ReadAs) -> Layout:
-    """Return how a file is written."""
+    """Return the dialect and the header of a file."""
     with naming_source(path):
         status = path.stat()
         return _layout(path, how, status.st_size, status.st_mtime_ns)
@@ -64,21 +64,21 @@ def layout(path: Path, how: ReadAs) -> Layout:
 
 @lru_cache(maxsize=256)
 def _layout(path: Path, how: ReadAs, size: int, changed: int) -> Layout:
-    """Look at a file once, and again if it has changed."""
+    """Find the layout of a file; the cached one is used until size or date of the file change."""
     found = find_layout(path, how)
     check_names(path, found.names, found.dialect)
     return found
 
 
 def _blocks(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
-    """Yield the rows below the header as frames of text, by the faster reader that serves."""
-    serves = find_spec("pyarrow") is not None and not layout.dialect.escape
+    """Yield the rows below the header as frames of text, read with Arrow if possible."""
+    use_arrow = find_spec("pyarrow") is not None and not layout.dialect.escape
     with naming_source(path):
         try:
-            yield from (_by_arrow if serves else _by_python)(path, layout)
+            yield from (_by_arrow if use_arrow else _by_python)(path, layout)
         except (C2RFError, OSError, UnicodeError):
             raise
-        except Exception as error:  # of the parser, whatever it is
+        except Exception as error:  # whatever the parser raises
             reason = str(error).strip().splitlines()[0]
             if reason == "unexpected end of data":
                 reason = "a quote is opened and never closed"
@@ -86,10 +86,10 @@ def _blocks(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
 
 
 def _by_arrow(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
-    """Read with Arrow; what it refuses is left to Python, which can say where."""
+    """Read with Arrow; if it fails, read with Python, whose error message names the line."""
     import pyarrow as pa
 
-    start, last = 1, None  # the header
+    start, last = 1, None  # row 0 is the header
     with ExitStack() as stack:
         source: Any = path
         if compression(path) is not None:
@@ -129,7 +129,7 @@ def _batches(source: Any, layout: Layout) -> Any:
 
 
 def _by_python(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
-    """Read with Python's own reader, which is slower and knows the lines."""
+    """Read with Python's csv module, which is slower but knows line numbers."""
     encoding = layout.dialect.encoding
     with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
         reader = layout.dialect.reader(text, strict=True)
@@ -142,12 +142,12 @@ def _by_python(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
 def _of_equal_length(
     rows: Iterable[list[str]], reader: Any, n_cells: int, path: Path
 ) -> Iterator[list[str]]:
-    """Yield the rows that have cells, and refuse one with more or fewer cells than the header."""
+    """Yield the rows that are not empty; refuse one with more or fewer cells than the header."""
     for row in filter(None, rows):
         if len(row) != n_cells:
             title = " If there is a title above the names, remove it." if len(row) > n_cells else ""
             if n_cells == 1:
-                title += f" Or say what is between cells with {for_user('sep', '--sep')}."
+                title += f" Or give the separator with {for_user('sep', '--sep')}."
             raise InputError(
                 f"{path}: line {reader.line_num} has {len(row)} cells, but the header has "
                 f"{n_cells}. Correct the line; a cell with the separator in it needs quotes.{title}"
@@ -155,8 +155,8 @@ def _of_equal_length(
         yield row
 
 
-def _check_no_more_cells(frame: pd.DataFrame, layout: Layout, path: Path) -> None:
-    """Refuse cells right of the columns that have names."""
+def _check_unnamed_columns(frame: pd.DataFrame, layout: Layout, path: Path) -> None:
+    """Refuse columns without a name that are not empty."""
     for k in range(len(layout.names), layout.n_cells):
         if (frame.iloc[:, k].str.strip() != "").any():
             raise InputError(
@@ -165,7 +165,7 @@ def _check_no_more_cells(frame: pd.DataFrame, layout: Layout, path: Path) -> Non
 
 
 def _check_last_quote(path: Path, layout: Layout, last: str | None) -> None:
-    """Refuse a file whose last cell is all that follows a quote that was never closed."""
+    """Refuse a quote that is never closed: Arrow puts the rest of the file into the last cell."""
     if last is not None and "\n" in last:
-        for _ in _by_python(path, layout):  # which knows whether it is closed
+        for _ in _by_python(path, layout):  # raises an error if the quote is not closed
             pass

@@ -1,7 +1,7 @@
-"""Populations that are objects of this process: tables in memory, and tables that come in chunks.
+"""Populations given as Python objects: a table in memory, or a table in chunks.
 
-A population is read more than once, first to count and then to label: chunks are made afresh each
-time.
+A population is read more than once, first to count and then to label, so chunks are produced anew
+for each reading.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Memory(Population):
     table : array or data frame of shape (n_rows, n_columns)
         The rows.
     name : str
-        What the user calls them.
+        The name of the argument, for error messages.
 
     Examples
     --------
@@ -44,27 +44,28 @@ class Memory(Population):
         self.n_rows = table.shape[0]
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
-        """Yield all rows at once."""
+        """Yield the whole table as one chunk."""
         has_names = hasattr(self.table, "columns")
         yield self.table[list(columns)] if columns is not None and has_names else self.table, ""
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the columns, if it is a frame."""
+        """The column names, None for an array."""
         return names_of(self.table)
 
 
 class Chunks(Population):
-    """Tables that a function yields, one after the other.
+    """The rows of a table that a function yields in chunks.
 
     Parameters
     ----------
     make : callable
-        Takes the columns to read, None for all; yields tables, and where each is from.
+        Takes the columns to read, None for all; yields each chunk and a text that says where it
+        is from, for error messages.
     names : sequence of str, optional
-        The names of the columns, where they are known.
+        The column names, if they are known.
     name : str
-        What the user calls the rows.
+        The name of the argument, for error messages.
     """
 
     def __init__(
@@ -82,14 +83,14 @@ class Chunks(Population):
         return self._names
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
-        """Ask for fresh chunks."""
+        """Return a new iterator over the chunks."""
         return self.make(columns)
 
 
 def user_chunks(
     given: Iterable[Any] | Callable[[], Iterable[Any]], name: str = "X_unlabeled"
 ) -> Chunks:
-    """Return chunks that the user makes: an iterable of them, or a callable that returns one.
+    """Return a population from an iterable of chunks, or from a callable that returns one.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def user_chunks(
 def _read_user_chunks(
     given: Any, name: str, used: list[Iterator[Any]], columns: Columns
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the chunks; ``used`` holds the last iterator, which must not come again."""
+    """Yield the chunks; ``used`` holds the iterator of the last reading, to refuse it here."""
     made = given() if callable(given) else given
     if not isinstance(made, Iterable):
         raise InputTypeError(
@@ -128,13 +129,13 @@ def _read_user_chunks(
 
 
 def arrow_dataset(dataset: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
-    """Return the rows of a pyarrow dataset, read file by file; a filtered one as a whole."""
+    """Return the population of a pyarrow dataset, read file by file unless it is filtered."""
     return Chunks(partial(_read_dataset, dataset, rows), dataset.schema.names)
 
 
 def _read_dataset(dataset: Any, rows: int, columns: Columns) -> Iterator[tuple[Any, str]]:
     wanted = wanted_columns(columns, dataset.schema.names, "the dataset")
-    # More would be read far ahead, which costs memory.
+    # Larger values read further ahead, which costs memory.
     options = {"batch_size": rows, "batch_readahead": 2, "fragment_readahead": 1}
     for source, where, schema in _fragments(dataset):
         with naming_source(where):
@@ -144,10 +145,10 @@ def _read_dataset(dataset: Any, rows: int, columns: Columns) -> Iterator[tuple[A
 
 
 def _fragments(dataset: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    """Yield what can be read on its own, and what to call it."""
+    """Yield each fragment, its name for error messages, and options for reading it."""
     try:
         fragments = list(dataset.get_fragments())
-    except ValueError:  # a filtered dataset does not tell its fragments
+    except ValueError:  # a filtered dataset does not list its fragments
         yield dataset, "the dataset", {}
         return
     for k, fragment in enumerate(fragments):
@@ -156,7 +157,7 @@ def _fragments(dataset: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
 
 
 def lazy_frame(frame: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
-    """Return the rows of a Polars LazyFrame, which must have a fixed order."""
+    """Return the population of a Polars LazyFrame; its rows must always come in the same order."""
     with naming_source("the LazyFrame"):
         names = frame.collect_schema().names()
     return Chunks(partial(_read_lazy_frame, frame, names, rows), names)

@@ -1,13 +1,14 @@
-"""A lower bound on eta that rises by cutting planes and by branch and bound.
+"""A lower bound on eta, raised by cutting planes and by branch and bound.
 
-First the linear relaxation is solved and cut again and again (:class:`Prover`): its duals, rounded
-to whole numbers, prove a bound. Where cuts make no more progress, branch and bound goes on
-(:class:`BranchAndBound`). To prove a bound, it supposes weights that miss the total by less. A node
-fixes some signs; the duals of the relaxation show that it is infeasible, or fix more signs;
-otherwise it is split by a pattern. Where z is integral, a linear program looks for weights with
-these signs: they refute the bound, or a Farkas cut says why there are none.
+:class:`Prover` first solves the linear relaxation in rounds and adds violated cuts in each. The
+duals, rounded to integers, prove a bound. When cuts make no more progress, branch and bound
+continues (:class:`BranchAndBound`). It proves a bound by contradiction: suppose that some weights
+miss the total by less. Each node fixes some signs. The duals of its relaxation show that the node
+is infeasible, or fix more signs; otherwise the node is split on the sign of one pattern. Where the
+solution z is integral, a linear program looks for weights with these signs. If there are any, they
+refute the bound; if not, a Farkas cut excludes this z.
 
-What is proven is kept as a list of rules, of which :mod:`c2rf.forest.bounds.certify` makes a
+A proof is stored as a list of rules, which :mod:`c2rf.forest.bounds.certify` turns into a
 certificate.
 """
 
@@ -28,24 +29,25 @@ from c2rf.forest.bounds.relaxation import END, Node, Propagation, Relaxation, Re
 from c2rf.forest.problem import Problem
 
 _INTEGRAL = 1e-6
+# Rounds of cuts in a node. One that raises eta by less than this fraction of the gap counts twice.
 _ROUNDS_AT_ROOT = 20
 _ROUNDS_BELOW = 4
 _LEAST_RISE_OF_CUTS = 0.02
 
 
 class BranchAndBound:
-    """Looks for the proof of one bound, node by node, depth first.
+    """Branch and bound for the proof of one bound, depth first.
 
     Parameters
     ----------
     relaxation : Relaxation
         The linear program; cuts found on the way are added.
     propagation : Propagation
-        What is proven in whole numbers.
+        The rules of proofs, in integer arithmetic.
     bound : int or None
-        What is to be proven; None that there are no weights at all.
+        The lower bound on eta to prove; None to prove that there are no weights at all.
     root : Node
-        Where to begin, with what is fixed already.
+        The node to start with; some of its signs may be fixed already.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class BranchAndBound:
     weights : ndarray or None
         Weights that refute the bound, if any were found.
     z : ndarray or None
-        The last z of the relaxation.
+        The last solution of the relaxation.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class BranchAndBound:
     ) -> None:
         self.relaxation, self.propagation, self.bound = relaxation, propagation, bound
         self._waiting = [root]
-        # The least eta that refutes the bound
+        # Weights with this eta or less refute the bound
         self._refuted_by = 0 if bound is None else bound - 1
         self.rules: list[Rule] = []
         self.n_nodes = 0
@@ -72,7 +74,7 @@ class BranchAndBound:
     def step(
         self, should_stop: Callable[[], bool] = lambda: False
     ) -> Literal["open", "proven", "weights", "stuck"]:
-        """Process one node; say what that leaves."""
+        """Process one node; return the state of the proof."""
         node = self._waiting.pop()
         self.n_nodes += 1
         done = self._process(node, should_stop)
@@ -89,7 +91,7 @@ class BranchAndBound:
     def _process(
         self, node: Node, should_stop: Callable[[], bool]
     ) -> int | Literal["closed", "open", "weights", "stuck"]:
-        """Close a node, or return the pattern to branch on, or why neither can be done."""
+        """Return whether a node is closed, or the pattern to branch on, or why there is neither."""
         exact = self.propagation
         if exact.steps(node) or exact.sums(node):
             return "closed"
@@ -129,13 +131,13 @@ class BranchAndBound:
         return self.relaxation.solve(node, target, should_stop)
 
     def _cut_off(self, z: Floats) -> bool:
-        """Look for weights with an integral z; True if there are none and a new cut says so."""
+        """Look for weights with an integral z; True if there are none and a new cut excludes it."""
         weights, found, cut = find_weights(self.relaxation.problem, as_signs(z))
         self.weights = weights if found else None
         return cut is not None and self.relaxation.add([cut]) > 0
 
     def _branch(self, node: Node, z: Floats) -> int | Literal["closed", "weights", "stuck"]:
-        """Return the pattern to branch on: far from integral, and with many points."""
+        """Return the pattern to branch on: one with a fractional z and many rows."""
         distance = np.minimum(z, 1 - z) * node.free
         best = int((distance * self.relaxation.problem.counts).argmax())
         return best if distance[best] > 0 else self._any_free(node)
@@ -148,7 +150,7 @@ class BranchAndBound:
         return self._all_fixed(node)
 
     def _all_fixed(self, node: Node) -> Literal["closed", "weights", "stuck"]:
-        """Deal with a node in which all signs are fixed, without the relaxation."""
+        """Close a node in which all signs are fixed, or find weights for it."""
         if self.propagation.steps(node):
             return "closed"
         while True:
@@ -159,17 +161,18 @@ class BranchAndBound:
                 return "stuck" if self.weights is None else "weights"
 
 
-# A round of cuts makes progress if eta rises by this part of the gap, or by this much. After some
-# rounds without progress cuts stall. As long as eta is 0, this number of cuts is progress, for
-# this number of rounds.
+# A round of cuts makes progress if eta rises by this fraction of the gap, or by this amount.
 _LEAST_PART = 0.1
 _LEAST_RISE = 0.25
+# After this number of rounds without progress, branch and bound begins.
 _IDLE_ROUNDS = 4
+# While eta is about 0, finding this many cuts counts as progress, too, in the first rounds.
 _MANY_CUTS = 60
 _BLIND_ROUNDS = 40
-# If the first eta is within this part of the cutoff, many pairs are kept.
+# After the first round cuts on pairs are dropped if they are many, and if the gap is more than this
+# fraction of the cutoff.
 _NEAR = 0.01
-# Nodes before a smaller bound is tried; more after each success.
+# Nodes after which a smaller bound is tried, and the factor by which they grow with each proof.
 _FIRST_NODES = 60
 _GROWTH = 1.5
 
@@ -181,15 +184,15 @@ class ProverStep:
     Parameters
     ----------
     bound : int
-        No weights come closer than this.
+        Proven: no weights miss the total by less.
     signs : ndarray of int8 or None
-        Signs that the relaxation suggests: a start for a search.
+        Signs by rounding the relaxation, as a start for a search.
     weights : ndarray or None
-        Weights that are closer than the bound tried, if the step found any.
+        Weights that miss the total by less than the bound tried, if the step found any.
     done : bool
         The bound has reached the best eta known, or there are no weights at all.
     stuck : bool
-        Rounding hides what is missing: more steps will not help.
+        A node stays undecided because of rounding errors: more steps will not help.
     """
 
     bound: int
@@ -200,20 +203,20 @@ class ProverStep:
 
 
 class Prover:
-    """Raises a lower bound on eta, in steps that the caller can mix with a search.
+    """Raises a lower bound on eta, in steps, so that the caller can run a search in between.
 
-    Bounds are those of the user's problem.
+    All bounds are for the user's problem, not for the reduced one.
 
     Parameters
     ----------
     problem : Problem
         The reduced problem.
     pool : CutPool
-        The user's problem, in which everything is proven.
+        The cuts found so far, and the user's problem, for which they are proven.
     graph : ConflictGraph
         The conflict graph of the reduced problem.
     seed : int
-        Makes the cuts repeatable.
+        Seed of the random choices in finding cuts.
 
     Attributes
     ----------
@@ -236,7 +239,7 @@ class Prover:
             problem, pool, graph.cuts(problem.n_patterns), self.propagation.certain, seed
         )
         self._target = pool.statement.total
-        # The best eta known; before any is, one that all weights are below
+        # The best eta known; before any is known, a number above the eta of all weights
         self._cutoff = max(self._target, sum(pool.statement.counts) - self._target) + 1
         self._known = False
         self._root = self.propagation.root(self._cutoff)
@@ -244,19 +247,19 @@ class Prover:
         self.bound = 0
         self._eta, self._idle, self.stalled = -np.inf, 0, False
         self._tree: BranchAndBound | None = None
-        # The part of the gap that branch and bound tries to close, and after how many nodes less
+        # The fraction of the gap that a tree is to close, and the nodes after which it is halved
         self._part, self._most_nodes = 1.0, float(_FIRST_NODES)
         self.rounds = self.nodes = 0
         self.infeasible = False
 
     @property
     def work(self) -> int:
-        """How much work the linear programs and the cuts were, about nanoseconds."""
+        """Work spent on linear programs and cuts, in units of about a nanosecond."""
         return self.relaxation.work
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the linear programs do not exclude weights that are as close as the bound."""
+        """Whether, for all the linear programs show, some weights may attain the bound."""
         return self._eta <= self.bound
 
     @property
@@ -272,9 +275,9 @@ class Prover:
         Parameters
         ----------
         cutoff : int or None
-            The best eta known: only whether anything is better is asked from now on.
+            The best eta known: from now on only the existence of better weights matters.
         should_stop : callable
-            Asked now and then.
+            Called now and then; the step ends early if it returns True.
         """
         if cutoff is not None:
             self._lower_cutoff(cutoff)
@@ -289,7 +292,7 @@ class Prover:
             self._narrow(self._root, cutoff)
 
     def _narrow(self, node: Node, bound: int) -> None:
-        """Suppose that the total is missed by less than a bound."""
+        """Restrict a node to counts that miss the total by less than a bound."""
         low, high = node.interval or (0, 0)
         node.interval = (
             max(low, self._target - (bound - 1)),
@@ -297,7 +300,7 @@ class Prover:
         )
 
     def _prove(self, bound: int | None, rules: list[Rule]) -> None:
-        """Keep a proof if it is of a greater bound."""
+        """Store a proof if it raises the bound."""
         if bound is None:
             self.infeasible = True
         elif bound > self.bound:
@@ -309,7 +312,7 @@ class Prover:
     # Cutting planes
 
     def _cut(self, should_stop: Callable[[], bool]) -> ProverStep:
-        """Solve the relaxation at the root and cut off its z."""
+        """Solve the relaxation at the root and add cuts that its solution violates."""
         self.rounds += 1
         self._use_divisor()
         if self._done:
@@ -336,18 +339,18 @@ class Prover:
         return ProverStep(self.bound, as_signs(relaxed.z))
 
     def _use_divisor(self) -> None:
-        """Raise the bound to the nearest number that the counts can sum to."""
+        """Raise the bound to the distance from the total to the nearest attainable count."""
         nearest = self.propagation.distance(self._root, self._target)
         self._prove(nearest, [*self._root.rules, ("steps",), END])
         self.propagation.steps(self._root)
 
     def _use_duals(self, relaxed: Relaxed) -> None:
-        """Raise the bound to what the duals prove, and fix what they exclude."""
+        """Raise the bound to what the duals prove, and fix the signs that they imply."""
         self.relaxation.drop_unproven(relaxed.rows)
         exact, target = self.propagation, self._target
         rule = exact.rounded(relaxed)
         proven = exact.bound(self._root, rule, target)
-        if proven > 0:  # T is that far above, or below, or further
+        if proven > 0:  # the count is at least that far above, or below, the total
             up = rule.of_count > 0
             value = exact.next_count(self._root, target + (proven if up else -proven), up=up)
             reached = self._cutoff if value is None else abs(value - target)
@@ -357,7 +360,7 @@ class Prover:
     # Branch and bound
 
     def _branch(self, should_stop: Callable[[], bool]) -> ProverStep:
-        """Process one node of the tree for the bound that is tried."""
+        """Process one node of the tree of the bound that is being tried."""
         if self._tree is None or self._is_refuted(self._tree.bound):
             self._tree = self._new_tree()
         tree = self._tree
@@ -380,22 +383,22 @@ class Prover:
         return ProverStep(self.bound, signs, done=self._done)
 
     def _is_refuted(self, bound: int | None) -> bool:
-        """Whether weights are known that are closer than a bound."""
+        """Whether weights are known that miss the total by less than a bound."""
         return self._known if bound is None else bound > self._cutoff
 
     def _new_tree(self) -> BranchAndBound:
-        """Begin the tree for a bound between the one proven and the best eta known."""
+        """Start the tree for a bound above the one proven, at most the best eta known."""
         if not self._known:
             root = self.propagation.root(None)
             return BranchAndBound(self.relaxation, self.propagation, None, root)
         bound = self.bound + max(1, int(self._part * (self._cutoff - self.bound)))
-        at = self._root
-        root = Node(at.lower.copy(), at.upper.copy(), at.interval, list(at.rules))
+        known = self._root
+        root = Node(known.lower.copy(), known.upper.copy(), known.interval, list(known.rules))
         self._narrow(root, bound)
         return BranchAndBound(self.relaxation, self.propagation, bound, root)
 
     def _try_less(self) -> None:
-        """Try a smaller bound, or more nodes where there is no smaller one."""
+        """Try a smaller bound; if there is none, allow more nodes."""
         if self._part * (self._cutoff - self.bound) > 1 and self._known:
             self._tree = None
             self._part /= 2
@@ -404,5 +407,5 @@ class Prover:
 
 
 def as_signs(z: Floats) -> NDArray[np.int8]:
-    """Return the sign of each pattern, the likelier one where z is fractional."""
+    """Return the sign of each pattern, by rounding z."""
     return np.where(z > 0.5, 1, -1).astype(np.int8)

@@ -291,8 +291,8 @@ class Separator:
             load = y @ self._votes[lifted].astype(float)
             now = greatest_scores(self._problem, load, total, picked)
             price = greatest_scores(self._problem, load + 2 * y[place], total, picked) - now
-            room = picked * self._spare - now.sum()
-            lifted[place] = self._largest_above(lifted[place], price, room, lifted, value)
+            slack = picked * self._spare - now.sum()
+            lifted[place] = self._largest_above(lifted[place], price, slack, lifted, value)
         violated = value[lifted].sum() > most + _VIOLATION
         if violated and excludes(self._problem, self._votes[lifted], y, picked):
             order = np.argsort(lifted)
@@ -300,15 +300,15 @@ class Separator:
             yield Cut(tuple(lifted[order].tolist()), most, multipliers)
 
     def _largest_above(
-        self, name: int, price: Floats, room: float, taken: Ints, value: Floats
+        self, name: int, price: Floats, slack: float, taken: Ints, value: Floats
     ) -> int:
-        """Return the literal with the largest support around a given one that the room allows."""
+        """Return the literal of largest support that contains a given one's, within the slack."""
         own = self._words[name]
         fits = ((self._words & own) == own).all(axis=1)
         fits &= value >= value[name] - _EQUAL_VALUES
         fits[taken] = False
         above = np.flatnonzero(fits)
-        above = above[self._support[above] @ np.where(self._support[name], 0.0, price) < room]
+        above = above[self._support[above] @ np.where(self._support[name], 0.0, price) < slack]
         return int(above[self._size[above].argmax()]) if len(above) else int(name)
 
     # Cardinality cuts

@@ -47,10 +47,10 @@ def odd_lattice_point(problem: Problem) -> Floats | None:
     if (weights > problem.upper).any():
         return None
     if weights.sum() % 2 == 0:
-        room = np.flatnonzero(weights + 1 <= problem.upper)
-        if len(room) == 0:
+        can_grow = np.flatnonzero(weights + 1 <= problem.upper)
+        if len(can_grow) == 0:
             return None
-        weights[room[0]] += 1
+        weights[can_grow[0]] += 1
     return weights
 
 
