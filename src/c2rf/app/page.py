@@ -109,7 +109,7 @@ def remembered(
 
 
 def kept(session: Session, upload: Any, place: str) -> Path:
-    """Write an uploaded file once, to a place of its own."""
+    """Write an uploaded file to its own folder, unless it is there already."""
     path: Path = session.remember(
         ("upload", place, upload.file_id),
         lambda: session.keep(place, upload.name, upload.getbuffer()),

@@ -48,11 +48,11 @@ class Protocol:
         What a split of a tree reduces most. Entropy is what the authors' tree package,
         DecisionTree.jl, reduces unless told otherwise.
     total_error : float
-        How far off the total is that methods are told, as a part of the true one: with -0.2 they
-        are told four fifths of it.
+        Relative error of the total that methods are given: with -0.2 they are given four fifths of
+        the true one.
     few_labels : int or None
-        Labeled rows, at most, of the class that has fewest of them in a sample; the others that
-        were drawn stay unlabeled. None: as drawn.
+        Greatest number of labeled rows of the class that has fewest in a sample; the others that
+        were drawn stay unlabeled. None for no limit.
 
     Examples
     --------

@@ -30,7 +30,7 @@ TIE = 0.5
 """Points within which two methods count as equally good on a data set."""
 
 SIGNIFICANCE = 0.05
-"""Of the test that tells average ranks apart."""
+"""Significance level of the test for different average ranks."""
 
 
 def mean_scores(results: Results, metric: str) -> Any:

@@ -47,11 +47,11 @@ BASE_LEARNERS = {
 FEW_LABELED = 10
 """Fewer labeled rows of a class than this say little about it."""
 MANY_TIED = 0.05
-"""A larger share of rows with one and the same score is worth telling."""
+"""The report mentions a larger share of rows with the same score."""
 LOW_CONFIDENCE = 0.6
 """Below this confidence a label is little better than a coin."""
 LOPSIDED = 0.2
-"""A column whose shares of empty cells in the two files differ by more is worth telling."""
+"""The report mentions a column whose shares of empty cells in the two files differ by more."""
 
 
 def assumptions_section(result: Classification) -> Iterator[Block]:

@@ -174,7 +174,7 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
     n_rows : int
         How many there must be.
     name : str
-        What the user calls them.
+        The name of the argument, for error messages.
 
     Examples
     --------

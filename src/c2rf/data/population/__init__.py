@@ -32,7 +32,7 @@ def as_population(given: Any, name: str = "X_unlabeled") -> Population:
         another re-iterable of chunks (arrays or frames), or a callable that returns a fresh
         iterator of chunks.
     name : str
-        What the user calls it.
+        The name of the argument, for error messages.
 
     Examples
     --------

@@ -111,7 +111,7 @@ def find_files(given: Sequence[Any], how: ReadAs = AS_FOUND, *, as_tables: bool 
 
 
 def _files_in(path: Path) -> list[Path]:
-    """Return a file as it is, and the tables in a folder and its folders, in order."""
+    """Return the file itself, or the tables in a folder and its subfolders, in order."""
     if not path.is_dir():
         with naming_source(path), plain_path(path).open("rb"):
             return [path]

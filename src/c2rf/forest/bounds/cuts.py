@@ -212,7 +212,7 @@ class Separator:
     problem : Problem
         What the cuts are for. Of very many patterns only the heaviest are used.
     seed : int
-        Makes the cuts repeatable.
+        Seed of the random choices in finding cuts.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class Separator:
 
     @property
     def work(self) -> int:
-        """How much work all cuts were, about nanoseconds."""
+        """Work spent on finding cuts, in units of about a nanosecond."""
         return self._work + self._cliques.work
 
     def cuts(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> list[Cut]:

@@ -78,7 +78,7 @@ class LinearProgram:
         )
 
     def drop_rows(self, rows: Ints) -> None:
-        """Take rows out; the basis stays as it is for the others."""
+        """Remove rows; the basis of the others does not change."""
         basis = self._solver.getBasis()
         self._solver.deleteRows(len(rows), rows.astype(np.int32))
         gone = set(rows.tolist())
@@ -150,7 +150,7 @@ def find_weights(problem: Problem, signs: NDArray[np.int8]) -> tuple[Floats, boo
     found : bool
         Whether they have all signs.
     cut : Cut or None
-        If there are no such weights, the cut that says so; None if rounding hides it.
+        If there are no such weights, a cut that proves it; None if rounding errors prevent that.
 
     Examples
     --------

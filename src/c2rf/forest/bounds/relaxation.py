@@ -109,9 +109,9 @@ class Relaxation:
     pairs : list of Cut
         The first cuts: those of the conflict graph.
     certain : int
-        Rows that are positive whatever the weights, besides those of the patterns.
+        Rows outside the patterns that are positive for all weights.
     seed : int
-        Makes the cuts repeatable.
+        Seed of the random choices in finding cuts.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Relaxation:
 
     @property
     def work(self) -> int:
-        """How much work the linear programs and the cuts were, about nanoseconds."""
+        """Work spent on linear programs and cuts, in units of about a nanosecond."""
         return self._program.work + self._separator.work
 
     def solve(
@@ -172,7 +172,7 @@ class Relaxation:
         target : (int, int)
             Eta is how far the count T is above the second number or below the first.
         should_stop : callable
-            Asked now and then.
+            Called now and then; solving ends early if it returns True.
         """
         self._set_bounds(node)
         low, high = ((end - self._certain) / self._scale for end in target)
@@ -223,14 +223,14 @@ class Relaxation:
         return len(new)
 
     def drop_unproven(self, rows: Ints) -> bool:
-        """Drop cuts without an exact proof for good; say whether there were any."""
+        """Remove cuts without an exact proof, permanently; return whether there were any."""
         bad = {row for row in rows.tolist() if self.pool.proof(row) is None}
         self._drop(np.isin(self._rows, list(bad)))
         self._unproven |= bad
         return bool(bad)
 
     def drop_many_pairs(self) -> bool:
-        """Drop the pairs if they are many; say whether that is so. Meant before any other cut."""
+        """Remove all cuts if they are many; return whether they were. At first all are pairs."""
         many = len(self.pool.cuts) > _FEW_PAIRS
         if many:
             self._drop(np.ones(len(self._rows), dtype=bool))
@@ -265,7 +265,7 @@ class Propagation:
     Attributes
     ----------
     certain : int
-        Rows that are positive whatever the weights, besides those of the reduced problem.
+        Rows outside the reduced problem that are positive for all weights.
     """
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:

@@ -213,7 +213,7 @@ class Searcher(Incumbent):
         work : int
             How much to do; a unit is one multiply-add, 10**9 is of the order of a second.
         should_stop : callable
-            Asked often; the search pauses when it says so.
+            Called often; the search pauses when it returns True.
 
         Returns
         -------
