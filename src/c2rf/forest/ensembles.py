@@ -115,11 +115,9 @@ class Ensemble:
     ) -> list[NDArray[np.bool_]]:
         """Return the votes of each member, true for +1."""
         others = [k for k in range(len(self.members)) if k not in formulas]
-        if others and all(type(member) in TREES for member in self.members):
-            single = as_single(X) if isinstance(X, np.ndarray) else X
-            predicted = parallel(delayed(self._predict)(k, single) for k in others)
-        else:
-            predicted = parallel(delayed(self._predict)(k, X) for k in others)
+        are_trees = all(type(member) in TREES for member in self.members)
+        data = as_single(X) if others and are_trees and isinstance(X, np.ndarray) else X
+        predicted = parallel(delayed(self._predict)(k, data) for k in others)
         votes = dict(zip(others, predicted, strict=True))
         if formulas:
             n_parts = effective_n_jobs(parallel.n_jobs)
@@ -334,17 +332,13 @@ def check_frozen(model: Any, classes: NDArray[Any], n_features: int, feature_nam
     """Refuse a frozen model that is no ensemble or does not fit the data."""
     name = type(model).__name__
     if not isinstance(model, ENSEMBLES):
+        kinds = ", ".join(kind.__name__ for kind in ENSEMBLES)
         raise InputTypeError(
-            f"a frozen estimator must be an ensemble whose members vote ({listed_types()}); "
+            f"a frozen estimator must be an ensemble whose members vote ({kinds}); "
             f"found {name}: give fitted models as a list, where each has one vote"
         )
     _check_fitted(model, f"the frozen {name}")
-    known = np.ravel(model.classes_).tolist()
-    if set(known) != set(classes.tolist()):
-        raise InputError(
-            f"the frozen {name} was fitted to the classes {listed(known)}, but the classes in y "
-            f"are {listed(classes)}"
-        )
+    _check_classes(model, f"the frozen {name}", classes, all_of_them=True)
     _check_columns(model, f"the frozen {name}", n_features, feature_names)
 
 
@@ -359,18 +353,8 @@ def check_list(
         if not hasattr(member, "predict"):
             raise InputTypeError(f"{who} has no predict; give fitted classifiers")
         _check_fitted(member, who)
-        known = np.ravel(getattr(member, "classes_", classes)).tolist()
-        if not set(known) <= set(classes.tolist()):
-            raise InputError(
-                f"{who} was fitted to the classes {listed(known)}, but the classes in y are "
-                f"{listed(classes)}"
-            )
+        _check_classes(member, who, classes)
         _check_columns(member, who, n_features, feature_names)
-
-
-def listed_types() -> str:
-    """Write the names of the ensembles whose members vote."""
-    return ", ".join(kind.__name__ for kind in ENSEMBLES)
 
 
 def _check_fitted(model: Any, who: str) -> None:
@@ -384,6 +368,19 @@ def _check_fitted(model: Any, who: str) -> None:
             f"{who} is not fitted; fit it, and keep it in sklearn.frozen.FrozenEstimator, because "
             "clone forgets fits"
         ) from error
+
+
+def _check_classes(
+    model: Any, who: str, classes: NDArray[Any], *, all_of_them: bool = False
+) -> None:
+    """Refuse a model that knows other classes than those in y, or not all where it must."""
+    known = np.ravel(getattr(model, "classes_", classes)).tolist()
+    wrong, missing = set(known) - set(classes.tolist()), set(classes.tolist()) - set(known)
+    if wrong or (all_of_them and missing):
+        raise InputError(
+            f"{who} was fitted to the classes {listed(known)}, but the classes in y are "
+            f"{listed(classes)}"
+        )
 
 
 def _check_columns(model: Any, who: str, n_features: int, feature_names: Names) -> None:
@@ -422,11 +419,6 @@ class Split:
     yes: Formula
     no: Formula
 
-    @property
-    def depth(self) -> int:
-        """Number of tests on the longest path."""
-        return 1 + max(_depth(self.yes), _depth(self.no))
-
 
 Formula = bool | Split
 
@@ -459,7 +451,7 @@ def as_formula(
 
     Returns
     -------
-    bool, Choice, or None
+    bool, Split, or None
         The formula; None for a tree with too many splits.
 
     Examples
@@ -498,7 +490,7 @@ def evaluate(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
 
     Parameters
     ----------
-    formulas : sequence of bool or Choice
+    formulas : sequence of bool or Split
         What :func:`as_formula` returns.
     X : ndarray of shape (n_rows, n_features)
         Numbers of any type; compared in single precision, as scikit-learn does.
@@ -577,7 +569,8 @@ def _features(formula: Formula) -> set[int]:
 
 
 def _depth(formula: Formula) -> int:
-    return 0 if isinstance(formula, bool) else formula.depth
+    """Return the number of tests on the longest path."""
+    return 0 if isinstance(formula, bool) else 1 + max(_depth(formula.yes), _depth(formula.no))
 
 
 def _floor_single(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:

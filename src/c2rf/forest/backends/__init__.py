@@ -118,6 +118,7 @@ class SolverOptions:
 # What it answers
 
 RawStatus = Literal["optimal", "infeasible", "limit", "interrupted", "stopped", "failed"]
+OpenStatus = RawStatus | Literal["infeasible or unbounded"]
 
 SOLVER_INFINITY: Final = 1e20
 """Solvers without a float infinity mean infinity from here on."""
@@ -177,13 +178,6 @@ def float_bound(value: float) -> float:
     return math.copysign(math.inf, value) if abs(value) >= SOLVER_INFINITY else float(value)
 
 
-def infeasible_or_unbounded(model: MatrixModel) -> RawStatus:
-    """Settle what a solver's presolve leaves open: a finite box cannot be unbounded."""
-    cheapest = np.where(model.objective > 0, model.col_lower, model.col_upper)
-    bounded = np.isfinite(cheapest[model.objective != 0]).all()
-    return "infeasible" if bounded else "failed"
-
-
 # Progress and Ctrl-C while it runs
 
 
@@ -229,6 +223,17 @@ class Watch:
 
     def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
         self.interrupted = True
+
+
+def settle(status: OpenStatus, model: MatrixModel, watch: Watch) -> RawStatus:
+    """Settle what a solver leaves open: who stopped it, and what its presolve could not tell."""
+    if status == "interrupted":
+        return watch.reason
+    if status == "infeasible or unbounded":  # a finite box cannot be unbounded
+        cheapest = np.where(model.objective > 0, model.col_lower, model.col_upper)
+        bounded = np.isfinite(cheapest[model.objective != 0]).all()
+        return "infeasible" if bounded else "failed"
+    return status
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from c2rf.exceptions import BackendError, InputError
 from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     MatrixModel,
+    OpenStatus,
     RawResult,
-    RawStatus,
     SolverOptions,
     Watch,
     float_bound,
-    infeasible_or_unbounded,
     installed,
+    settle,
     watching,
 )
 
@@ -33,7 +33,9 @@ _ALWAYS = {
 
 _MAX_SEED = 2_000_000_000
 
-_STATUS: dict[int, RawStatus] = {
+_STATUS: dict[int, OpenStatus] = {
+    GRB.INTERRUPTED: "interrupted",
+    GRB.INF_OR_UNBD: "infeasible or unbounded",
     GRB.OPTIMAL: "optimal",
     GRB.INFEASIBLE: "infeasible",
     GRB.TIME_LIMIT: "limit",
@@ -164,11 +166,7 @@ def _load(environment: gurobipy.Env, model: MatrixModel) -> gurobipy.Model:
 
 
 def _result(solver: gurobipy.Model, model: MatrixModel, watch: Watch, log: str) -> RawResult:
-    status: RawStatus = _STATUS.get(solver.Status, "failed")
-    if solver.Status == GRB.INTERRUPTED:
-        status = watch.reason
-    elif solver.Status == GRB.INF_OR_UNBD:
-        status = infeasible_or_unbounded(model)
+    status = settle(_STATUS.get(solver.Status, "failed"), model, watch)
     x, bound = None, -np.inf
     if status not in ("infeasible", "failed"):
         if solver.IsMIP or status == "optimal":

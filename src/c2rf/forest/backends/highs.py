@@ -11,11 +11,11 @@ from c2rf.exceptions import BackendError, InputError
 from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     MatrixModel,
+    OpenStatus,
     RawResult,
-    RawStatus,
     SolverOptions,
     Watch,
-    infeasible_or_unbounded,
+    settle,
     watching,
 )
 
@@ -29,7 +29,9 @@ _ALWAYS = {
 
 _Highs: Any = highspy.Highs
 _Kind = highspy.HighsModelStatus
-_STATUS: dict[object, RawStatus] = {
+_STATUS: dict[object, OpenStatus] = {
+    _Kind.kInterrupt: "interrupted",
+    _Kind.kUnboundedOrInfeasible: "infeasible or unbounded",
     _Kind.kOptimal: "optimal",
     _Kind.kModelEmpty: "optimal",
     _Kind.kInfeasible: "infeasible",
@@ -119,12 +121,7 @@ def _pass_model(solver: Any, model: MatrixModel) -> None:
 
 
 def _result(solver: Any, model: MatrixModel, watch: Watch, log: str) -> RawResult:
-    kind = solver.getModelStatus()
-    status: RawStatus = _STATUS.get(kind, "failed")
-    if kind == _Kind.kInterrupt:
-        status = watch.reason
-    elif kind == _Kind.kUnboundedOrInfeasible:
-        status = infeasible_or_unbounded(model)
+    status = settle(_STATUS.get(solver.getModelStatus(), "failed"), model, watch)
     info = solver.getInfo()
     x = None
     if (

@@ -27,9 +27,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from c2rf._utils.types import Floats
 from c2rf.exceptions import BackendError
 from c2rf.forest.backends import (
     MatrixModel,
@@ -80,10 +78,13 @@ def _refuse_unusable(model: MatrixModel) -> None:
     """Refuse NaN and infinite coefficients, which some solvers would silently change."""
     for part in fields(model):
         values = getattr(model, part.name)
+        if values is None:
+            continue
         values = values.data if part.name == "matrix" else values
-        usable = np.isfinite if part.name in ("matrix", "objective") else _is_number
-        if values is not None and not usable(values).all():
-            worst = values[~usable(values)][0]
+        is_coefficient = part.name in ("matrix", "objective")
+        bad = ~np.isfinite(values) if is_coefficient else np.isnan(values)
+        if bad.any():
+            worst = values[bad][0]
             raise BackendError(f"the model's {part.name} has {worst} in it: no solver takes that")
 
 
@@ -96,10 +97,6 @@ def _refuse_too_large(model: MatrixModel, too_large: float, backend: str) -> Non
             f"{too_large:g} on; the box, the offset or the counts are too large for it: "
             'make them smaller, or use method="auto", which needs no such model'
         )
-
-
-def _is_number(values: Floats) -> NDArray[np.bool_]:
-    return ~np.isnan(values)
 
 
 class _NoProcessError(BackendError):

@@ -16,12 +16,12 @@ from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     SOLVER_INFINITY,
     MatrixModel,
+    OpenStatus,
     RawResult,
-    RawStatus,
     SolverOptions,
     Watch,
     float_bound,
-    infeasible_or_unbounded,
+    settle,
     watching,
 )
 
@@ -31,7 +31,9 @@ _ALWAYS = {
     "numerics/feastol": 1e-9,  # of rows and of integrality: big-M times tolerance stays small
 }
 
-_STATUS: dict[str, RawStatus] = {
+_STATUS: dict[str, OpenStatus] = {
+    "userinterrupt": "interrupted",
+    "inforunbd": "infeasible or unbounded",
     "optimal": "optimal",
     "gaplimit": "optimal",
     "infeasible": "infeasible",
@@ -169,12 +171,7 @@ def _best(solver: Model, columns: list[Any]) -> Floats:
 def _result(
     solver: Model, columns: list[Any], model: MatrixModel, watch: Watch, log: str
 ) -> RawResult:
-    kind = solver.getStatus()
-    status: RawStatus = _STATUS.get(kind, "failed")
-    if kind == "userinterrupt":
-        status = watch.reason
-    elif kind == "inforunbd":
-        status = infeasible_or_unbounded(model)
+    status = settle(_STATUS.get(solver.getStatus(), "failed"), model, watch)
     x, bound = None, -np.inf
     if status not in ("infeasible", "failed"):
         bound = float_bound(solver.getDualbound())
