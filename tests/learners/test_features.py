@@ -1,5 +1,7 @@
 """Preprocessing: columns of equal weight, ranks no outlier moves, kernels by their formulas."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -8,22 +10,22 @@ from sklearn.impute import SimpleImputer
 
 from c2rf.learners.features import (
     Encoder,
-    GaussianKernel,
     KernelMap,
-    LaplacianKernel,
     MedianImputer,
     Moments,
     Preprocessor,
     PrincipalComponents,
     count_values,
+    gaussian_kernel,
+    laplacian_kernel,
 )
 
 
 @pytest.mark.parametrize(
     ("kernel", "distance"),
     [
-        (GaussianKernel(3.0), lambda d: (d**2).sum(axis=2)),
-        (LaplacianKernel(3.0), lambda d: np.abs(d).sum(axis=2)),
+        (partial(gaussian_kernel, 3.0), lambda d: (d**2).sum(axis=2)),
+        (partial(laplacian_kernel, 3.0), lambda d: np.abs(d).sum(axis=2)),
     ],
 )
 def test_formula_in_parts_and_threads(kernel, distance):
@@ -51,7 +53,8 @@ def test_ranks_are_normal_whatever_the_scale():
 
 def test_features_of_landmarks_keep_the_kernel():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    fitted = KernelMap(GaussianKernel(1.0), X[:5], GaussianKernel(4.0), X)
+    kernel, wide = partial(gaussian_kernel, 1.0), partial(gaussian_kernel, 4.0)
+    fitted = KernelMap(kernel, X[:5], wide, X)
     features = (fitted.matrices(X).to_landmarks @ fitted.basis)[:, :-1]
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)

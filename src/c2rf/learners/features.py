@@ -18,8 +18,9 @@ predictions go block by block, where checks of the input would take longer than 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -235,69 +236,58 @@ _KERNEL_ROWS = 1 << 10
 _LEAST_SCALE = 1e-12
 
 
-@dataclass(frozen=True)
-class GaussianKernel:
-    """Falls with the squared distance: exp(-|x - z|² / scale).
+def gaussian_kernel(
+    scale: float, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
+) -> Floats:
+    """Return similarities that fall with the squared distance: exp(-|x - z|² / scale).
 
     Examples
     --------
     >>> rows, others = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> GaussianKernel(1.0)(rows, others).round(3).tolist()
+    >>> gaussian_kernel(1.0, rows, others).round(3).tolist()
     [[1.0, 0.368], [0.018, 0.368]]
     """
+    similar = np.empty((len(X), len(others))) if out is None else out
+    gamma = 1.0 / max(scale, _LEAST_SCALE)
+    directions, sizes = 2 * gamma * others.T, gamma * (others**2).sum(axis=1)
 
-    scale: float
+    def fill(rows: slice) -> None:
+        own, part = X[rows], similar[rows]
+        np.matmul(own, directions, out=part)
+        part -= sizes
+        part -= gamma * (own**2).sum(axis=1, keepdims=True)
+        np.exp(np.minimum(part, 0.0, out=part), out=part)
 
-    def __call__(
-        self, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
-    ) -> Floats:
-        """Return the similarities of each row to each of the others."""
-        similar = np.empty((len(X), len(others))) if out is None else out
-        gamma = 1.0 / max(self.scale, _LEAST_SCALE)
-        directions, sizes = 2 * gamma * others.T, gamma * (others**2).sum(axis=1)
-
-        def fill(rows: slice) -> None:
-            own, part = X[rows], similar[rows]
-            np.matmul(own, directions, out=part)
-            part -= sizes
-            part -= gamma * (own**2).sum(axis=1, keepdims=True)
-            np.exp(np.minimum(part, 0.0, out=part), out=part)
-
-        in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
-        return similar
+    in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
+    return similar
 
 
-@dataclass(frozen=True)
-class LaplacianKernel:
-    """Falls with the sum of the differences in all columns: exp(-sum |x - z| / scale).
+def laplacian_kernel(
+    scale: float, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
+) -> Floats:
+    """Return similarities that fall with the sum of all differences: exp(-sum |x - z| / scale).
 
     It has an edge at zero, so it suits functions with steps, and a single column that is far off
     counts less than in a Gaussian.
 
     Examples
     --------
-    >>> LaplacianKernel(2.0)(np.array([[0.0, 0.0]]), np.array([[1.0, 3.0]])).round(3).tolist()
+    >>> laplacian_kernel(2.0, np.array([[0.0, 0.0]]), np.array([[1.0, 3.0]])).round(3).tolist()
     [[0.135]]
     """
+    similar = np.empty((len(X), len(others))) if out is None else out
 
-    scale: float
+    def fill(rows: slice) -> None:
+        distances = cdist(X[rows], others, "cityblock")
+        distances /= -max(scale, _LEAST_SCALE)
+        np.exp(distances, out=similar[rows])
 
-    def __call__(
-        self, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
-    ) -> Floats:
-        """Return the similarities of each row to each of the others."""
-        similar = np.empty((len(X), len(others))) if out is None else out
-
-        def fill(rows: slice) -> None:
-            distances = cdist(X[rows], others, "cityblock")
-            distances /= -max(self.scale, _LEAST_SCALE)
-            np.exp(distances, out=similar[rows])
-
-        in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
-        return similar
+    in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
+    return similar
 
 
-Kernel = GaussianKernel | LaplacianKernel
+Kernel = Callable[..., Floats]
+"""One of these functions, given its scale."""
 
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
 _SMALLEST_EIGENVALUE = 1e-6
@@ -368,15 +358,16 @@ class KernelMap:
 def gaussian_map(labeled: Floats, population: Floats) -> KernelMap:
     """Return the map of Gaussian kernels, as wide as the population's encoded rows vary."""
     variance = float(population.var(axis=0).sum())
-    landmarks = _landmarks(labeled, population)
-    return KernelMap(GaussianKernel(variance), labeled, GaussianKernel(2 * variance), landmarks)
+    kernel, wide = partial(gaussian_kernel, variance), partial(gaussian_kernel, 2 * variance)
+    return KernelMap(kernel, labeled, wide, _landmarks(labeled, population))
 
 
 def laplacian_map(labeled: Floats, population: Floats) -> KernelMap:
     """Return the map of Laplacian kernels, as wide as the median distance of rows."""
     median = float(np.median(cdist(population[: _LANDMARKS[1]], labeled, "cityblock")))
-    wide, landmarks = LaplacianKernel(_LANDMARK_WIDTH * median), _landmarks(labeled, population)
-    return KernelMap(LaplacianKernel(median), labeled, wide, landmarks)
+    kernel = partial(laplacian_kernel, median)
+    wide = partial(laplacian_kernel, _LANDMARK_WIDTH * median)
+    return KernelMap(kernel, labeled, wide, _landmarks(labeled, population))
 
 
 def _landmarks(labeled: Floats, population: Floats) -> Floats:
