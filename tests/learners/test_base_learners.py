@@ -12,7 +12,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from c2rf.learners import base_learners
-from c2rf.learners.base_learners import LeastSquares, SupportVectorMachine, class_means, solve_dual
+from c2rf.learners.base_learners import (
+    SupportVectorMachine,
+    class_means,
+    fitted_indicators,
+    least_squares_coef,
+    solve_dual,
+)
 from c2rf.learners.features import Moments
 
 RATES = np.array([0.3, 0.7])
@@ -58,18 +64,23 @@ def test_calibrated_means_against_a_solver(seed):
     assert found == pytest.approx(best.x, abs=1e-3)
 
 
+def least_squares_scores(features, codes, rates, moments):
+    means = class_means(features, codes, rates, moments)
+    return fitted_indicators(least_squares_coef(means, rates, moments, ridge=0.1), features)
+
+
 def test_is_ridge_regression_when_all_is_labeled():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     codes = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
     rates = np.bincount(codes) / 200
     features = np.column_stack([X, np.ones(200)])
-    model = LeastSquares(Moments(features), ridge=0.1).fit(features, codes, rates)
     padded = np.column_stack([X, np.ones(200)])
     ridge = Ridge(alpha=0.1 * 200, fit_intercept=False).fit(padded, np.eye(2)[codes])
     expected = ridge.predict(padded)
     expected -= expected.mean(axis=1, keepdims=True)
-    assert model.scores(features) == pytest.approx(expected)
+    found = least_squares_scores(features, codes, rates, Moments(features))
+    assert found == pytest.approx(expected)
 
 
 def test_weights_are_repetitions():
@@ -94,8 +105,8 @@ def test_least_squares_in_a_basis_are_those_of_the_turned_features():
     rng = np.random.default_rng(0)
     features, basis = rng.normal(size=(500, 4)), rng.normal(size=(4, 3))
     codes, own = np.arange(500) % 2, features @ basis
-    one = LeastSquares(Moments(features, basis), 0.1).fit(features, codes, RATES).scores(features)
-    other = LeastSquares(Moments(own), 0.1).fit(own, codes, RATES).scores(own)
+    one = least_squares_scores(features, codes, RATES, Moments(features, basis))
+    other = least_squares_scores(own, codes, RATES, Moments(own))
     assert one == pytest.approx(other)
 
 

@@ -213,7 +213,7 @@ def fit_support_vectors(kernel: str, c: float, power: float, training: TrainingS
     similarities = partial(_similarities, kernel, training.kept, power)
     model = SupportVectorMachine(c)
     model.fit(similarities(training.features), training.codes, training.weight)
-    return partial(_scores, model, similarities)
+    return partial(_scores, model.scores, similarities)
 
 
 def _similarities(kernel: str, kept: Codes, power: float, features: FeatureMatrices) -> Floats:
@@ -236,20 +236,26 @@ def fit_least_squares(matrix: str, moments: Moments, ridge: float, training: Tra
         The labeled rows.
     """
     columns = attrgetter(matrix)
-    model = LeastSquares(moments, ridge)
-    model.fit(columns(training.features), training.codes, training.rates, training.weight)
-    return partial(_scores, model, columns)
+    means = class_means(
+        columns(training.features), training.codes, training.rates, moments, training.weight
+    )
+    coef = least_squares_coef(means, training.rates, moments, ridge)
+    return partial(_scores, partial(fitted_indicators, coef), columns)
 
 
-def _scores(model: Any, matrix: Callable[[FeatureMatrices], Floats], features: Any) -> Floats:
-    return model.scores(matrix(features))
+def _scores(predict: Callable[[Floats], Floats], matrix: Any, features: FeatureMatrices) -> Floats:
+    return predict(matrix(features))
 
 
-class LeastSquares:
-    """A classifier by ridge regression on the indicators of the classes.
+def least_squares_coef(means: Floats, rates: Floats, moments: Moments, ridge: float) -> Floats:
+    """Return the coefficients of a ridge regression on the indicators of the classes.
 
     Parameters
     ----------
+    means : ndarray of shape (n_classes, n_kept)
+        As :func:`class_means` returns them.
+    rates : ndarray of shape (n_classes,)
+        The known rates of the classes in the population.
     moments : Moments
         Of the population.
     ridge : float
@@ -258,32 +264,22 @@ class LeastSquares:
     Examples
     --------
     >>> features = np.column_stack([np.linspace(-1, 1, 21), np.ones(21)])
-    >>> model = LeastSquares(Moments(features), ridge=0.1)
-    >>> rates = np.array([0.5, 0.5])
-    >>> model.fit(features[[3, 12]], np.array([0, 1]), rates).scores(features[[0, 20]]).round(2)
+    >>> moments, rates = Moments(features), np.array([0.5, 0.5])
+    >>> means = class_means(features[[3, 12]], np.array([0, 1]), rates, moments)
+    >>> coef = least_squares_coef(means, rates, moments, ridge=0.1)
+    >>> fitted_indicators(coef, features[[0, 20]]).round(2)
     array([[ 0.48, -0.48],
            [-0.48,  0.48]])
     """
+    # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
+    targets = moments.vectors.T @ (rates[:, None] * means).T
+    return moments.basis @ (moments.vectors @ (targets / (moments.values + ridge)[:, None]))
 
-    def __init__(self, moments: Moments, ridge: float) -> None:
-        self.moments, self.ridge = moments, ridge
 
-    def fit(
-        self, features: Floats, codes: Codes, rates: Floats, weight: Floats | None = None
-    ) -> Self:
-        """Fit to labeled rows, some in every class, in a population of known rates."""
-        moments = self.moments
-        means = class_means(features, codes, rates, moments, weight)
-        # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
-        targets = moments.vectors.T @ (rates[:, None] * means).T
-        solved = moments.vectors @ (targets / (moments.values + self.ridge)[:, None])
-        self.coef_ = moments.basis @ solved
-        return self
-
-    def scores(self, features: Floats) -> Floats:
-        """Return the fitted indicators, less their mean over the classes."""
-        scores = features @ self.coef_
-        return scores - scores.mean(axis=1, keepdims=True)
+def fitted_indicators(coef: Floats, features: Floats) -> Floats:
+    """Return the fitted indicators of the classes, less their mean over the classes."""
+    scores = features @ coef
+    return scores - scores.mean(axis=1, keepdims=True)
 
 
 def class_means(

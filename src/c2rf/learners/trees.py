@@ -12,8 +12,8 @@ population of rates r_k these make
 
     score_k = r_k f_k / (m + ridge),   with f calibrated such that sum of r_k f_k = m:
 
-the least squares of :class:`~c2rf.learners.base_learners.LeastSquares`, whose second moments are
-diagonal here, because a row is in one leaf only.
+the least squares of :func:`~c2rf.learners.base_learners.fit_least_squares`, whose second moments
+are diagonal here, because a row is in one leaf only.
 
 There is one criterion for classes and for numbers. A tree reduces the sum of the variances of its
 targets; with the indicators of classes as targets that is the Gini impurity. At every node some
