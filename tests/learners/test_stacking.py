@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c2rf.learners.base_learners import BaseLearner, TrainingSet
+from c2rf.learners.base_learners import TrainingSet
 from c2rf.learners.features import Preprocessor
 from c2rf.learners.stacking import (
     LARGEST_MARGIN,
@@ -110,13 +110,11 @@ class TestWeights:
 
     @pytest.mark.parametrize(("n_rare", "expected"), [(1, 0.95), (5, 0.75), (10, 0.5), (99, 0.5)])
     def test_few_labels_of_a_class_favour_trees(self, n_rare, expected):
-        learners = [BaseLearner("pca-trees", print), BaseLearner("svc", print)]
-        found = prior_weights(learners, np.repeat([0, 1], [100, n_rare]))
+        found = prior_weights(["pca-trees", "svc"], np.repeat([0, 1], [100, n_rare]))
         assert found == pytest.approx([expected, 1 - expected])
 
     def test_without_trees_all_names_weigh_the_same(self):
-        learners = [BaseLearner(name, print) for name in ("svc", "ridge", "ridge")]
-        found = prior_weights(learners, np.array([0, 1]))
+        found = prior_weights(["svc", "ridge", "ridge"], np.array([0, 1]))
         assert found == pytest.approx([0.5, 0.25, 0.25])
 
 
@@ -130,7 +128,7 @@ class TestCrossValidate:
         training = TrainingSet(
             fitted.labeled, np.arange(n_rows), codes, np.ones(n_rows), np.array(rates), seed=0
         )
-        learners = [BaseLearner(str(k), fit) for k, fit in enumerate(fits)]
+        learners = [(str(k), fit) for k, fit in enumerate(fits)]
         rng = np.random.RandomState(0)
         return cross_validate(learners, training, fitted.population, rng, 1)
 

@@ -96,12 +96,8 @@ class TrainingSet:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class BaseLearner:
-    """A classifier of the blend: its name, and what fits it."""
-
-    name: str
-    fit: Callable[[TrainingSet], Scores]
+Fit = Callable[[TrainingSet], Scores]
+"""An unfitted base learner."""
 
 
 def checked_names(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -119,14 +115,14 @@ def checked_names(names: Sequence[str] | None) -> tuple[str, ...]:
 
 def make_base_learners(
     names: Sequence[str], preprocessor: Preprocessor, n_estimators: int
-) -> list[BaseLearner]:
-    """Return unfitted base learners; those of ridge regression come with two ridges each."""
+) -> list[tuple[str, Fit]]:
+    """Return names and unfitted base learners; ridge regression comes with two ridges each."""
     labeled, population = preprocessor.labeled, preprocessor.population
     some = Growth(n_estimators, _root(labeled.columns))
     some_ranks = Growth(n_estimators, _root(labeled.ranks))
     all_tried = Growth(n_estimators, labeled.pca_columns.shape[1])
     n_labeled = len(labeled.columns)
-    made: dict[str, list[Callable[[TrainingSet], Scores]]] = {
+    made: dict[str, list[Fit]] = {
         "trees": [partial(fit_trees, some, "columns", population)],
         "rank-trees": [partial(fit_trees, some_ranks, "ranks", population)],
         "pca-trees": [partial(fit_trees, all_tried, "pca_columns", population)],
@@ -152,7 +148,7 @@ def make_base_learners(
             for ridge in RANK_KERNEL_RIDGES
         ],
     }  # fmt: skip
-    return [BaseLearner(name, fit) for name in names for fit in made[name]]
+    return [(name, fit) for name in names for fit in made[name]]
 
 
 def _root(columns: Singles) -> int:

@@ -49,7 +49,7 @@ from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import check_labels, check_not_huge
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import (
-    BaseLearner,
+    Fit,
     Scores,
     TrainingSet,
     checked_names,
@@ -185,7 +185,7 @@ class Teacher:
 
     def _fit_learners(self, training: TrainingSet, n_jobs: int | None) -> list[Any]:
         """Return base learners, fitted, with their thresholds and margins of the population."""
-        calls = [(self.learners[i], training, self.preprocessor.population) for i in self._used]
+        calls = [(self.learners[i][1], training, self.preprocessor.population) for i in self._used]
         return in_threads(_fit_and_predict, calls, n_jobs, "fitting base learners")
 
     def _distil(
@@ -221,10 +221,10 @@ def blended_logits(
 
 
 def _fit_and_predict(
-    learner: BaseLearner, training: TrainingSet, population: FeatureMatrices
+    fit: Fit, training: TrainingSet, population: FeatureMatrices
 ) -> tuple[Scores, Thresholds, Floats]:
     """Return a fitted base learner, its thresholds, and the margins of the population's rows."""
-    predict = learner.fit(training)
+    predict = fit(training)
     scores = predict(population)
     thresholds = Thresholds.of(scores, training.rates)
     return predict, thresholds, thresholds.scaled_margins(scores)
@@ -489,10 +489,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         return rows[self.learned_rows_]
 
 
-def _named(learners: Sequence[BaseLearner], values: Floats | None) -> list[tuple[str, float]]:
+def _named(learners: Sequence[tuple[str, Fit]], values: Floats | None) -> list[tuple[str, float]]:
     if values is None:
         return []
-    return [(own.name, float(value)) for own, value in zip(learners, values, strict=True)]
+    return [(name, float(value)) for (name, _), value in zip(learners, values, strict=True)]
 
 
 def _with_weight(

@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 
 from c2rf._utils.types import Codes, Floats
-from c2rf.learners.base_learners import BaseLearner, TrainingSet
+from c2rf.learners.base_learners import Fit, TrainingSet
 from c2rf.learners.calibration import poststratified
 from c2rf.learners.features import FeatureMatrices
 from c2rf.learners.threads import in_threads
@@ -233,7 +233,7 @@ def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tu
 
 
 def cross_validate(
-    learners: Sequence[BaseLearner],
+    learners: Sequence[tuple[str, Fit]],
     training: TrainingSet,
     population: FeatureMatrices,
     rng: np.random.RandomState,
@@ -243,8 +243,8 @@ def cross_validate(
 
     Parameters
     ----------
-    learners : sequence of BaseLearner
-        Unfitted.
+    learners : sequence of (str, Fit)
+        Their names, and unfitted base learners.
     training : TrainingSet
         All labeled rows.
     population : FeatureMatrices
@@ -254,7 +254,8 @@ def cross_validate(
     n_jobs : int or None
         Number of threads.
     """
-    prior = prior_weights(learners, training.codes)
+    names, fits = zip(*learners, strict=True)
+    prior = prior_weights(names, training.codes)
     repeats = [list(folds(training.codes, N_FOLDS, rng)) for _ in range(N_REPEATS)]
     n_classes = len(training.rates)
     unweighted = StackingWeights(prior, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
@@ -267,13 +268,11 @@ def cross_validate(
         leaf_rows = slice(n_calibration, n_calibration + N_CALIBRATION_ROWS)
         training = replace(training, leaf_rows=leaf_rows)
     calls = [
-        (learners, training, kept, held, calibration_rows)
-        for parts in repeats
-        for kept, held in parts
+        (fits, training, kept, held, calibration_rows) for parts in repeats for kept, held in parts
     ]
     found = in_threads(_held_out_margins, calls, n_jobs, "cross-validating base learners")
     # two x learners x repeats x rows x classes; rows that were never held out are left out
-    table = np.full((2, len(learners), N_REPEATS, len(training.codes), n_classes), np.nan)
+    table = np.full((2, len(fits), N_REPEATS, len(training.codes), n_classes), np.nan)
     numbers = [(r, held) for r, parts in enumerate(repeats) for _, held in parts]
     for (repeat, held), both in zip(numbers, found, strict=True):
         table[:, :, repeat, held] = both
@@ -293,7 +292,7 @@ def cross_validate(
 
 
 def _held_out_margins(
-    learners: Sequence[BaseLearner],
+    fits: Sequence[Fit],
     training: TrainingSet,
     kept: Codes,
     held: Codes,
@@ -301,9 +300,9 @@ def _held_out_margins(
 ) -> Floats:
     """Return margins of held-out rows by each base learner, and whether they are above zero."""
     part, held_out = training.take(kept), training.features.take(held)
-    found = np.empty((2, len(learners), len(held), len(training.rates)))
-    for k, learner in enumerate(learners):
-        predict = learner.fit(part)
+    found = np.empty((2, len(fits), len(held), len(training.rates)))
+    for k, fit in enumerate(fits):
+        predict = fit(part)
         thresholds = Thresholds.of(predict(calibration_rows), training.rates)
         scores = predict(held_out)
         found[:, k] = thresholds.scaled_margins(scores), thresholds.above(scores)
@@ -323,20 +322,19 @@ def stacking_weights(prior: Floats, accuracies: Floats, error: float) -> Floats:
     return weights
 
 
-def prior_weights(learners: Sequence[BaseLearner], codes: Codes) -> Floats:
+def prior_weights(names: Sequence[str], codes: Codes) -> Floats:
     """Return the weights of base learners before cross-validation, the same for each name.
 
     With few labels of a class trees are the safest: they get what the others lack.
 
     Examples
     --------
-    >>> both = [BaseLearner("trees", print), BaseLearner("svc", print), BaseLearner("svc", print)]
-    >>> prior_weights(both, np.repeat([0, 1], [30, 20])).tolist()
+    >>> names = ["trees", "svc", "svc"]
+    >>> prior_weights(names, np.repeat([0, 1], [30, 20])).tolist()
     [0.5, 0.25, 0.25]
-    >>> prior_weights(both, np.repeat([0, 1], [30, 2])).round(2).tolist()
+    >>> prior_weights(names, np.repeat([0, 1], [30, 2])).round(2).tolist()
     [0.9, 0.05, 0.05]
     """
-    names = [learner.name for learner in learners]
     weights = np.array([1.0 / names.count(name) for name in names])
     weights /= weights.sum()
     are_trees = np.array(["trees" in name for name in names])
