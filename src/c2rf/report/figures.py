@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,7 +253,10 @@ def inline_svg(name: str, title: str, draw: Callable[[Any], None], height: float
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_INLINE_LOOK), _any_script():
+    with mpl.rc_context(_INLINE_LOOK), warnings.catch_warnings():
+        # Text in any script: the browser has the letters that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
         figure = Figure(figsize=(_WIDTH, height), layout="constrained", facecolor="none")
         axes = figure.subplots()
         draw(axes)
@@ -273,15 +275,6 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=150, metadata=metadata)
     return file.getvalue()
-
-
-@contextmanager
-def _any_script() -> Iterator[None]:
-    """Draw text in any script: the browser has the letters that matplotlib's font lacks."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
-        yield
 
 
 def _for_page(code: str, name: str, title: str) -> str:

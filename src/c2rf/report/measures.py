@@ -24,6 +24,7 @@ from c2rf.data.cells import as_text
 from c2rf.data.encoding import encoded_columns
 from c2rf.data.population.interface import Chunk, RowSample, draw_sample, random_rows
 from c2rf.data.profile import ColumnProfile, of_kind
+from c2rf.learners.calibration import poststratified
 from c2rf.totals.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -140,9 +141,7 @@ def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> list[Bal
         How many rows of each class there are in the population.
     """
     codes = np.searchsorted(np.array(data.classes, dtype=object), data.labels)
-    own = np.ones(len(codes)) if data.labeled_weights is None else data.labeled_weights
-    sizes = np.bincount(codes, own, minlength=len(data.classes))
-    weights = own * np.divide(counts, sizes, out=0 * sizes, where=sizes > 0)[codes]
+    weights = poststratified(codes, counts, data.labeled_weights)
     if weights.sum() <= 0:
         weights = np.ones(len(codes))
     plain, weighted = _means(data.X, np.ones(len(codes))), _means(data.X, weights)
