@@ -359,20 +359,19 @@ def agreement(records: Sequence[Record]) -> Iterator[Check]:
         if record.eta is not None and record.bound is not None:
             solved = BENCH_METHODS[record.method].solves
             by_sample[solved, record.protocol, record.data, record.seed].append(record)
-    shared = wrong = 0
-    where = []
+    shared = 0
+    wrong = []
     for found in by_sample.values():
         shared += sum(record.status == "optimal" for record in found) > 1
         for one, other in combinations(found, 2):
             if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
-                wrong += 1
-                where.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
+                wrong.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
     if by_sample:
         yield Check(
             "Methods that solve the same problem agree on eta, none's is below another's bound",
-            wrong == 0,
+            not wrong,
             f"{shared} samples are proven by more than one method; contradictions: "
-            f"{', '.join(where) or 'none'}",
+            f"{', '.join(wrong) or 'none'}",
         )
 
 

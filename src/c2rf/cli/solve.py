@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,7 +59,7 @@ def solve(
     """
     import c2rf
     from c2rf.data.atomic import check_output
-    from c2rf.data.forest_files import StoredSolution, read_votes
+    from c2rf.data.forest_files import StoredSolution, certificate_text, read_votes
     from c2rf.data.totals import parse_total
     from c2rf.forest.problem import check_total
     from c2rf.progress import solver_progress
@@ -84,19 +85,13 @@ def solve(
                 certificate=certificate is not None,
             )
     except c2rf.InfeasibleError as error:
-        _write({certificate: _proof(error.certificate)}, force)
+        _write({certificate: partial(certificate_text, error.certificate or {})}, force)
         raise
     stored = StoredSolution(solution, n_positive, lower, upper)
-    _write({out: stored.text, certificate: _proof(solution.certificate)}, force)
+    proof_text = partial(certificate_text, solution.certificate or {})
+    _write({out: stored.text, certificate: proof_text}, force)
     terminal.say(_summary(stored, outputs), quiet=quiet)
     exit_if_interrupted(solution)
-
-
-def _proof(certificate: dict[str, Any] | None) -> Callable[[], str]:
-    """Return what makes the text of a certificate."""
-    from c2rf.data.forest_files import certificate_text
-
-    return lambda: certificate_text(certificate or {})
 
 
 def _write(texts: dict[Path | None, Callable[[], str]], force: bool) -> None:

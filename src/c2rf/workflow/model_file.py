@@ -164,18 +164,15 @@ def _load(path: Path) -> Any:
     # A damaged file can fail in any way; none of them is the reader's business.
     try:
         untrusted = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+        if not untrusted:
+            return io.load(path, trusted=list(TRUSTED))
     except Exception as error:
         raise InputError(f"{path} is not a model file, or damaged: {error}") from error
-    if untrusted:
-        raise InputError(
-            f"{path} is not trusted: it holds {', '.join(map(repr, untrusted[:5]))}, which could "
-            "run any code and which no model of this version of c2rf has. Only load what classify "
-            "--save-model wrote; if an earlier version wrote it, make the model again"
-        )
-    try:
-        return io.load(path, trusted=list(TRUSTED))
-    except Exception as error:
-        raise InputError(f"{path} is not a model file, or damaged: {error}") from error
+    raise InputError(
+        f"{path} is not trusted: it holds {', '.join(map(repr, untrusted[:5]))}, which could "
+        "run any code and which no model of this version of c2rf has. Only load what classify "
+        "--save-model wrote; if an earlier version wrote it, make the model again"
+    )
 
 
 def _without_rows(classifier: Any) -> Any:
