@@ -170,9 +170,9 @@ class Record(Key):
         if not isinstance(entries, dict):
             raise ValueError("not a JSON object")
         if (found := entries.pop("format", None)) not in READABLE:
-            raise ValueError(
+            raise InputError(
                 f"it has format {found!r}, this version of c2rf reads formats "
-                f"{', '.join(map(str, READABLE))}: use the version that wrote it"
+                f"{', '.join(map(str, READABLE))}"
             )
         if "claims" in entries:  # before format 6
             entries["intervals"] = entries.pop("claims")
@@ -222,9 +222,11 @@ def parse_lines(path: Path, raw: bytes, first: int) -> tuple[list[Record], bytes
         try:
             records.append(Record.from_line(line))
         except _NO_RECORD as error:
+            is_other_format = isinstance(error, InputError)
             raise InputError(
                 f"{path}, line {number} is not a record ({error}); nothing was changed: use "
-                "another file, or repair or remove that line"
+                "another file, or "
+                + ("another version of c2rf" if is_other_format else "repair or remove that line")
             ) from error
     with suppress(*_NO_RECORD):  # perhaps all that is missing is the end of the line
         records.append(Record.from_line(rest))
