@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.text import for_user
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.numerals import (
     GROUP_MARKS,
@@ -26,10 +26,11 @@ from c2rf.data.numerals import (
     NAMES,
     OTHER,
     Marks,
+    both_readings,
     canonical,
     find_marks,
-    parse_number,
     readings,
+    text_option,
 )
 from c2rf.exceptions import InputError
 
@@ -219,7 +220,7 @@ def _plain_cell(cell: str, decimal: str, name: str, where: Callable[[str], str])
     if plain is None and OTHER[decimal] in readings(cell):
         raise InputError(
             f"{where(cell)} numbers have a decimal {NAMES[decimal]}, but {cell!r} has not; correct "
-            f"it, or take the column as text with {for_user(f'text=[{name!r}]', f'--text {name}')}"
+            f"it, or take the column as text with {text_option(name)}"
         )
     return cell if plain is None else plain
 
@@ -229,7 +230,7 @@ def _check_readings(column: pd.Series[Any], where: Callable[[str], str]) -> None
     cells = pd.unique(column)
     found = [cell for cell in cells if len(readings(cell)) == 2]
     if found and not any(readings(cell) in ((), (".",)) for cell in cells):
-        parse_number(found[0], None, where(found[0]))
+        raise InputError(f"{where(found[0])} {both_readings(found[0])}")
 
 
 def _by_arrow(column: pd.Series[Any]) -> pd.Series[Any] | None:
@@ -329,18 +330,13 @@ def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     A column of texts alone stays text: 007 is not 7.
     """
     merged = [text if isinstance(v, str) else v for v, text in zip(cells, texts, strict=True)]
-    given = [v for v in merged if not (_is_empty(v) or v in MISSING)]
-    if all(isinstance(v, str) for v in given):
+    others = [v for v in merged if not (_is_empty(v) or isinstance(v, str))]
+    if not others or not all(isinstance(v, (int, float)) for v in others):
         return merged
     try:
-        numbers = {v: float(v) for v in given if isinstance(v, str)}
+        return [None if v in MISSING else float(v) if isinstance(v, str) else v for v in merged]
     except ValueError:
         return merged
-    if not all(isinstance(v, (int, float, str)) for v in given):
-        return merged
-    return [
-        None if v in MISSING else numbers.get(v, v) if isinstance(v, str) else v for v in merged
-    ]
 
 
 def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:
@@ -368,16 +364,9 @@ def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:
             return pd.Series([None if v is None else int(v) for v in values], dtype="Int64")
         return pd.Series(values, dtype=float)
     if kinds <= {datetime.date, datetime.datetime, pd.Timestamp}:
-        return _dates(values)
+        with suppress(ValueError, OverflowError):  # of years that pandas has not
+            return pd.Series(pd.to_datetime(pd.Series(values, dtype=object)))
     return pd.Series(["" if v is None else _cell_text(v) for v in values], dtype="str")
-
-
-def _dates(values: list[Any]) -> pd.Series[Any]:
-    """Return a column of dates, or their text where there are years that pandas has not."""
-    try:
-        return pd.Series(pd.to_datetime(pd.Series(values, dtype=object)))
-    except (ValueError, OverflowError):
-        return pd.Series(["" if v is None else _cell_text(v) for v in values], dtype="str")
 
 
 def _is_empty(cell: Any) -> bool:

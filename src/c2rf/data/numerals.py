@@ -71,45 +71,25 @@ def readings(text: str) -> tuple[str, ...]:
     return tuple(decimal for decimal, value in values.items() if value is not None)
 
 
-def parse_number(text: str, decimal: str | None = None, where: str = "the number") -> str:
-    """Return a number as plain text, 1234.5, however it is written.
-
-    Parameters
-    ----------
-    text : str
-        Like 1.234,5.
-    decimal : {".", ","}, optional
-        The decimal mark, where it is known.
-    where : str
-        What to call it in a message.
+def both_readings(text: str) -> str:
+    """Say what both readings of a text are, and what decides.
 
     Examples
     --------
-    >>> parse_number("25.937", ","), parse_number("25 937"), parse_number("1,234.5")
-    ('25937', '25937', '1234.5')
-    >>> parse_number("25.937")
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: the number '25.937' is 25.937 with a decimal point and 25937 with \
-a decimal comma; say which with decimal="." or decimal=","
+    >>> print(both_readings("25.937"))
+    '25.937' is 25.937 with a decimal point and 25937 with a decimal comma; say which with \
+decimal="." or decimal=","
     """
-    marks = (decimal,) if decimal else readings(text)
-    if len(marks) > 1:
-        raise InputError(f"{where} {both_readings(text)}")
-    plain = canonical(text, marks[0] or ".") if marks else None
-    if plain is None:
-        kind = f" with a decimal {NAMES[decimal]}" if decimal else ""
-        raise InputError(f"{where} {text!r} is not a number{kind}")
-    return plain
-
-
-def both_readings(text: str) -> str:
-    """Say what both readings of a text are, and what decides."""
     options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
     return (
         f"{text!r} is {canonical(text, '.')} with a decimal point and {canonical(text, ',')} with "
         f"a decimal comma; say which with {options}"
     )
+
+
+def text_option(name: str) -> str:
+    """Return the option that takes a column as text."""
+    return for_user(f"text=[{name!r}]", f"--text {name}")
 
 
 @dataclass(frozen=True)
@@ -243,7 +223,7 @@ def _group_mark(cells: Sequence[str], decimal: str) -> str:
 def _check_one_mark(column: _NumberCells, decimal: str | None, where: object) -> None:
     """Refuse a column in which some numbers have a decimal point and others a comma."""
     only = column.only
-    as_text = for_user(f"text=[{column.name!r}]", f"--text {column.name}")
+    as_text = text_option(column.name)
     if len(only) == 2:
         raise InputError(
             f"{where}: column {column.name!r} has numbers with a decimal point, {only['.']!r}, and "

@@ -18,6 +18,7 @@ import pandas as pd
 from c2rf._utils.text import all_of, for_user, listed, nearest
 from c2rf._utils.types import LARGEST, Texts
 from c2rf.data.cells import as_numbers, as_text, dates_in
+from c2rf.data.numerals import text_option
 from c2rf.exceptions import InputError
 
 FEW_LEVELS = 20
@@ -163,10 +164,9 @@ class ColumnProfile:
         """Refuse dates among other numbers: days are not years."""
         both = (self.labeled, self.unlabeled)
         if 0 < sum(cells.dates for cells in both) < sum(cells.given for cells in both):
-            as_text = for_user(f"text=[{self.name!r}]", f"--text {self.name}")
             raise InputError(
                 f"column {self.name!r} holds dates in some rows and numbers in others; write them "
-                f"alike, or take the whole column as text with {as_text}"
+                f"alike, or take the whole column as text with {text_option(self.name)}"
             )
 
     def _refuse_odd_numbers(self) -> None:
@@ -175,8 +175,7 @@ class ColumnProfile:
         if len(both[0].few | both[1].few) <= FEW_LEVELS:
             return
         odd = both[0] if both[0].odd else both[1]
-        as_text = for_user(f"text=[{self.name!r}]", f"--text {self.name}")
-        instead = f"or take the whole column as text with {as_text}"
+        instead = f"or take the whole column as text with {text_option(self.name)}"
         if all(cells.only_commas for cells in both):
             raise InputError(
                 f"numbers must have a decimal point and no other sign; found {odd.first_odd!r} in "
