@@ -212,12 +212,16 @@ def certificate_text(certificate: dict[str, Any]) -> str:
 
 def read_certificate(path: Path) -> Any:
     """Read a certificate; whether it is right is for the checker to say."""
+    return _read_json(path, "a certificate")
+
+
+def _read_json(path: Path, what: str) -> Any:
     with naming_source(path):
         text = path.read_text(encoding="utf-8")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # no JSON, or numbers that are too long
-        raise InputError(f"{path} is not a certificate: {error}") from error
+        raise InputError(f"{path} is not {what}: {error}") from error
 
 
 FORMAT = "c2rf-solution"
@@ -313,26 +317,8 @@ class StoredSolution:
 
     def text(self) -> str:
         """Return what the file holds."""
-        return json.dumps(self._document(), indent=2, allow_nan=False) + "\n"
-
-    @classmethod
-    def read(cls, path: Path) -> StoredSolution:
-        """Read a file, or say why it is not one."""
-        with naming_source(path):
-            text = path.read_text(encoding="utf-8")
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path} is not JSON: {error}") from error
-        try:
-            return cls._from_document(document)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
-
-    def _document(self) -> dict[str, Any]:
-        """Return what is written."""
         solution = self.solution
-        return {
+        document = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "n_points": len(solution.labels),
@@ -351,10 +337,20 @@ class StoredSolution:
             | {"python": platform.python_version()},
             "labels": np.where(solution.labels > 0, b"+", b"-").tobytes().decode(),
         }
+        return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> StoredSolution:
+        """Read a file, or say why it is not one."""
+        document = _read_json(path, "JSON")
+        try:
+            return cls._from_document(document)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     @classmethod
     def _from_document(cls, document: Any) -> StoredSolution:
-        """Undo :meth:`_document`."""
+        """Undo :meth:`text`, but for reading JSON."""
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f'not a solution: it must hold "format": "{FORMAT}"')
         if _entry(document, "format_version", int) != FORMAT_VERSION:
