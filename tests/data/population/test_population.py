@@ -109,13 +109,14 @@ def test_the_kinds_of_sources(folder, csv_file):
     assert found["table"].names == found["lazy frame"].names == NAMES
 
 
-def test_chunks_have_bounded_rows(folder, csv_file):
+def test_chunks_have_bounded_rows(folder, csv_file, monkeypatch):
+    monkeypatch.setattr("c2rf.data.population.memory.ROWS_PER_CHUNK", 50)
     files = sorted(folder.rglob("part-?.parquet"))
     for source in (
         Files(files, PARQUET, rows=50),
         Files([csv_file], TEXT, rows=50),
-        arrow_dataset(ds.dataset(files), rows=50),
-        lazy_frame(pl.scan_parquet(files), rows=50),
+        arrow_dataset(ds.dataset(files)),
+        lazy_frame(pl.scan_parquet(files)),
     ):
         sizes = [len(chunk.data) for chunk in source.chunks(NAMES)]
         assert sum(sizes) == 1000

@@ -128,15 +128,15 @@ def _read_user_chunks(
         yield data.to_pandas(ignore_metadata=True) if is_arrow else data, f"chunk {k}"
 
 
-def arrow_dataset(dataset: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
+def arrow_dataset(dataset: Any) -> Chunks:
     """Return the population of a pyarrow dataset, read file by file unless it is filtered."""
-    return Chunks(partial(_read_dataset, dataset, rows), dataset.schema.names)
+    return Chunks(partial(_read_dataset, dataset), dataset.schema.names)
 
 
-def _read_dataset(dataset: Any, rows: int, columns: Columns) -> Iterator[tuple[Any, str]]:
+def _read_dataset(dataset: Any, columns: Columns) -> Iterator[tuple[Any, str]]:
     wanted = wanted_columns(columns, dataset.schema.names, "the dataset")
     # Larger values read further ahead, which costs memory.
-    options = {"batch_size": rows, "batch_readahead": 2, "fragment_readahead": 1}
+    options = {"batch_size": ROWS_PER_CHUNK, "batch_readahead": 2, "fragment_readahead": 1}
     for source, where, schema in _fragments(dataset):
         with naming_source(where):
             for batch in source.to_batches(columns=wanted, **options, **schema):
@@ -156,22 +156,22 @@ def _fragments(dataset: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
         yield fragment, where, {"schema": dataset.schema}
 
 
-def lazy_frame(frame: Any, rows: int = ROWS_PER_CHUNK) -> Chunks:
+def lazy_frame(frame: Any) -> Chunks:
     """Return the population of a Polars LazyFrame; its rows must always come in the same order."""
     with naming_source("the LazyFrame"):
         names = frame.collect_schema().names()
-    return Chunks(partial(_read_lazy_frame, frame, names, rows), names)
+    return Chunks(partial(_read_lazy_frame, frame, names), names)
 
 
 def _read_lazy_frame(
-    frame: Any, names: Sequence[str], rows: int, columns: Columns
+    frame: Any, names: Sequence[str], columns: Columns
 ) -> Iterator[tuple[Any, str]]:
     if not hasattr(frame, "collect_batches"):
         raise InputError("a LazyFrame needs polars 1.34 or later; pip install -U polars")
     where, start = "the LazyFrame", 0
     wanted = wanted_columns(columns, names, where)
     with naming_source(where):
-        for batch in frame.select(wanted).collect_batches(chunk_size=rows):
+        for batch in frame.select(wanted).collect_batches(chunk_size=ROWS_PER_CHUNK):
             data = batch.to_numpy() if columns is None else batch
             yield data, f"{where}, from row {start}"
             start += len(batch)
