@@ -13,7 +13,6 @@ from c2rf.data.atomic import (
     atomic_folder,
     atomic_output,
     atomic_outputs,
-    check_folder,
     check_output,
 )
 from c2rf.exceptions import InputError
@@ -74,12 +73,12 @@ def test_a_folder_appears_whole_and_replaces_only_by_force(tmp_path):
 
 def test_folders_that_should_not_be_written(tmp_path):
     with pytest.raises(InputError, match="exists already"):
-        check_folder(tmp_path)
+        check_output(tmp_path, as_folder=True)
     with pytest.raises(InputError, match="is an input"):
-        check_folder(tmp_path, force=True, inputs=[tmp_path])
+        check_output(tmp_path, force=True, inputs=[tmp_path], as_folder=True)
     with pytest.raises(InputError, match="there is no folder"):
-        check_folder(tmp_path / "absent" / "parts")
-    check_folder(tmp_path, force=True)
+        check_output(tmp_path / "absent" / "parts", as_folder=True)
+    check_output(tmp_path, force=True, as_folder=True)
 
 
 def is_open(path: Path) -> bool:

@@ -28,7 +28,9 @@ except ImportError:  # on Windows
     fcntl = None
 
 
-def check_output(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
+def check_output(
+    path: Path, *, force: bool = False, inputs: Sequence[Path] = (), as_folder: bool = False
+) -> None:
     """Refuse, before any work is done, a file that could not or should not be written.
 
     Parameters
@@ -39,6 +41,8 @@ def check_output(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()
         Whether an existing file may be overwritten.
     inputs : sequence of Path
         Files that are read; none of them may be the output, not even by force.
+    as_folder : bool
+        Whether it is to be a folder, which may replace a folder.
 
     Examples
     --------
@@ -50,11 +54,12 @@ no-such-folder
     """
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file() and not (as_folder and path.is_dir()):
         raise InputError(f"{path} cannot be written: it is not a regular file")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{path} cannot be written: no permission to write to {path.parent}")
-    _check_no_input(path, inputs)
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{path} is an input; choose another name for the output")
     _check_replaceable(path, force)
 
 
@@ -147,20 +152,6 @@ def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def check_folder(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse a folder that could not or should not be written, as :func:`check_output` a file."""
-    if not path.is_dir():
-        check_output(path, force=force, inputs=inputs)
-        return
-    _check_no_input(path, inputs)
-    _check_replaceable(path, force)
-
-
-def _check_no_input(path: Path, inputs: Sequence[Path]) -> None:
-    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
-        raise InputError(f"{path} is an input; choose another name for the output")
 
 
 def _check_replaceable(path: Path, force: bool) -> None:

@@ -23,7 +23,7 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, percent
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import log_scores
-from c2rf.data.atomic import atomic_folder, atomic_output, check_folder, check_output
+from c2rf.data.atomic import atomic_folder, atomic_output, check_output
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
 from c2rf.data.population.interface import (
@@ -223,7 +223,7 @@ def is_folder(path: Path) -> bool:
 
 def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for labels that cannot or should not be written."""
-    (check_folder if is_folder(path) else check_output)(path, force=force, inputs=inputs)
+    check_output(path, force=force, inputs=inputs, as_folder=is_folder(path))
     (PARQUET.check_package if is_folder(path) else check_writable)(path)
 
 
