@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -270,9 +270,9 @@ class DaskRows(Population):
         shared, partitions = _shared(work), self._partitions(columns)
         done = []
         for number, partition in enumerate(partitions):
-            place = self._place(number)
-            values = [np.asarray(array[place.start : place.stop]) for array in aligned]
-            done.append(delayed(_do)(partition, shared, place, columns, values))
+            rows = self._rows(number)
+            values = [np.asarray(array[rows]) for array in aligned]
+            done.append(delayed(_do)(partition, shared, number, rows, columns, values))
         while len(done) > 1:
             starts = range(0, len(done), MERGED_AT_ONCE)
             join = delayed(partial(_merge, merge))
@@ -284,16 +284,14 @@ class DaskRows(Population):
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return a Dask Series or Array aligned with the collection, to be computed when needed."""
-        places = [self._place(number) for number in range(self._n_partitions)]
+        rows = [self._rows(number) for number in range(self._n_partitions)]
         shared, selected = _shared(work), self._selected(columns)
         if not self._is_frame:
             kind = {"dtype": example.dtype, "meta": example[:0]}
-            return selected.map_blocks(
-                _map_array, shared, places, example.dtype, drop_axis=1, **kind
-            )
+            return selected.map_blocks(_map_array, shared, rows, example.dtype, drop_axis=1, **kind)
         # What pandas makes of an array depends on its values.
         meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
-        return selected.map_partitions(_map_frame, shared, places, columns, meta=meta)
+        return selected.map_partitions(_map_frame, shared, rows, columns, meta=meta)
 
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
@@ -304,7 +302,7 @@ class DaskRows(Population):
         self.counted()
         first, second, partitions = _shared(prepare), _shared(work), self._partitions(columns)
         ready = [
-            delayed(_prepare)(partition, first, self._place(number), columns)
+            delayed(_prepare)(partition, first, number, self._rows(number), columns)
             for number, partition in enumerate(partitions)
         ]
         starts = range(0, sum(self.sizes), size)
@@ -338,11 +336,12 @@ class DaskRows(Population):
         collection = self.collection
         return collection.npartitions if self._is_frame else len(collection.chunks[0])
 
-    def _place(self, number: int) -> _Place:
+    def _rows(self, number: int) -> slice:
+        """Return the rows of a partition; without an end where they were not counted."""
         if not self.sizes:
-            return _Place(number, 0, None)
+            return slice(0, None)
         start = sum(self.sizes[:number])
-        return _Place(number, start, start + self.sizes[number])
+        return slice(start, start + self.sizes[number])
 
     def _touched(self, start: int, size: int) -> tuple[slice, slice]:
         """Return the partitions that a block of rows touches, and where it is among their rows."""
@@ -363,14 +362,6 @@ class DaskRows(Population):
     def _partitions(self, columns: Columns) -> list[Any]:
         """Return the partitions, each to be computed for itself."""
         return list(np.ravel(self._selected(columns).to_delayed()))
-
-
-class _Place(NamedTuple):
-    """Which partition it is, and its rows: the first, and the end where they were counted."""
-
-    number: int
-    start: int
-    stop: int | None
 
 
 def _name(number: int) -> str:
@@ -400,22 +391,22 @@ def _computed(jobs: Sequence[Any], partitions: list[Any]) -> Sequence[Any]:
             raise
 
 
-def _chunk(data: Any, place: _Place, columns: Columns) -> Chunk:
+def _chunk(data: Any, number: int, rows: slice, columns: Columns) -> Chunk:
     """Return a partition, which must have the size that was counted."""
     n_rows = data.shape[0]
-    if place.stop is not None and n_rows != place.stop - place.start:
+    if rows.stop is not None and n_rows != rows.stop - rows.start:
         raise InputError(
-            f"{_name(place.number)} of X_unlabeled had {place.stop - place.start} rows when they "
+            f"{_name(number)} of X_unlabeled had {rows.stop - rows.start} rows when they "
             f"were counted, but has {n_rows} now: {CHANGED}"
         )
-    return Chunk(_as_wanted(data, columns), _name(place.number), place.start)
+    return Chunk(_as_wanted(data, columns), _name(number), rows.start)
 
 
 def _do(
-    data: Any, work: Work, place: _Place, columns: Columns, aligned: list[Any]
+    data: Any, work: Work, number: int, rows: slice, columns: Columns, aligned: list[Any]
 ) -> tuple[list[Any], tuple[int, ...]]:
     """Return the result of a partition, none if it is empty, and its size."""
-    chunk = _chunk(data, place, columns)
+    chunk = _chunk(data, number, rows, columns)
     n_rows = chunk.data.shape[0]
     return [work(chunk, *aligned)] if n_rows else [], (n_rows,)
 
@@ -429,8 +420,8 @@ def _merge(
     return [merge(results)] if len(results) > 1 else results, sizes
 
 
-def _prepare(data: Any, work: Work, place: _Place, columns: Columns) -> Any:
-    chunk = _chunk(data, place, columns)
+def _prepare(data: Any, work: Work, number: int, rows: slice, columns: Columns) -> Any:
+    chunk = _chunk(data, number, rows, columns)
     return work(chunk) if chunk.data.shape[0] else chunk.data
 
 
@@ -439,16 +430,17 @@ def _do_block(tables: list[Any], work: Work, rows: slice) -> Any:
 
 
 def _map_array(
-    block: Any, work: Work, places: list[_Place], kind: Any, block_id: tuple[int, ...] = (0,)
+    block: Any, work: Work, rows: list[slice], kind: Any, block_id: tuple[int, ...] = (0,)
 ) -> Any:
-    chunk = _chunk(block, places[block_id[0]], None)
+    chunk = _chunk(block, block_id[0], rows[block_id[0]], None)
     return work(chunk) if len(block) else np.empty(0, kind)
 
 
 def _map_frame(
-    frame: Any, work: Work, places: list[_Place], columns: Columns, partition_info: Any = None
+    frame: Any, work: Work, rows: list[slice], columns: Columns, partition_info: Any = None
 ) -> Any:
-    chunk = _chunk(frame, places[partition_info["number"]], columns)
+    number = partition_info["number"]
+    chunk = _chunk(frame, number, rows[number], columns)
     values = work(chunk) if len(frame) else []
     return pd.Series(values, index=frame.index, name=LABEL)
 
