@@ -123,6 +123,12 @@ def test_narrowed_bounds_are_met_by_the_counts_and_open_where_nothing_was_known(
             assert (after.lower[~is_open] == after.upper[~is_open]).all()
 
 
+def test_totals_of_one_number_move_only_if_told():
+    bounds, counts = Bounds.overall([4, 2], [4, 6], 8), np.array([[5, 3]])
+    assert bounds.narrowed_to(counts).lower.tolist() == [4, 3]
+    assert bounds.narrowed_to(counts, move_points=True).upper.tolist() == [5, 3]
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_restricted_bounds_are_met_by_the_rows_of_these_groups(seed):

@@ -119,14 +119,5 @@ def shifted_bounds(problem: AssignmentProblem, counts: Floats, k: int, factor: f
         moved, *_ = round_table(
             constraints.between(target, target), target, np.zeros(len(target), dtype=bool)
         )
-    return _points(bounds, moved.astype(np.asarray(bounds.lower).dtype))
-
-
-def _points(bounds: Bounds, counts: NDArray[Any]) -> Bounds:
-    """Fix every bound that says something at what a table of counts adds up to."""
-    fixed = []
-    for margin in bounds.all_margins():
-        known, found = margin.is_known(bounds.group_sizes), margin.sums(counts)
-        lower, upper = np.where(known, found, margin.lower), np.where(known, found, margin.upper)
-        fixed.append(replace(margin, lower=lower, upper=upper))
-    return bounds.with_all_margins(fixed)
+    moved = moved.astype(np.asarray(bounds.lower).dtype)
+    return bounds.narrowed_to(moved, move_points=True)

@@ -247,16 +247,19 @@ class Bounds:
             margins=tuple(margins),
         )  # fmt: skip
 
-    def narrowed_to(self, counts: NDArray[Any]) -> Bounds:
+    def narrowed_to(self, counts: NDArray[Any], *, move_points: bool = False) -> Bounds:
         """Return the bounds with every range narrowed to the number that counts add up to.
 
-        Totals that are not known stay open. ``counts`` are of groups by classes.
+        Totals that are not known stay open, and those of one number stay as they are, unless
+        ``move_points``. ``counts`` are of groups by classes.
         """
         narrowed = []
         for margin in self.all_margins():
-            is_range = margin.is_known(self.group_sizes) & (margin.lower < margin.upper)
+            moves = margin.is_known(self.group_sizes)
+            if not move_points:
+                moves = moves & (margin.lower < margin.upper)
             found, ends = margin.sums(counts), (margin.lower, margin.upper)
-            lower, upper = (np.where(is_range, found, end) for end in ends)
+            lower, upper = (np.where(moves, found, end) for end in ends)
             narrowed.append(replace(margin, lower=lower, upper=upper))
         return self.with_all_margins(narrowed)
 
