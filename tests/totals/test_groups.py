@@ -96,3 +96,9 @@ def test_weights_of_one_say_nothing():
 def test_weights_that_are_refused(weights, message):
     with pytest.raises((InputError, InputTypeError), match=message):
         read_weights(weights, 2)
+
+
+def test_groups_that_nothing_is_known_of_get_the_default():
+    groups = read_groups(["b", "a", "b"], 3)
+    found = groups.look_up({"a": np.array([1.0, 2.0])}, np.zeros(2))
+    assert found[groups.codes].tolist() == [[0, 0], [1, 2], [0, 0]]

@@ -542,9 +542,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         if groups is None:
             return overall
         self._refuse_groups(groups)
-        known = getattr(self, table)
         found = read_groups(groups, n_rows)
-        return np.array([known.get(name, overall) for name in found.names])[found.codes]
+        return found.look_up(getattr(self, table), overall)[found.codes]
 
     def _refuse_groups(self, groups: Any) -> None:
         if groups is not None and not hasattr(self, "group_offsets_"):

@@ -7,7 +7,7 @@ of each margin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,10 @@ class Groups(NamedTuple):
         places = np.empty(len(order), dtype=self.codes.dtype)
         places[order] = np.arange(len(order))
         return self._replace(names=[self.names[k] for k in order], codes=places[self.codes])
+
+    def look_up(self, known: Mapping[Any, Floats], default: Floats) -> Floats:
+        """Return what is known of each group, by its name; the default of the others."""
+        return np.array([known.get(name, default) for name in self.names])
 
     @property
     def sizes(self) -> NDArray[np.int64]:

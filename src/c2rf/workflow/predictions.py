@@ -245,7 +245,7 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
         votes, patterns = _by_votes(classifier, rows.scores), rows.codes_here
         return _gathered(len(patterns), lambda part: tuple(v[patterns[part]] for v in votes))
     groups = rows.problem.groups
-    offsets = _in_groups(groups, getattr(classifier, "group_offsets_", {}), classifier.offsets_)
+    offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
     probabilities = classifier.transduction_proba_
     place = _place(classifier, positive)
 
@@ -278,9 +278,9 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         return _joined([_by_votes(classifier, decision) for decision in blocks])
     if not isinstance(classifier, KnownTotalsClassifier):
         raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
-    offsets = _in_groups(groups, getattr(classifier, "group_offsets_", {}), classifier.offsets_)
-    priors = _in_groups(
-        groups, getattr(classifier, "_group_proba_offsets", {}), classifier._proba_offsets
+    offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
+    priors = groups.look_up(
+        getattr(classifier, "_group_proba_offsets", {}), classifier._proba_offsets
     )
     place = _place(classifier, positive)
     found, start = [], 0
@@ -319,11 +319,6 @@ def _by_probabilities(
 
 def _place(classifier: Any, positive: str | None) -> int | None:
     return None if positive is None else classifier.classes_.tolist().index(positive)
-
-
-def _in_groups(groups: Groups, known: Mapping[Any, Floats], overall: Floats) -> Floats:
-    """Return what is added to log-probabilities in each group; overall in groups not known."""
-    return np.array([known.get(name, overall) for name in groups.names])
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:
