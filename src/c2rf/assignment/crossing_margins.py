@@ -47,6 +47,7 @@ from c2rf.assignment.duals import (
     annealed_duals,
     best_classes,
     class_offsets,
+    distinct_rows,
     optimality_gap,
     rounded_up,
     smooth_duals,
@@ -225,11 +226,8 @@ def _distinct(scored: ScoredRows, labels: Codes) -> tuple[Codes, Codes, Floats]:
     if scored.weights is not None:
         each = np.arange(len(labels))
         return each, each, scored.weights
-    key = np.column_stack([scored.groups, labels, scored.scores + 0.0])
-    packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.itemsize * key.shape[1])))
-    _, first, kind, mass = np.unique(
-        packed.ravel(), return_index=True, return_inverse=True, return_counts=True
-    )
+    table = np.column_stack([scored.groups, labels, scored.scores + 0.0])
+    first, kind, mass = distinct_rows(table)
     return kind, first, mass.astype(float)
 
 

@@ -395,19 +395,22 @@ def _regret(terms: list[Floats], labels: Codes) -> Fraction:
     values[rows, labels] = -np.inf
     total = Fraction(0)
     tied = np.flatnonzero(values.max(axis=1) + error >= own)
-    for row, times in _distinct(np.column_stack([labels, *terms])[tied], tied):
+    first, _, numbers = distinct_rows(np.column_stack([labels, *terms])[tied])
+    for row, times in zip(tied[first].tolist(), numbers.tolist(), strict=True):
         near = np.flatnonzero(values[row] + error[row] >= own[row])
         mine = _exact(terms, row, int(labels[row]))
         total += times * max(Fraction(0), *(_exact(terms, row, k) - mine for k in near.tolist()))
     return total
 
 
-def _distinct(table: Floats, names: Codes) -> list[tuple[int, int]]:
-    """Return the name of one of each kind of equal rows, and how many there are."""
+def distinct_rows(table: Floats) -> tuple[Codes, Codes, Codes]:
+    """Return the first of each kind of equal rows, the kind of each row, and how many there are."""
     packed = np.ascontiguousarray(table)
     kind = np.dtype((np.void, packed.itemsize * packed.shape[1]))
-    _, first, times = np.unique(packed.view(kind).ravel(), return_index=True, return_counts=True)
-    return list(zip(names[first].tolist(), times.tolist(), strict=True))
+    _, first, kinds, times = np.unique(
+        packed.view(kind).ravel(), return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, kinds, times
 
 
 def _exact(terms: list[Floats], row: int, k: int) -> Fraction:
