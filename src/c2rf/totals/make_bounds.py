@@ -571,10 +571,9 @@ def _inconsistency_in_words(named: list[str]) -> str:
 def _not_whole(missed: Floats, is_proven: bool, name: Callable[[int], str]) -> str:
     """Say by how much whole numbers must miss totals that are consistent in fractions."""
     named = [f"{name(f)} ({missed[f]:+g})" for f in np.flatnonzero(missed).tolist()]
-    scale = for_user('totals_policy="scale"', "--totals-policy scale")
     least = "the smallest deviation is" if is_proven else "a deviation is known of"
     return (
         "totals fit together in fractions of rows, but not in whole rows: "
-        f"{least} {np.abs(missed).sum():g} in all, in {_first(named)}; correct them, or use "
-        f"{scale} to label with that deviation"
+        f"{least} {np.abs(missed).sum():g} in all, in {_first(named)}; "
+        f"{scale_hint('label with that deviation')}"
     )

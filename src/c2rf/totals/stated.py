@@ -412,10 +412,10 @@ def _rates() -> str:
     return for_user("a count, or a float that is a rate in [0, 1]", "a rate from 0% to 100%")
 
 
-def scale_hint() -> str:
+def scale_hint(to: str = "have them rescaled") -> str:
     """Say what to do about totals that contradict each other."""
     scale = for_user('totals_policy="scale"', "--totals-policy scale")
-    return f"correct them, or use {scale} to have them rescaled"
+    return f"correct them, or use {scale} to {to}"
 
 
 def written(total: Any) -> str:
