@@ -323,7 +323,15 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """Return the known number of positive rows, checked."""
         if known is None:
             return check_total(n_positive, n_rows)
-        return _count(known, self.pos_label_, self.classes_, n_rows)
+        implied = make_bounds(known, read_groups(None, n_rows), self.classes_).with_implied_bounds()
+        place = self.classes_.tolist().index(self.pos_label_)
+        low, high = implied.lower[place], implied.upper[place]
+        if low != high:
+            raise InputError(
+                f"C2RFClassifier meets one number of {self.pos_label_!r}, not a range; found "
+                f"{low} to {high} of {n_rows} rows: use KnownTotalsClassifier"
+            )
+        return int(low)
 
     def _choose_weights(self, rows: CheckedRows, count: Callable[[int], int], seed: int) -> None:
         """Choose weights for the total, and label the unlabeled rows by them."""
@@ -432,16 +440,3 @@ def _read_total(totals: Any, classes: NDArray[Any]) -> Totals | None:
             "KnownTotalsClassifier"
         )
     return known
-
-
-def _count(known: Totals, positive: Any, classes: NDArray[Any], n_rows: int) -> int:
-    """Return the number of positive rows that a total of any class says."""
-    implied = make_bounds(known, read_groups(None, n_rows), classes).with_implied_bounds()
-    place = classes.tolist().index(positive)
-    if implied.lower[place] != implied.upper[place]:
-        raise InputError(
-            f"C2RFClassifier meets one number of {positive!r}, not a range; found "
-            f"{implied.lower[place]} to {implied.upper[place]} of {n_rows} rows: use "
-            "KnownTotalsClassifier"
-        )
-    return int(implied.lower[place])
