@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, linprog, milp
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.crossing_margins import Relaxation, relax
@@ -144,13 +144,7 @@ def _smallest_deviation(scored: ScoredRows, relaxed: Relaxation) -> Codes | None
     columns = (np.asarray(scored.groups)[:, None] * n_classes + np.arange(n_classes)).ravel()
     slack = eye_array(n_totals, format="csr")
     effect = csr_array(constraints.matrix.tocsc()[:, columns] * np.repeat(weights, n_classes))
-    each = csr_array(
-        (
-            np.ones(n_rows * n_classes),
-            np.arange(n_rows * n_classes),
-            np.arange(n_rows + 1) * n_classes,
-        )
-    )
+    each = kron(eye_array(n_rows), np.ones((1, n_classes)), format="csr")
     empty = csr_array((n_rows, 2 * n_totals))
     table = vstack([hstack([effect, slack, -slack]), hstack([each, empty])], format="csr")
     low = np.concatenate([constraints.lower, np.ones(n_rows)])

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, linprog, milp, nnls
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from c2rf._utils.types import Bools, Floats
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
@@ -91,9 +91,8 @@ def nearest_table(
 
 def _group_sums(constraints: LinearConstraints) -> csr_array:
     """Return the matrix that adds up the classes of each group."""
-    n_counts = constraints.matrix.shape[1]
-    starts = np.arange(len(constraints.group_sizes) + 1) * constraints.n_classes
-    return csr_array((np.ones(n_counts), np.arange(n_counts), starts))
+    groups = eye_array(len(constraints.group_sizes))
+    return csr_array(kron(groups, np.ones((1, constraints.n_classes))))
 
 
 def is_consistent(constraints: LinearConstraints) -> bool:
