@@ -34,7 +34,7 @@ def demo(
     ),
     seed: options.Seed = 0,
 ) -> None:
-    """Show on artificial data how a known total improves labels; takes a few seconds."""
+    """Show on artificial data how a known total improves labels."""
     import c2rf
     from c2rf.exceptions import InputError
 
