@@ -98,11 +98,11 @@ def test_errors_are_of_the_usual_kinds() -> None:
 def test_commands_and_extras() -> None:
     commands = set(typer.main.get_command(app).commands)
     assert commands == {
-        "classify", "predict", "solve", "verify", "app", "bench", "demo", "backends",
+        "classify", "predict", "assign", "solve", "verify", "app", "bench", "demo", "backends",
     }  # fmt: skip
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "scip", "gurobi", "report", "models", "files", "parquet", "dask", "app", "bench", "all",
+        "scip", "gurobi", "report", "models", "files", "parquet", "dask", "duckdb", "spark", "app", "bench", "all",
         "dev",
     }  # fmt: skip
 

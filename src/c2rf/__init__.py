@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from c2rf.imputation.rubin import Pooled, pool
     from c2rf.learners.default_classifier import BlendClassifier
     from c2rf.totals.stated import Estimate
+    from c2rf.workflow.assign import AssignedLabels, assign
     from c2rf.workflow.classify import classify
     from c2rf.workflow.result import Classification
 
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 
 # Imported when they are first used: the command line starts without scikit-learn.
 _HOMES = {
+    "AssignedLabels": "c2rf.workflow.assign",
     "BlendClassifier": "c2rf.learners.default_classifier",
     "C2RFClassifier": "c2rf.estimators.c2rf",
     "Classification": "c2rf.workflow.result",
@@ -52,6 +54,7 @@ _HOMES = {
     "PatternTable": "c2rf.forest.votes",
     "Pooled": "c2rf.imputation.rubin",
     "Solution": "c2rf.forest.problem",
+    "assign": "c2rf.workflow.assign",
     "classify": "c2rf.workflow.classify",
     "pool": "c2rf.imputation.rubin",
     "solve": "c2rf.forest.solve",
@@ -60,6 +63,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AssignedLabels",
     "BackendError",
     "BackendNotInstalledError",
     "BlendClassifier",
@@ -78,6 +82,7 @@ __all__ = [
     "Solution",
     "VerificationError",
     "__version__",
+    "assign",
     "baselines",
     "classify",
     "datasets",

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from c2rf._utils.text import for_command_line
-from c2rf.cli import bench, classify, demo, solve
+from c2rf.cli import assign, bench, classify, demo, solve
 from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
@@ -32,7 +32,7 @@ app = typer.Typer(
 )
 LABEL, WEIGH, LOOK_AROUND = "Label a population", "Weigh votes, with a proof", "Look around"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    LABEL: (classify.classify, classify.predict),
+    LABEL: (classify.classify, classify.predict, assign.assign),
     WEIGH: (solve.solve, solve.verify),
     LOOK_AROUND: (demo.demo, solve.backends),
 }

@@ -19,7 +19,18 @@ FILES = "Outputs"
 NO_TOTALS = "none given; with --totals or --totals-file, all would be checked"
 
 Names = list[str] | None
-Paths = list[Path] | None
+Positive = Annotated[Names, in_panel(TOTALS, "CLASS", "The class that --total counts.")]
+Total = Annotated[Names, in_panel(TOTALS, "N", "Its known number: 1234, 12% or 1200..1300.")]
+Totals = Annotated[
+    Names, in_panel(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.')
+]
+TotalsFile = Annotated[
+    list[Path] | None,
+    in_panel(TOTALS, "FILE", "A table: class, total, groups; or a column per class."),
+]
+Group = Annotated[
+    Names, in_panel(TOTALS, "COL", "Grouping column of --totals-file; by default found by name.")
+]
 
 
 @options.with_options()
@@ -33,20 +44,11 @@ def classify(
         ),
     ] = None,
     *,
-    positive: Annotated[Names, in_panel(TOTALS, "CLASS", "The class that --total counts.")] = None,
-    total: Annotated[
-        Names, in_panel(TOTALS, "N", "Its known number: 1234, 12% or 1200..1300.")
-    ] = None,
-    totals: Annotated[
-        Names, in_panel(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.')
-    ] = None,
-    totals_file: Annotated[
-        Paths, in_panel(TOTALS, "FILE", "A table: class, total, groups; or a column per class.")
-    ] = None,
-    group: Annotated[
-        Names,
-        in_panel(TOTALS, "COL", "Grouping column of --totals-file; by default found by name."),
-    ] = None,
+    positive: Positive = None,
+    total: Total = None,
+    totals: Totals = None,
+    totals_file: TotalsFile = None,
+    group: Group = None,
     out: Annotated[
         Path | None,
         in_panel(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl."),

@@ -254,7 +254,7 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
         logs = log_scores(rows.scores[part], rows.floor)
         shifted = logs + offsets[groups.codes[part]]
         codes = np.asarray(rows.codes_here[part])
-        return _by_probabilities(shifted, probabilities[part], codes, place)
+        return by_probabilities(shifted, probabilities[part], codes, place)
 
     return _gathered(len(rows.scores), score, reading=[rows.scores, probabilities])
 
@@ -289,7 +289,7 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         logs = log_scores(table, classifier._floor)
         shifted, start = logs + offsets[own], start + len(table)
         probabilities = softmax(logs + priors[own], axis=1)
-        found.append(_by_probabilities(shifted, probabilities, shifted.argmax(axis=1), place))
+        found.append(by_probabilities(shifted, probabilities, shifted.argmax(axis=1), place))
     return _joined(found)
 
 
@@ -304,7 +304,7 @@ def _by_votes(classifier: C2RFClassifier, decision: Floats) -> Columns:
     return codes, scores, confidence
 
 
-def _by_probabilities(
+def by_probabilities(
     shifted: Floats, probabilities: Floats, codes: Codes, positive: int | None
 ) -> Columns:
     """Score by the distance to the next best class; the confidence is the label's probability."""
