@@ -102,8 +102,8 @@ def test_commands_and_extras() -> None:
     }  # fmt: skip
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "scip", "gurobi", "report", "models", "files", "parquet", "dask", "duckdb", "spark", "app", "bench", "all",
-        "dev",
+        "scip", "gurobi", "report", "models", "files", "parquet", "dask", "duckdb", "spark",
+        "app", "bench", "all", "dev",
     }  # fmt: skip
 
 
