@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
-import urllib.request
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from c2rf.app.server import FOLDER, command, free_port
 from c2rf.app.session import write_example
 
 
@@ -29,49 +28,29 @@ def offered(tmp_path_factory) -> Path:
     return folder
 
 
+@contextmanager
+def served(temporary: Path, *options: str, **how: Any) -> Iterator[tuple[Any, str]]:
+    """The command ``c2rf app`` and the address that it prints."""
+    words = [sys.executable, "-P", "-m", "c2rf", "app", "--no-browser", *options]
+    variables = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(words, env=variables, stdout=subprocess.PIPE, text=True, **how) as app:
+        try:
+            line = app.stdout.readline()
+            assert line.startswith("The page is at http://127.0.0.1:"), line
+            yield app, line.split()[4]
+        finally:
+            app.terminate()
+            app.wait(timeout=60)
+
+
 @pytest.fixture(scope="session")
 def address(tmp_path_factory, offered) -> Iterator[str]:
     """The address of a page; when it ends, nothing of its visitors is left."""
-    port, folder = free_port(0), tmp_path_factory.mktemp("visitors")
-    log_file = tmp_path_factory.mktemp("log") / "log.txt"
-    with log_file.open("w") as log:
-        server = subprocess.Popen(
-            command(port, browser=False, max_upload="1MB"),
-            env=os.environ | {FOLDER: str(offered), "TMPDIR": str(folder)},
-            stdout=log,
-            stderr=log,
-        )
-        place = f"http://127.0.0.1:{port}"
-        try:
-            assert answers(f"{place}/_stcore/health", server), log_file.read_text()
-            yield place
-        finally:
-            end(server)
-    assert not list(folder.glob("c2rf-*"))
-
-
-def answers(place: str, server: subprocess.Popen[bytes]) -> bool:
-    """Wait until a server answers, as long as it lives."""
-    for _ in range(600):
-        if server.poll() is not None:
-            return False
-        try:
-            urllib.request.urlopen(place, timeout=5).close()
-        except OSError:
-            time.sleep(0.2)
-        else:
-            return True
-    return False
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process, gently first."""
-    process.terminate()
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise
+    temporary = tmp_path_factory.mktemp("visitors")
+    with served(temporary, "--folder", str(offered), "--max-upload", "1MB") as (_, place):
+        yield place
+        assert list(temporary.iterdir())
+    assert not list(temporary.iterdir())
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -225,6 +226,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
     visitor.types("Total of yes", "100")
     visitor.sees("all classes but one need a total")
     visitor.types("Total of yes", "")
+    visitor.sees("Type the known total")
     visitor.drops(2, regions, persons)
     visitor.sees("by region", "checked and left out", "the totals fit together")
     visitor.clicks("Label the rows")
@@ -293,4 +295,4 @@ def test_other_computers_are_not_answered(address):
     if here.startswith("127."):
         pytest.skip("this computer has no address but its own")
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection((here, int(address.rpartition(":")[2])), timeout=5)
+        socket.create_connection((here, urlsplit(address).port), timeout=5)

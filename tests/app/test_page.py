@@ -13,7 +13,6 @@ import c2rf
 from c2rf.app import page
 from c2rf.app.inputs import Inputs, check_totals
 from c2rf.app.page import all_known
-from c2rf.app.server import command, megabytes
 from c2rf.app.session import Job, Session, end_when_closed, file_in, tables_in, write_example
 from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
@@ -132,7 +131,7 @@ def test_a_session_ends_with_its_files_and_its_run(tmp_path):
     assert not folder.exists()
 
 
-def test_a_session_ends_some_time_after_the_sessionor_has_left(monkeypatch):
+def test_a_session_ends_some_time_after_the_visitor_has_left(monkeypatch):
     slept = [0.0]  # a clock that only sleep moves: a busy machine changes nothing
     clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
     monkeypatch.setattr("c2rf.app.session.time", clock)
@@ -158,13 +157,3 @@ def test_time_left_of_a_step_that_counts(monkeypatch):
         None,
         "learning from 20 of 90 labeled rows (99 s so far)",
     )
-
-
-def test_the_server_is_for_this_computer_alone():
-    words = command(1234, browser=False, max_upload="2GB")
-    assert "--server.address=127.0.0.1" in words
-    assert "--browser.gatherUsageStats=false" in words
-    assert "--server.maxUploadSize=2048" in words
-    assert "--server.showEmailPrompt=false" in words  # which would wait for an answer
-    with pytest.raises(InputError, match="a size like 500MB"):
-        megabytes("lots")

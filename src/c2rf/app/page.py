@@ -70,7 +70,7 @@ def plain(text: str) -> str:
 
 def as_shown(message: str, session: Session) -> str:
     """Return a message about files as the user knows them: by their names."""
-    return plain(re.sub(rf"{re.escape(str(session.folder))}/[^/]+/", "", message))
+    return plain(re.sub(rf"{re.escape(str(session.folder))}[\\/][^\\/]+[\\/]", "", message))
 
 
 def ask(name: str, columns: Sequence[str] = (), first: str | None = None) -> Any:

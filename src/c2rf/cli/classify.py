@@ -179,8 +179,8 @@ def page(
 ) -> None:
     """Open a page in the browser to drop files on.
 
-    The page is on this computer only (127.0.0.1) and needs no network. What is dropped on it is
-    removed when the page is closed.
+    The page is on this computer only (127.0.0.1), needs no network, and has an address that only
+    you know. What is dropped on it is removed when the page is closed or the command ends.
     """
     from c2rf.app.server import serve
 
