@@ -15,7 +15,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table, save_plot
-from c2rf.bench.data import data_sets
+from c2rf.bench.data import NAMES
 from c2rf.exceptions import BackendError
 
 _FLOOR = 0.01
@@ -24,7 +24,7 @@ _FLOOR = 0.01
 def main() -> None:
     """Run the race."""
     args = _arguments()
-    names = list(data_sets()["name"]) if args.data_dir else list(GENERATED)
+    names = list(NAMES) if args.data_dir else list(GENERATED)
     rivals = args.rivals.split(",")
     columns = ["data", "sample", "patterns", "eta", "bound", "auto"]
     columns += [name for rival in rivals for name in (rival, f"{rival} ratio")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table
-from c2rf.bench.data import data_sets
+from c2rf.bench.data import NAMES
 from c2rf.bench.protocol import PROTOCOLS
 
 PAPER = PROTOCOLS["biased"]
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
-    names = list(data_sets()["name"]) if args.data_dir else list(GENERATED)
+    names = list(NAMES) if args.data_dir else list(GENERATED)
     table = Table(args.out, "regimes", COLUMNS)
     for called, regime in REGIMES.items():
         if args.only not in called:

@@ -41,7 +41,7 @@ def smoke(folder: Path, n_samples: int = 2) -> list[str]:
         wrong.append(f"{expected} records expected; found {len(found)}")
     wrong += [f"{r.data} {r.sample} {r.method}: {r.status}" for r in found if not r.solved]
     pages = [f"{page}.{kind}" for page in ("report", "quality") for kind in ("html", "md")]
-    for name in (*pages, "figure1.png", "figure2.png", "figure3.png", "ranks.png"):
+    for name in (*pages, "figure1.png", "figure2.png", "figure3.png"):
         if not (folder / "report" / name).is_file():
             wrong.append(f"no {name} was written")
     return wrong

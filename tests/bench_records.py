@@ -13,12 +13,10 @@ from c2rf.bench.records import Record
 def record(data: str, sample: int, method: str, protocol: str = "biased", **changes) -> Record:
     """A made-up record: solved in a second, as accurate as the paper's RF."""
     solves = BENCH_METHODS[method].solves
-    number = published.ids().get(data)
-    table = published.data_sets()
-    n_points, n_features = (
-        (100, 2) if number is None else map(int, table.loc[number, ["n_points", "n_features"]])
-    )
-    theirs = 0.5 if number is None else published.quality(protocol).loc[number, "accuracy"]["rf"]
+    n_points, n_features, accuracy = 100, 2, 50.0
+    if data in published.NAMES:
+        _, n_points, n_features, _ = map(int, published.data_sets().loc[data])
+        accuracy = published.quality(protocol, "accuracy").loc[data, "rf"]
     filled = {
         "protocol": PROTOCOLS[protocol],
         "data": data,
@@ -40,7 +38,7 @@ def record(data: str, sample: int, method: str, protocol: str = "biased", **chan
         "status": "optimal" if solves else "computed",
         "eta": 3,
         "bound": 3 if solves else None,
-        "accuracy": theirs / 100 if theirs > 1 else theirs,
+        "accuracy": accuracy / 100,
         "mcc": 0.2,
         "nodes": 1,
         "priorities": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +11,17 @@ import pytest
 
 from bench_records import record
 from browser import check_self_contained
-from c2rf.bench.coverage import (
-    SINGLE,
-    coverage_checks,
-    gain,
-    interval_results,
-    interval_table,
-    right_intervals,
-)
 from c2rf.bench.data import load
 from c2rf.bench.methods import OURS, by_recipe
 from c2rf.bench.protocol import PROTOCOLS, draw
-from c2rf.bench.records import Record
+from c2rf.bench.quality import (
+    SINGLE,
+    coverage_checks,
+    gain,
+    interval_table,
+    right_intervals,
+)
+from c2rf.bench.records import Record, Results
 from c2rf.bench.report import Report, coverage_report, render_md, write_report
 from c2rf.bench.run import label, make_keys, make_record
 from c2rf.bench.scores import (
@@ -54,7 +54,7 @@ def intervals(coverage=0.95, score=0.12, error=0.02) -> dict:
 
 
 def checks(records):
-    return coverage_checks(interval_results(records))
+    return coverage_checks(Results.usual(records))
 
 
 def estimated(data="churn", sample=0, **changes) -> Record:
@@ -183,13 +183,13 @@ class TestGoals:
 
 
 class TestPage:
-    def test_tables_a_figure_and_both_ways(self, tmp_path):
+    def test_tables_and_both_ways(self, tmp_path):
         records = [estimated(data, k) for data in ("churn", "ring") for k in range(3)]
         files = {path.name for path in write_report(records, tmp_path)}
-        assert files == {"imputations.html", "imputations.md", "coverage.png"}
+        assert files == {"imputations.html", "imputations.md"}
         check_self_contained((tmp_path / "imputations.html").read_text())
         said = (tmp_path / "imputations.md").read_text()
-        assert "| churn | 3 | **95.0** | 70.0 |" in said
+        assert "| churn | 3 | 95.0 | 70.0 | 10.0 | 6.0 | **12.0** | 30.0 |" in said
         assert "| mean, samples 0 and 1 | 4 |" in said
         assert "3 of 3" in said
 
@@ -211,8 +211,13 @@ class TestPage:
 
 def test_a_run_can_report_at_once(tmp_path, monkeypatch):
     told = []
+
+    def fake(keys, file, say, **how):
+        file.append(estimated())
+        return Counter(computed=1), Counter()
+
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("c2rf.bench.run.run", lambda keys, file, _, **how: file.append(estimated()))
+    monkeypatch.setattr("c2rf.bench.run.run", fake)
     monkeypatch.setattr(
         "c2rf.bench.report.write_report", lambda *given: told.append(given) or [given[1]]
     )

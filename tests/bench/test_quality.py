@@ -7,23 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import rankdata
+from scipy.stats import friedmanchisquare, rankdata
 
 from bench_records import record
 from c2rf.bench.data import NAMES
 from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.quality import (
-    COMPARED,
-    Ranks,
-    against_table,
+    average_ranks,
     changed_settings,
-    figure_ranks,
-    goals,
-    make_ranks,
+    critical_difference,
     mean_scores,
     means_table,
+    promises,
     samples_table,
     scores_table,
     settings_table,
@@ -32,7 +27,7 @@ from c2rf.bench.records import Record, Results, Runner
 from c2rf.bench.report import quality_report, write_report
 from c2rf.report.page import Table
 
-RF, TOP, TREES = (Runner(method) for method in ("rf", "top-lambda", "extra-trees-top"))
+RF = Runner("rf")
 USUAL = PROTOCOLS["biased"]
 
 
@@ -79,8 +74,7 @@ def test_a_mean_of_fewer_data_sets_is_not_printed() -> None:
     assert column(means_table(found), "mean AC") == ["65.0", "---"]
     assert column(means_table(found), "data sets") == ["2 of 2", "1 of 2"]
     assert cells(scores_table(found, "accuracy"), "ring") == ["50.0", "---"]
-    assert cells(against_table(found, "rf"), "ring") == ["---"]
-    assert cells(against_table(found, "rf"), "wins/ties/losses") == ["1/0/0"]
+    assert column(means_table(found), "against RF") == ["", "1/0/0"]
     assert cells(samples_table(found), "top λ") == ["---", "---"]
     failed = [replace(r, accuracy=None, mcc=None) if r.data == "ring" else r for r in records]
     assert column(means_table(quality(failed)), "mean AC")[0] == "---"
@@ -97,15 +91,11 @@ def test_each_sample_on_its_own() -> None:
 def test_wins_ties_and_losses_compare_the_same_samples() -> None:
     mine = {"ring": [60, 70], "churn": [80.4, 79.8], "magic": [50, 50], "adult": [70.5, 70.5]}
     base = {"ring": [50, 64], "churn": [80, 80], "magic": [50, 52], "adult": [70, 70]}
-    table = against_table(quality(scored({"extra-trees-top": mine, "rf": base})), "rf")
-    assert cells(table, "ring") == ["+8.0 (+6.0 to +10.0)"]
-    assert cells(table, "churn") == ["+0.1 (-0.2 to +0.4)"]
-    assert cells(table, "magic") == ["-1.0 (-2.0 to +0.0)"]
-    assert cells(table, "wins/ties/losses") == ["1/2/1"]  # half a point is a tie
-    assert table is not None
-    assert [row[1].startswith("**") for row in table.rows] == [False, False, False, True, False]
-    assert against_table(quality(scored({"rf": base})), "rf") is None
-    assert against_table(quality(scored({"rf": base})), "top-lambda") is None
+    table = means_table(quality(scored({"extra-trees-top": mine, "rf": base})))
+    assert column(table, "against RF") == ["", "1/2/1"]  # half a point is a tie
+    assert "against top λ" not in table.header
+    alone = scored({"extra-trees-top": {"ring": [60.0]}, "rf": base})
+    assert column(means_table(quality(alone)), "against RF") == ["", "1/0/0"]
 
 
 # Ranks
@@ -114,43 +104,33 @@ def test_wins_ties_and_losses_compare_the_same_samples() -> None:
 def test_nemenyi_s_critical_difference_is_that_of_the_tables() -> None:
     # q at 0.05 for k = 5 and 10 methods: 2.728 and 3.164 (Demsar 2006, Table 5)
     for k, q in ((5, 2.728), (10, 3.164)):
-        scores = np.random.default_rng(0).normal(size=(13, k))
-        ranks = Ranks([Runner(name) for name in COMPARED[:k]], scores)
-        assert ranks.critical_difference == pytest.approx(q * np.sqrt(k * (k + 1) / 78), abs=2e-3)
+        assert critical_difference(k, 13) == pytest.approx(q * np.sqrt(k * (k + 1) / 78), abs=2e-3)
 
 
-@given(st.integers(3, 8), st.integers(2, 9), st.integers(0, 999))
-def test_bars_join_what_cannot_be_told_apart(k: int, n: int, seed: int) -> None:
-    scores = np.random.default_rng(seed).integers(0, 5, (n, k)).astype(float)
-    ranks = Ranks([Runner(name) for name in COMPARED[:k]], scores)
-    np.testing.assert_allclose(ranks.average, np.mean([rankdata(-row) for row in scores], axis=0))
-    bars = ranks.cliques()
-    for one in ranks.average:
-        for other in ranks.average:
-            if one < other:
-                joined = any(start <= one and other <= end for start, end in bars)
-                assert joined == (other <= one + ranks.critical_difference)
-    assert not any(a != b and a[0] <= b[0] and b[1] <= a[1] for a in bars for b in bars)
-
-
-def test_equal_methods_share_their_rank() -> None:
-    ranks = Ranks([RF, TOP, TREES], np.ones((4, 3)))
-    assert ranks.average.tolist() == [2, 2, 2]
-    assert ranks.p_value == 1
-    assert ranks.cliques() == []
+def test_ranks_are_averages_over_data_sets_and_equal_methods_share_them() -> None:
+    three = ("rf", "top-lambda", "extra-trees-top")
+    scores = np.random.default_rng(0).integers(50, 55, (6, 3)).astype(float)
+    by_data = {
+        m: {d: [v] for d, v in zip(NAMES, scores[:, k], strict=False)} for k, m in enumerate(three)
+    }
+    ranks, told = average_ranks(quality(scored(by_data)), "accuracy")
+    wanted = np.mean([rankdata(-row) for row in scores], axis=0)
+    np.testing.assert_allclose(ranks, wanted)
+    assert f"p = {friedmanchisquare(*scores.T).pvalue:.2g} for" in told
+    ranks, told = average_ranks(quality(scored(dict.fromkeys(three, by_data["rf"]))), "mcc")
+    assert ranks.tolist() == [2, 2, 2]
+    assert "p = 1 for" in told
 
 
 def test_only_methods_with_all_data_sets_are_ranked() -> None:
     both = {"ring": [50.0], "churn": [60.0]}
     methods = dict.fromkeys(("rf", "top-lambda", "extra-trees-top"), both)
-    found = quality(scored({**methods, "self-training": {"ring": [99.0]}}))
-    ranks = make_ranks(found, "accuracy")
-    assert ranks is not None
-    assert ranks.runners == [RF, TOP, TREES]
-    picture = figure_ranks(found)
-    assert picture is not None
-    assert picture.note.endswith("scores are missing: extra trees, self-training.")
-    assert figure_ranks(quality(scored(dict.fromkeys(("rf", "top-lambda"), both)))) is None
+    table = means_table(quality(scored({**methods, "self-training": {"ring": [99.0]}})))
+    assert column(table, "rank AC") == ["2.00", "2.00", "---", "2.00"]
+    assert "average ranks that are less than" in table.note
+    two = quality(scored(dict.fromkeys(("rf", "top-lambda"), both)))
+    assert average_ranks(two, "accuracy")[1] == ""
+    assert column(means_table(two), "rank AC") == ["---", "---"]
 
 
 # Settings
@@ -175,9 +155,8 @@ def test_what_a_setting_costs_is_measured_on_the_same_samples() -> None:
 
 def test_without_other_settings_there_is_nothing_to_tell() -> None:
     records = scored({"rf": {"ring": [50.0]}})
-    found = quality(records)
     assert changed_settings(records, USUAL) == {}
-    assert settings_table(found, {}, "accuracy") is None
+    assert [part.title for part in quality_report(records).parts][-1] == "Sample by sample"
 
 
 def test_few_labels_are_a_setting_of_their_own() -> None:
@@ -194,7 +173,7 @@ def test_few_labels_are_a_setting_of_their_own() -> None:
     assert table in quality_report(records).parts
 
 
-# Goals
+# Promises
 
 
 def of_all(**accuracies: float) -> list[Record]:
@@ -203,16 +182,12 @@ def of_all(**accuracies: float) -> list[Record]:
     return [replace(r, eta=0) for r in records]
 
 
-def test_goals_are_checked_on_all_data_sets_only() -> None:
-    records = of_all(known_totals=90, extra_trees_top=87, c2rf_offset=81)
-    checks = {check.statement: check for check in goals(quality(records))}
-    assert [check.holds for check in checks.values()] == [True, False, True, True]
-    fewer = [check.statement for check in goals(quality(records[1:]))]  # one of known-totals less
-    assert [statement.split(":")[0] for statement in fewer] == [
-        "C²RF with offset",
-        "Totals are met exactly by extra-trees-top, known-totals",
-    ]
-    assert not list(goals(quality([replace(r, data=f"my-{r.data}") for r in records])))
+def test_promises_are_checked_on_all_data_sets_only() -> None:
+    records = of_all(known_totals=90, extra_trees_top=87)
+    assert [check.holds for check in promises(quality(records))] == [True, True]
+    fewer = [check.statement for check in promises(quality(records[1:]))]  # of known-totals
+    assert fewer == ["Totals are met exactly by extra-trees-top, known-totals"]
+    assert not list(promises(quality([replace(r, data=f"my-{r.data}") for r in records])))
 
 
 def test_a_data_set_far_behind_and_a_missed_total_are_named() -> None:
@@ -221,7 +196,7 @@ def test_a_data_set_far_behind_and_a_missed_total_are_named() -> None:
         replace(r, accuracy=0.859, eta=3) if (r.data, r.method) == ("ring", "known-totals") else r
         for r in records
     ]
-    *_, behind, missed = goals(quality(worse))
+    *_, behind, missed = promises(quality(worse))
     assert not behind.holds
     assert behind.detail.startswith("-1.10 on ring")
     assert not missed.holds

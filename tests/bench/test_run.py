@@ -21,7 +21,7 @@ from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
 from c2rf.bench.records import Key, Record, RecordFile, read_records
-from c2rf.bench.run import Screen, Work, label, make_keys, make_record, run
+from c2rf.bench.run import Work, label, make_keys, make_record, run
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 
@@ -119,9 +119,7 @@ def test_a_torn_last_line_is_set_aside_and_nothing_is_lost(tmp_path: Path, recor
     assert read_records(path) == ([record], second.to_line()[:100])
     with RecordFile(path) as file:
         assert file.torn
-        assert record.key in file
-        assert second.key not in file
-        assert file.lock(second.key)
+        assert file.keys == {record.key}
         file.append(second)
     assert read_records(path) == ([record, second], "")
     assert (tmp_path / "records.jsonl.torn").read_text() == second.to_line()[:100] + "\n"
@@ -131,7 +129,7 @@ def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record)
     path = tmp_path / "records.jsonl"
     path.write_text(record.to_line().rstrip())
     with RecordFile(path) as file:
-        assert record.key in file
+        assert file.keys == {record.key}
         file.append(replace(record, sample=1))
     assert len(read_records(path)[0]) == 2
 
@@ -157,25 +155,14 @@ def test_other_lines_are_refused_and_left_alone(
     assert path.read_text() == record.to_line() + line
 
 
-def _lock(path: Path, record: Record, answer: multiprocessing.SimpleQueue) -> None:
-    with RecordFile(path) as file:
-        answer.put(file.lock(record.key))
-        file.append(record)
-
-
-def test_two_processes_never_write_the_same_record(tmp_path: Path, record: Record) -> None:
+def test_one_process_writes_at_a_time(tmp_path: Path, record: Record) -> None:
     path = tmp_path / "records.jsonl"
-    context = multiprocessing.get_context("forkserver")
-    answer = context.SimpleQueue()
+    command = [sys.executable, "-m", "c2rf", *ARGUMENTS, "--records", str(path)]
     with RecordFile(path) as file:
-        assert file.lock(record.key)
-        other = context.Process(target=_lock, args=(path, record, answer))
-        other.start()
-        assert answer.get() is False  # it is ours
-        other.join()
-        file.append(record)  # the other, rudely, has written it: not a second time
-        assert not file.lock(record.key)
-    other.close()
+        file.append(record)
+        other = subprocess.run(command, capture_output=True, text=True)
+    assert other.returncode == 2
+    assert "another process is writing to" in other.stderr
     assert read_records(path) == ([record], "")
 
 
@@ -266,8 +253,8 @@ def test_methods_that_solve_nothing_have_no_limit(
     monkeypatch.setattr(Work, "__init__", spied)
     methods = ["rf", "auto", "p-c2rf"]
     keys = make_keys([SMALL], ["made-twonorm-300"], methods, 1, time_limit=50.0)
-    with RecordFile(tmp_path / "records.jsonl") as file, Screen(quiet=True) as screen:
-        run(keys, file, screen)
+    with RecordFile(tmp_path / "records.jsonl") as file:
+        run(keys, file, lambda line: None)
     assert given == [("rf", None, None), ("auto", None, 50.0), ("p-c2rf", "highs", 50.0)]
 
 
@@ -277,31 +264,26 @@ def test_an_interrupted_answer_is_not_recorded(
     half = TrialAnswer(None, "feasible", stats={"interrupted": True}, seconds=1.0)
     monkeypatch.setattr(Work, "answer", lambda self: half)
     keys = make_keys([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
-    with (
-        RecordFile(tmp_path / "records.jsonl") as file,
-        Screen(quiet=True) as screen,
-        pytest.raises(KeyboardInterrupt),
-    ):
-        run(keys, file, screen)
+    with RecordFile(tmp_path / "records.jsonl") as file, pytest.raises(KeyboardInterrupt):
+        run(keys, file, lambda line: None)
     assert read_records(tmp_path / "records.jsonl") == ([], "")
 
 
-def test_the_screen_counts_and_says_what_is_done(
-    record: Record, capsys: pytest.CaptureFixture
-) -> None:
-    with Screen() as screen:
-        screen.planned(7, 3)
-        screen.finished(record)
-        screen.made_by_another()
-        for _ in range(2):
-            screen.skip("no such data")
-    said = capsys.readouterr().err
-    assert "7 records wanted, 3 there already" in said
-    assert "rf               computed" in said
-    assert "4 of 7" in said
-    assert said.count("skipped: no such data") == 1
-    assert (screen.statuses, screen.skipped) == ({"computed": 1}, {"no such data": 2})
-    assert screen.others == 1
+def test_a_run_says_what_is_done_and_counts_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    keys = make_keys([SMALL], ["ring", "made-twonorm-100"], ["rf"], samples=2)
+    with RecordFile(tmp_path / "records.jsonl") as file:
+        (tmp_path / "ring").mkdir()
+        (tmp_path / "ring" / "ring.tsv.gz").write_bytes(b"not a table")
+        made, skipped = run(keys, file, said.append, folder=tmp_path)
+        run(keys[2:], file, said.append)
+    assert said[0] == "4 records wanted, 0 there already"
+    assert said[1].startswith("skipped: data set ring cannot be read")
+    assert "rf               computed" in said[2]
+    assert said[2].endswith("records: 3 of 4, about 0 s left")
+    assert said[4:] == ["2 records wanted, 2 there already"]
+    assert made == {"computed": 2}
+    assert list(skipped.values()) == [2]
 
 
 @pytest.mark.parametrize(

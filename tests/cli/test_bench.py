@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import SimpleNamespace
+from collections import Counter
 
 import pytest
 
-from c2rf.cli import bench, main
+from c2rf.cli import main
 
 
 @pytest.mark.parametrize(
@@ -28,14 +27,18 @@ def test_refused_before_any_work(tmp_path, monkeypatch, capsys, line, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_summary_names_what_was_made_and_skipped():
-    watcher = SimpleNamespace(
-        statuses={"solved": 2, "failed": 1}, there=3, total=7, others=1, skipped={"no network": 1}
-    )
-    assert bench._summary(watcher, Path("r.jsonl")) == [
-        ("records", "r.jsonl"),
-        ("there", "3 of 7 before"),
-        ("made", "1 failed, 2 solved"),
-        ("elsewhere", "1 record by another process"),
-        ("skipped", "1 record: no network"),
-    ]
+def test_a_summary_names_what_was_made_and_skipped(tmp_path, monkeypatch, capsys):
+    def run(keys, file, say, **how):
+        say("a line")
+        return Counter(optimal=2, failed=1), Counter({"no network": 1})
+
+    monkeypatch.setattr("c2rf.bench.run.run", run)
+    path = tmp_path / "r.jsonl"
+    given = ["--data", "ring", "--methods", "rf", "--samples", "7", "--records", str(path)]
+    assert main(["bench", "run", *given]) == 1
+    said = capsys.readouterr()
+    assert said.err == "a line\n"
+    for words in ("0 of 7 before", "1 failed, 2 optimal", "1 record: no network"):
+        assert words in said.out
+    assert main(["bench", "run", *given, "--quiet"]) == 1
+    assert capsys.readouterr().err == ""

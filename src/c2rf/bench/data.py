@@ -26,61 +26,52 @@ TIME_LIMIT = 7200
 
 
 @cache
-def _table(name: str) -> pd.DataFrame:
-    with (files("c2rf.bench") / "published" / f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, index_col="id")
+def _published(name: str) -> pd.DataFrame:
+    """Return a table of the paper by the name of the data set."""
+    folder = files("c2rf.bench") / "published"
+    with (folder / "datasets.csv").open() as numbers, (folder / f"{name}.csv").open() as file:
+        names = pd.read_csv(numbers, index_col="id")["name"]
+        return pd.read_csv(file).set_index(pd.Index(names, name="data set"))
 
 
 def data_sets() -> pd.DataFrame:
-    """Return Table 1: name, number of rows and features, whether rescaled; by ID.
+    """Return Table 1: ID, number of rows and features, whether rescaled.
 
     Examples
     --------
-    >>> data_sets().loc[1, "name"], int(data_sets().loc[1, "n_points"])
-    ('phoneme', 5349)
+    >>> data_sets().loc["phoneme", ["id", "n_points"]].tolist()
+    [1, 5349]
     """
-    return _table("datasets").astype({"rescaled": bool})
-
-
-def ids() -> dict[str, int]:
-    """Return the paper's ID of each data set by its name.
-
-    Examples
-    --------
-    >>> ids()["clean2"]
-    13
-    """
-    names = data_sets()["name"]
-    return dict(zip(names.tolist(), names.index.tolist(), strict=True))
+    return _published("datasets").drop(columns="name").astype({"rescaled": bool})
 
 
 def run_times() -> pd.DataFrame:
-    """Return Table 2: median seconds by method (NaN for "---"), by ID.
+    """Return Table 2: median seconds by method (NaN for "---").
 
     Examples
     --------
     >>> run_times().columns.tolist()
     ['rf', 'c2rf', 'p-c2rf', 'only-pp', 'only-br']
     """
-    return _table("median_runtime_seconds").rename(columns=lambda name: name.replace("_", "-"))
+    table = _published("median_runtime_seconds").drop(columns="id")
+    return table.rename(columns=lambda name: name.replace("_", "-"))
 
 
-def quality(protocol: str) -> pd.DataFrame:
-    """Return Table 3 ("biased") or 4 ("simple"), by ID.
+def quality(protocol: str, metric: str) -> pd.DataFrame:
+    """Return the accuracy or MCC of Table 3 ("biased") or 4 ("simple") by method.
 
-    The columns are pairs of metric and method; the metric "mcc" is 100 (1 + MCC) / 2.
+    The metric "mcc" is 100 (1 + MCC) / 2.
 
     Examples
     --------
-    >>> quality("biased").loc[1, ("accuracy", "p-c2rf")].item()
+    >>> quality("biased", "accuracy").loc["phoneme", "p-c2rf"].item()
     72.51
     """
-    table = _table(f"median_quality_{protocol}")
-    pairs = [tuple(name.replace("_", " ", 1).replace("_", "-").split()) for name in table.columns]
-    return table.set_axis(pd.MultiIndex.from_tuples(pairs), axis="columns")
+    table = _published(f"median_quality_{protocol}").filter(like=f"{metric}_")
+    return table.rename(columns=lambda name: name.removeprefix(f"{metric}_").replace("_", "-"))
 
 
-NAMES: tuple[str, ...] = tuple(data_sets()["name"])
+NAMES: tuple[str, ...] = tuple(data_sets().index)
 """The paper's data sets, in the order of its tables."""
 
 LARGE = 100.0
@@ -216,8 +207,7 @@ def _fetch(name: str, folder: Path | None) -> pd.DataFrame:
 
 
 def _check_against_paper(data: DataSet) -> None:
-    table = data_sets().set_index("name")
-    expected = tuple(table.loc[data.name, ["n_points", "n_features"]])
+    expected = tuple(data_sets().loc[data.name, ["n_points", "n_features"]])
     if data.X.shape != expected:
         raise UnavailableError(
             f"data set {data.name} has N = {data.X.shape[0]} rows and p = {data.X.shape[1]} "

@@ -1,9 +1,8 @@
 """Records: what is kept of a method on a sample, in a file and as tables.
 
 A file holds one line of JSON each, never rewritten. Safe if a process is killed: a line is appended
-in one piece and synced, a torn last line is set aside, and locks are those of the operating system,
-which end with their process. Safe if several processes write: before a record is made or written,
-its process holds its lock and has seen that it is not there yet.
+in one piece and synced, a torn last line is set aside, and the lock that keeps other processes from
+writing is the operating system's, which ends with its process.
 
 :class:`Results` are the records of one protocol as tables: samples of data sets by methods, and
 their means and medians by data set.
@@ -13,10 +12,9 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -206,7 +204,7 @@ def read_records(path: Path) -> tuple[list[Record], str]:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    records, torn = parse_lines(path, raw, first=1)
+    records, torn = parse_lines(path, raw)
     return records, torn.decode("utf-8", errors="replace")
 
 
@@ -214,11 +212,11 @@ _NO_RECORD = (ValueError, TypeError, KeyError)
 """What a line that is no record raises."""
 
 
-def parse_lines(path: Path, raw: bytes, first: int) -> tuple[list[Record], bytes]:
+def parse_lines(path: Path, raw: bytes) -> tuple[list[Record], bytes]:
     """Return the records of complete lines, and the rest."""
     *lines, rest = raw.split(b"\n")
     records = []
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines, 1):
         try:
             records.append(Record.from_line(line))
         except _NO_RECORD as error:
@@ -241,104 +239,71 @@ except ImportError as error:
 
 
 class RecordFile:
-    """A file of records that several processes may append to at the same time.
+    """A file of records that one process at a time appends to.
 
-    Use it as a context manager. Locks are hidden files in the same folder: one for the
-    file, which stays, and one for each record while it is being made.
+    Use it as a context manager. A hidden file in the same folder is its lock.
 
     Parameters
     ----------
     path : Path
         The file; made if it is not there.
+
+    Attributes
+    ----------
+    keys : set of Key
+        What the file holds.
+    torn : bool
+        Whether an unfinished last line was set aside.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.torn = False  # whether an unfinished line was set aside
-        self._known: set[Key] = set()
-        self._seen_bytes = 0
-        self._whole = FileLock(self._lock_path("file"))
-        self._locks: dict[Key, FileLock] = {}
+        self.keys: set[Key] = set()
+        self.torn = False
 
     def __enter__(self) -> RecordFile:
-        try:
-            self._file = self.path.open("ab+")
-        except OSError as error:
-            raise InputError(
-                f"{self.path} cannot be written: {error.strerror or error}; choose another file "
-                "with --records"
-            ) from error
-        try:
-            with self._whole:
-                self._refresh()
-        except BaseException:
-            self._file.close()
-            raise
+        with ExitStack() as opened:
+            try:
+                self._file = opened.enter_context(self.path.open("ab+"))
+                lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+                opened.enter_context(lock.acquire(timeout=0))
+            except Timeout as error:
+                raise InputError(
+                    f"another process is writing to {self.path}; wait until it ends, or choose "
+                    "another file with --records"
+                ) from error
+            except OSError as error:
+                raise InputError(
+                    f"{self.path} cannot be written: {error.strerror or error}; choose another "
+                    "file with --records"
+                ) from error
+            self._read()
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for key in list(self._locks):
-            self.release(key)
-        self._file.close()
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._known
-
-    def lock(self, key: Key) -> bool:
-        """Take a record upon us; False if it is there already or another process makes it."""
-        lock = FileLock(self._lock_path(f"{zlib.crc32(repr(key).encode()):08x}"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return False
-        self._locks[key] = lock
-        with self._whole:
-            self._refresh()
-        if key in self._known:
-            self.release(key)
-            return False
-        return True
-
-    def release(self, key: Key) -> None:
-        """Leave a locked record to others."""
-        lock = self._locks.pop(key, None)
-        if lock is not None:
-            # A process that opened the lock file before it is removed may hold the lock at the same
-            # time as another process, but it reads the records again before it writes.
-            lock.release()
-            Path(lock.lock_file).unlink(missing_ok=True)
+        self._opened.close()
 
     def append(self, record: Record) -> None:
-        """Write a record that was locked, unless it is there already."""
-        with self._whole:
-            self._refresh()
-            if record.key not in self._known:
-                self._file.write(record.to_line().encode("utf-8"))
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._refresh()
-        self.release(record.key)
+        """Write a record."""
+        self._file.write(record.to_line().encode("utf-8"))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.keys.add(record.key)
 
-    def _refresh(self) -> None:
-        """Take note of what others have appended; set aside a line its writer never finished."""
-        self._file.seek(self._seen_bytes)
+    def _read(self) -> None:
+        """Take note of what is there; set aside a line that a killed process never finished."""
+        self._file.seek(0)
         raw = self._file.read()
-        if not raw:
-            return
-        records, torn = parse_lines(self.path, raw, first=len(self._known) + 1)
-        if torn:  # its writer held the lock that we hold now: it is dead
+        records, torn = parse_lines(self.path, raw)
+        self.keys = {record.key for record in records}
+        if torn:
+            self.torn = True
             with Path(f"{self.path}.torn").open("ab") as aside:
                 aside.write(torn + b"\n")
-            self._file.truncate(self._seen_bytes + len(raw) - len(torn))
-            self.torn = True
-        elif not raw.endswith(b"\n"):
+            self._file.truncate(len(raw) - len(torn))
+        elif raw and not raw.endswith(b"\n"):
             self._file.write(b"\n")
-            self._file.flush()
-        self._known.update(record.key for record in records)
-        self._seen_bytes = self._file.seek(0, os.SEEK_END)
-
-    def _lock_path(self, name: str) -> Path:
-        return self.path.with_name(f".{self.path.name}.{name}.lock")
 
 
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
@@ -396,6 +361,12 @@ class Results:
         )
         self.samples: dict[str, Any] = self._tables()
 
+    @classmethod
+    def usual(cls, records: Sequence[Record]) -> Results:
+        """Return the results of the biased protocol, of the simple one if there are none."""
+        found = cls(records, "biased")
+        return found if found.records else cls(records, "simple")
+
     def _tables(self) -> dict[str, Any]:
         rows = pd.DataFrame(
             [
@@ -416,14 +387,14 @@ class Results:
         ).set_index(["data", "sample", "seed", "runner"])
         return {str(name): rows[name].unstack().reindex(columns=self.runners) for name in rows}
 
-    def main_runner(self, method: str) -> Runner | None:
-        """Return the method with the solver that has most records, None if it has none."""
-        found = Counter(r.runner for r in self.records if r.method == method)
-        return found.most_common(1)[0][0] if found else None
-
     def main_runners(self, methods: Iterable[str]) -> list[Runner]:
         """Return the methods that have records, each with the solver that has most."""
-        return [runner for method in methods if (runner := self.main_runner(method)) is not None]
+        numbers = Counter(record.runner for record in self.records).most_common()
+        return [
+            next(runner for runner, _ in numbers if runner.method == method)
+            for method in methods
+            if any(runner.method == method for runner in self.runners)
+        ]
 
     def summary(self, table: str, how: str) -> Any:
         """Return the "mean" or "median" by data set, NaN where too few samples have a value."""
@@ -436,13 +407,18 @@ class Results:
         medians = self.samples["seconds"].fillna(np.inf).groupby("data").median()
         return medians.replace(np.inf, np.nan).reindex(self.data_sets)
 
-    def ran(self, data: str, runner: Runner) -> bool:
-        """Say whether there are records of a method on a data set."""
-        return bool(self.samples["solved"].loc[data, runner].notna().any())
+    def ran(self) -> Any:
+        """Return by data set and method whether there are records."""
+        return self.samples["solved"].notna().groupby("data").any().reindex(self.data_sets)
 
-    def proven(self, data: str, runner: Runner) -> bool:
-        """Say whether more than half of the samples were solved within the time limit."""
-        return bool(self.samples["solved"].loc[data, runner].fillna(0).mean() > 0.5)
+    def proven(self) -> Any:
+        """Return whether more than half of the samples were solved within the time limit."""
+        shares = self.samples["solved"].fillna(0).groupby("data").mean()
+        return shares.gt(0.5).reindex(self.data_sets)
+
+    def longest_limit(self, runner: Runner) -> float:
+        """Return the longest time limit that a method had, zero if it had none."""
+        return max((r.time_limit or 0.0 for r in self.records if r.runner == runner), default=0.0)
 
     def gains(self, runner: Runner, over: Runner, metric: str) -> Any:
         """Return how many points a method is ahead of another, on the samples that both have."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c2rf.bench import coverage, paper_tables, quality
+from c2rf.bench import paper_tables, quality
 from c2rf.bench.methods import ON_PAPER_S_TREES
 from c2rf.bench.paper_tables import BenchFigure, Check
 from c2rf.bench.protocol import PROTOCOLS, Protocol
@@ -25,17 +25,6 @@ class Report:
     summary: Sequence[str]
     checks: Sequence[Check]
     parts: Sequence[Table | BenchFigure]
-
-    @property
-    def pictures(self) -> list[BenchFigure]:
-        """The parts that are pictures."""
-        return [part for part in self.parts if not isinstance(part, Table)]
-
-    @property
-    def has_paper_s(self) -> bool:
-        """Whether any column is the paper's own."""
-        tables = [part for part in self.parts if isinstance(part, Table)]
-        return any(title.endswith(", paper") for table in tables for title in table.header)
 
 
 def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
@@ -69,8 +58,9 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
     for name, report in _pages(records):
         files[f"{name}.html"] = page.render("c2rf.bench", report).encode()
         files[f"{name}.md"] = render_md(report).encode()
-        for picture in report.pictures:
-            files[f"{picture.name}.png"] = picture.png
+        for part in report.parts:
+            if isinstance(part, BenchFigure):
+                files[f"{part.name}.png"] = part.png
     for name, content in files.items():
         with atomic_output(folder / name, force=True) as temporary:
             temporary.write_bytes(content)
@@ -89,12 +79,11 @@ def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
 
 def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
-    found = coverage.interval_results(records)
-    shares, right = coverage.shares_table(found), coverage.accuracy_table(found)
-    parts: list[Table | BenchFigure] = [shares, coverage.coverage_figure(found), right]
-    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), coverage.ABOUT]
+    found = Results.usual([record for record in records if record.intervals is not None])
+    tables = [quality.shares_table(found), quality.accuracy_table(found)]
+    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), quality.INTERVALS_ABOUT]
     title = "What may be computed from imputations?"
-    return Report(title, summary, list(coverage.coverage_checks(found)), parts)
+    return Report(title, summary, list(quality.coverage_checks(found)), tables)
 
 
 def paper_report(records: Sequence[Record]) -> Report:
@@ -117,22 +106,17 @@ def paper_report(records: Sequence[Record]) -> Report:
 
 def quality_report(records: Sequence[Record]) -> Report:
     """Put together how well all methods label, in the usual setting and in others."""
-    results = Results(records, "biased")
-    if not results.records:
-        results = Results(records, "simple")
-    changed = quality.changed_settings(records, results.protocol)
-    parts: list[Table | BenchFigure | None] = [
+    results = Results.usual(records)
+    parts = [
         quality.means_table(results),
-        quality.figure_ranks(results),
         *(quality.scores_table(results, metric) for metric in METRICS),
-        *(quality.against_table(results, baseline) for baseline in ("top-lambda", "rf")),
         quality.samples_table(results),
         *quality.calibration_tables(results),
-        *(quality.settings_table(results, changed, metric) for metric in METRICS),
     ]
+    if changed := quality.changed_settings(records, results.protocol):
+        parts += [quality.settings_table(results, changed, metric) for metric in METRICS]
     summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), quality.ABOUT]
-    there = [part for part in parts if part is not None]
-    return Report("Which method labels best?", summary, list(quality.goals(results)), there)
+    return Report("Which method labels best?", summary, list(quality.promises(results)), parts)
 
 
 def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[str]:

@@ -2,7 +2,7 @@
 
 Each method works in a process of its own: what it does to memory or to the clock ends there.
 Solvers check their time limit now and then only; one that is well over it is ended. A line per
-record, and on a terminal a bar with the time left, shows how the run goes.
+record shows how the run goes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -24,8 +24,6 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 from threadpoolctl import threadpool_limits
 
@@ -37,6 +35,7 @@ from c2rf.bench.records import Key, Record, RecordFile
 from c2rf.bench.scores import quarters, score_intervals, score_probabilities
 from c2rf.forest.backends import BACKENDS
 from c2rf.forest.votes import PatternTable
+from c2rf.progress import Event, line
 
 GRACE_SECONDS = 60.0
 """How far over its time limit a solve may be before it is ended by force."""
@@ -207,11 +206,11 @@ Trial = tuple[Key, DataSet, TrialSample, Signs]
 def run(
     keys: Sequence[Key],
     records: RecordFile,
-    screen: Screen,
+    say: Callable[[str], None],
     *,
     jobs: int = 1,
     folder: Path | None = None,
-) -> None:
+) -> tuple[Counter[str], Counter[str]]:
     """Make all records that are not there yet.
 
     Parameters
@@ -220,24 +219,31 @@ def run(
         What to run, from :func:`make_keys`.
     records : RecordFile
         An open file; what it holds is not run again.
-    screen : Screen
-        Shows how it goes. A data set that cannot be had is shown and left out.
+    say : callable
+        Gets a line of text for each step. A data set that cannot be had is told and left out.
     jobs : int
         Number of methods at work at the same time, each on one thread.
     folder : Path or None
         PMLB's cache.
+
+    Returns
+    -------
+    made, skipped : Counter
+        How many records were made, by status, and how many left out, by the reason.
     """
-    missing = [key for key in keys if key not in records]
-    screen.planned(len(keys), len(keys) - len(missing))
-    trials = _trials(missing, records, screen, folder)
+    missing = [key for key in keys if key not in records.keys]
+    say(f"{len(keys)} records wanted, {len(keys) - len(missing)} there already")
+    made, skipped = Counter[str](), Counter[str]()
+    trials = _trials(missing, skipped, say, folder)
     working: dict[Work, Trial] = {}
+    start = time.monotonic()
     try:
         while True:
             for trial in itertools.islice(trials, jobs - len(working)):
                 key, _, sample, _ = trial
                 working[Work(key.method, sample, key.backend, key.time_limit)] = trial
             if not working:
-                break
+                return made, skipped
             wait([work.connection for work in working], timeout=LOOK_SECONDS)
             for work, trial in list(working.items()):
                 if (answer := work.answer()) is not None:
@@ -246,16 +252,19 @@ def run(
                         raise KeyboardInterrupt  # half an answer is no record
                     record = make_record(*trial, answer)
                     records.append(record)
-                    screen.finished(record)
+                    made[record.status] += 1
+                    done, seconds = (made + skipped).total(), time.monotonic() - start
+                    event = Event("records", seconds=seconds, done=done, total=len(missing))
+                    say(f"{_line(record)}   {line(event)}")
     finally:
         for work in working:
             work.end()
 
 
 def _trials(
-    missing: Sequence[Key], records: RecordFile, screen: Screen, folder: Path | None
+    missing: Sequence[Key], skipped: Counter[str], say: Callable[[str], None], folder: Path | None
 ) -> Iterator[Trial]:
-    """Lock records one after the other; the trees of a sample are grown once for all methods."""
+    """Yield what to run; the trees of a sample are grown once for all methods."""
     draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0)  # imports are not trees' time
     for (protocol, name), of_data in itertools.groupby(
         missing, lambda key: (key.protocol, key.data)
@@ -263,16 +272,13 @@ def _trials(
         try:
             data = load(name, folder)
         except UnavailableError as error:
-            for _ in of_data:
-                screen.skip(str(error))
+            skipped[str(error)] += len(list(of_data))
+            say(f"skipped: {error}")
             continue
         for seed, of_sample in itertools.groupby(of_data, lambda key: key.seed):
             sample, truth = draw(data, protocol, seed)
             for key in of_sample:
-                if records.lock(key):
-                    yield key, data, sample, truth
-                else:
-                    screen.made_by_another()
+                yield key, data, sample, truth
 
 
 def make_record(
@@ -340,75 +346,6 @@ def machine() -> dict[str, str | int | None]:
                 processor = line.partition(":")[2].strip()
                 break
     return {"system": platform.system(), "processor": processor, "cores": os.cpu_count()}
-
-
-class Screen:
-    """Counts what a run does, and shows it on standard error.
-
-    Use it as a context manager.
-
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing, only count.
-
-    Attributes
-    ----------
-    total, there : int
-        Records that are wanted, and that were there before.
-    statuses : Counter
-        How many records were made, by status.
-    skipped : Counter
-        How many were left out, by the reason.
-    others : int
-        How many were made by another process.
-    """
-
-    def __init__(self, quiet: bool = False) -> None:
-        self.total = self.there = self.others = 0
-        self.statuses: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
-        self._console = Console(stderr=True, highlight=False, quiet=quiet)
-        self._bar = Progress(
-            BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=self._console,
-            transient=True, disable=not self._console.is_terminal, speed_estimate_period=3600,
-        )  # fmt: skip
-        self._task = self._bar.add_task("records")
-
-    def __enter__(self) -> Screen:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def planned(self, total: int, there: int) -> None:
-        """Note how many records are wanted, and how many are there."""
-        self.total, self.there = total, there
-        self._bar.update(self._task, total=total - there)
-        self._say(f"{total} records wanted, {there} there already")
-
-    def finished(self, record: Record) -> None:
-        """Note that a record is made."""
-        self.statuses[record.status] += 1
-        done = self.there + self.statuses.total()
-        self._say(f"{_line(record)}   {done} of {self.total}")
-        self._bar.advance(self._task)
-
-    def skip(self, reason: str) -> None:
-        """Note that a record cannot be made, and say why once."""
-        if reason not in self.skipped:
-            self._say(f"skipped: {reason}")
-        self.skipped[reason] += 1
-        self._bar.advance(self._task)
-
-    def made_by_another(self) -> None:
-        """Note that another process makes a record."""
-        self.others += 1
-        self._bar.advance(self._task)
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, soft_wrap=True)
 
 
 def _line(record: Record) -> str:

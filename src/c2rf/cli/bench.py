@@ -15,7 +15,6 @@ from c2rf.cli.quick_start import QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
     from c2rf.bench.records import Key
-    from c2rf.bench.run import Screen
 
 
 bench = typer.Typer(
@@ -145,35 +144,27 @@ def run(
 def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
     """Run the methods and print a summary; return whether any run was skipped."""
     from c2rf.bench.records import RecordFile
-    from c2rf.bench.run import Screen
     from c2rf.bench.run import run as make_records
 
-    with RecordFile(records) as file, Screen(quiet) as shown:
+    def say(line: str) -> None:
+        if not quiet:
+            typer.echo(line, err=True)
+
+    with RecordFile(records) as file:
+        rows = [("records", str(records))]
         if file.torn:
-            rows = [("torn line", f"an unfinished last line was moved to {records}.torn")]
-            terminal.say(rows, quiet=quiet)
+            rows.append(("torn line", f"an unfinished last line was moved to {records}.torn"))
+        there = len(file.keys.intersection(keys))
         try:
-            make_records(keys, file, shown, **how)
+            made, skipped = make_records(keys, file, say, **how)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    terminal.say(_summary(shown, records), quiet=quiet)
-    return bool(shown.skipped)
-
-
-def _summary(shown: Screen, records: Path) -> list[tuple[str, str]]:
-    """Return the lines of the summary."""
-    made = ", ".join(f"{n} {status}" for status, n in sorted(shown.statuses.items()))
-    rows = [
-        ("records", str(records)),
-        ("there", f"{shown.there} of {shown.total} before"),
-        ("made", made or "none"),
-    ]
-    if shown.others:
-        rows.append(("elsewhere", f"{count(shown.others, 'record')} by another process"))
-    for reason, n in shown.skipped.items():
-        rows.append(("skipped", f"{count(n, 'record')}: {reason}"))
-    return rows
+    statuses = ", ".join(f"{n} {status}" for status, n in sorted(made.items()))
+    rows += [("there", f"{there} of {len(keys)} before"), ("made", statuses or "none")]
+    rows += [("skipped", f"{count(n, 'record')}: {reason}") for reason, n in skipped.items()]
+    terminal.say(rows, quiet=quiet)
+    return bool(skipped)
 
 
 @bench.command(cls=QuickCommand)

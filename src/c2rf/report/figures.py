@@ -2,7 +2,7 @@
 
 Each function draws one plot from a result. The same numbers give the same bytes. A plot is drawn in
 the placeholder colours of :data:`THEME`; :func:`inline_svg` replaces each by a colour variable of
-the page, which changes with the theme. :data:`LOOK` and :func:`images` serve files of plots.
+the page, which changes with the theme. :data:`LOOK` and :func:`as_png` serve files of plots.
 """
 
 from __future__ import annotations
@@ -266,9 +266,9 @@ def inline_svg(name: str, title: str, draw: Callable[[Any], None], height: float
     return _for_page(code, name, title)
 
 
-def images(figure: Figure) -> tuple[bytes, bytes]:
-    """Return a figure as SVG and PNG, without a date."""
-    return _saved(figure, "svg", {"Date": None}), _saved(figure, "png", {"Software": None})
+def as_png(figure: Figure) -> bytes:
+    """Return a figure as a PNG file, without a date."""
+    return _saved(figure, "png", {"Software": None})
 
 
 def _saved(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:

@@ -141,5 +141,5 @@ def render(subpackage: str, report: Any) -> str:
     return environment.get_template("report.html").render(report=report)
 
 
-def _data_uri(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+def _data_uri(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
