@@ -26,6 +26,7 @@ from c2rf._utils.validation import (
     takes_only_numbers,
 )
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
+from c2rf.data.population import as_population
 from c2rf.data.population.interface import RowSample
 from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.labeled_population import (
@@ -184,6 +185,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         unlabeled_groups: Any = None,
         sample_weight: ArrayLike | None = None,
         unlabeled_weight: Any = None,
+        unlabeled_id: str | None = None,
     ) -> Self:
         """Fit to the labeled rows, and label the others such that the totals hold.
 
@@ -214,6 +216,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         unlabeled_weight : array-like of shape (n_unlabeled,), or str, optional
             How many people each unlabeled row stands for, or the column of ``X_unlabeled`` that
             says so. Totals are about people then, and are met to the remainder in ``totals_met_``.
+        unlabeled_id : str, optional
+            The column that names the rows of a relation of DuckDB, which has no row numbers: rows
+            are taken by ascending id. Not learned from.
 
         Returns
         -------
@@ -222,6 +227,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         template = learner_template(self.estimator)
+        if unlabeled_id is not None and X_unlabeled is not None:
+            X_unlabeled = as_population(X_unlabeled, id=unlabeled_id)
         has_totals = are_given(X_unlabeled, totals, unlabeled_groups, unlabeled_weight)
         X, y = check_labeled(self, X, y, only_two=False)
         weight = None

@@ -233,7 +233,7 @@ def assign_file(
     how : ReadAs
         How the file is to be read.
     """
-    rows = find_rows(path, "auto", how)
+    rows = find_rows(path, "auto", how, id)
     names = column_names(rows)
     classes = list(columns)
     for label, name in columns.items():

@@ -244,7 +244,7 @@ def predict_rows(
     Predictions
         The rows with label, score and confidence.
     """
-    rows = find_rows(unlabeled, engine, how)
+    rows = find_rows(unlabeled, engine, how, id)
     names = column_names(rows)
     check_column(for_user("id", "--id"), id, names)
     for group in model.groups:

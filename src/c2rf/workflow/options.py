@@ -289,6 +289,9 @@ class Options:
         None, "dask: the address of a cluster's scheduler, tcp://host:8786; without, threads.",
         "ADDRESS",
     )  # fmt: skip
+    query: str | None = _option(
+        None, "One SELECT; UNLABELED is a DuckDB file then, and its rows are labeled.", "SQL"
+    )
     imputations: int | None = _option(
         None, "Draw N sets of labels, each of which meets all totals, for intervals.",
         "N", method="known-totals", least=1, check=_check_imputations,

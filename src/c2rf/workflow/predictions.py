@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from c2rf.assignment import log_scores
 from c2rf.data.atomic import atomic_folder, atomic_output, check_output
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
+from c2rf.data.formats.duckdb import check_table, is_database_table, store_table
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,
@@ -155,7 +157,7 @@ class Predictions:
 
     def save(self, path: Path, *, force: bool = False) -> None:
         """Write all rows; nothing is there before all of it is."""
-        if is_folder(path):
+        if is_placed_by_itself(path):
             self.write(path, force=force)
             return
         with atomic_output(path, force=force) as temporary:
@@ -169,6 +171,13 @@ class Predictions:
         int
             How many cells of a text file a spreadsheet would run as a formula.
         """
+        if is_database_table(path):
+            with TemporaryDirectory() as folder:
+                parquet = Path(folder) / "labels.parquet"
+                self.write(parquet)
+                self.rows.close()  # a database is open to read, or to write
+                store_table(path, parquet, force=force)
+            return 0
         if is_folder(path):
             PARQUET.check_package(path)
             with atomic_folder(path, force=force) as folder:
@@ -221,10 +230,18 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
+def is_placed_by_itself(path: Path) -> bool:
+    """Return whether labels go to a folder or a database, not to a file that is renamed."""
+    return is_folder(path) or is_database_table(path)
+
+
 def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:
     """Refuse a name for labels that cannot or should not be written."""
-    check_output(path, force=force, inputs=inputs, as_folder=is_folder(path))
-    (PARQUET.check_package if is_folder(path) else check_writable)(path)
+    if is_database_table(path):
+        check_table(path, force=force)
+    else:
+        check_output(path, force=force, inputs=inputs, as_folder=is_folder(path))
+        (PARQUET.check_package if is_folder(path) else check_writable)(path)
 
 
 def shown_columns(names: list[str], id: str | None, added: Sequence[str] = PREDICTED) -> list[str]:

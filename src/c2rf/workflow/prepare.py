@@ -27,8 +27,9 @@ from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
 from c2rf.data.encoding import encode, encoded, make_encoder
-from c2rf.data.formats import find_format, plain_path, read_file
+from c2rf.data.formats import DUCKDB, find_format, plain_path, read_file
 from c2rf.data.population import as_population
+from c2rf.data.population.duckdb import find_table
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Chunk, Population
 from c2rf.data.population.memory import Memory
@@ -173,7 +174,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         names, rows = (names[0], names[0]), find_rows(rest, options.engine)
         rows.dialect = read.dialect
     else:
-        rows = find_rows(unlabeled, options.engine, how)
+        rows = find_rows(unlabeled, options.engine, how, options.id, options.query)
     columns = column_names(rows)
     labels = target_values(table, target)
     classes = sorted(set(labels))
@@ -257,7 +258,13 @@ LARGE_FILE = 1 << 29
 _PACKED = 6  # about as much smaller are compressed tables of text
 
 
-def find_rows(given: Any, engine: str = "auto", how: ReadAs = AS_FOUND) -> Population:
+def find_rows(
+    given: Any,
+    engine: str = "auto",
+    how: ReadAs = AS_FOUND,
+    id: str | None = None,
+    query: str | None = None,
+) -> Population:
     """Return the rows of a table, kept where the engine says.
 
     Parameters
@@ -269,10 +276,18 @@ def find_rows(given: Any, engine: str = "auto", how: ReadAs = AS_FOUND) -> Popul
         Parquet files to Dask. "auto" leaves folders and large files where they are.
     how : ReadAs
         How files are to be read.
+    id : str, optional
+        The column that names the rows; a database needs it.
+    query : str, optional
+        Of a DuckDB file: one SELECT whose rows are meant.
     """
     if isinstance(given, (str, os.PathLike)):
-        return _of_path(Path(given), engine, how)
-    population = as_population(_with_names(given), "the unlabeled table")
+        return _of_path(Path(given), engine, how, id, query)
+    if query is not None:
+        raise InputError(
+            f"{option_name('query')} needs a DuckDB file; found {_called(given, 'rows')}"
+        )
+    population = as_population(_with_names(given), "the unlabeled table", id)
     kinds = {"memory": isinstance(population, Memory), "dask": population.is_distributed}
     if engine in kinds and not kinds[engine]:
         raise InputError(
@@ -289,7 +304,12 @@ def _with_names(given: Any) -> Any:
     return given.set_axis([str(name) for name in given.columns], axis="columns")
 
 
-def _of_path(path: Path, engine: str, how: ReadAs) -> Population:
+def _of_path(path: Path, engine: str, how: ReadAs, id: str | None, query: str | None) -> Population:
+    is_database = not path.is_dir() and find_format(path) is DUCKDB
+    if query is not None and not is_database:
+        raise InputError(f"{option_name('query')} needs a DuckDB file; found {path}")
+    if is_database and engine in ("auto", "chunks"):
+        return find_table(path, id, query)
     if engine == "dask":
         from c2rf.data.population.dask import DaskRows, read_parquet
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
+from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.write import check_writable
 from c2rf.exceptions import InputError
@@ -26,7 +27,7 @@ from c2rf.report import make_page, measures
 from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
-from c2rf.workflow.predictions import Accuracy, Predictions, check_labels_name, is_folder
+from c2rf.workflow.predictions import Accuracy, Predictions, check_labels_name, is_placed_by_itself
 from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.summary import Line, summary_lines
 
@@ -67,13 +68,17 @@ class Classification:
     # The labels
 
     @property
-    def labels(self) -> pd.DataFrame | Predictions:
+    def labels(self) -> Any:
         """The rows with label, score and confidence: a frame; more than a million, in chunks.
+
+        Of rows in DuckDB they are a relation of its default connection.
 
         With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
         are two more columns: ``robust``, whether the label stays if a total is off, and
         ``sensitive_to``, the classes on whose totals it depends.
         """
+        if isinstance(self.data.rows, DuckDBRows):
+            return as_relation(self.predictions)
         return self._frame if self.data.n_rows <= LARGE_RESULT else self.predictions
 
     @cached_property
@@ -323,7 +328,8 @@ class Outputs:
             "report": result.write_report,
         }
         files = {name: self.named[name] for name in writers if name in self.named}
-        folder = files.pop("output") if self.labels and is_folder(self.labels) else None
+        apart = self.labels is not None and is_placed_by_itself(self.labels)
+        folder = files.pop("output") if apart else None
         returned: dict[str, Any] = {}
         with atomic_outputs(list(files.values()), force=force) as temporaries:
             for name, temporary in zip(files, temporaries, strict=True):

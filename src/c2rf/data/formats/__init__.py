@@ -118,6 +118,7 @@ EXCEL = Format(
     "files",
 )
 OPEN_DOCUMENT = Format("OpenDocument", (".ods",), (), "spreadsheets", "python_calamine", "files")
+DUCKDB = Format("DuckDB", (".duckdb", ".ddb"), (), "duckdb", "duckdb", "duckdb")
 TEXT = Format("CSV", (".csv", ".tsv", ".tab", ".txt"), (), "text", in_chunks=True)
 FORMATS = (
     PARQUET,
@@ -132,6 +133,7 @@ FORMATS = (
            "files"),
     Format("SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "sqlite",
            in_chunks=True),
+    DUCKDB,
     Format("JSON lines", (".jsonl", ".ndjson"), (), "json_lines", in_chunks=True),
     TEXT,
 )  # fmt: skip
@@ -178,6 +180,8 @@ def find_format(path: Path) -> Format:
     file = plain_path(path)
     with naming_source(file), file.open("rb") as content:
         start = content.read(16)
+    if start[8:12] == b"DUCK":
+        return DUCKDB
     if start.startswith(b"PK\x03\x04"):
         return _format_of_archive(file)
     for kind in FORMATS:

@@ -95,7 +95,7 @@ def common_schema(paths: Sequence[Path]) -> Any:
     found: Any = None
     for path in paths:
         schema = _schema(path)
-        _check_types(schema, path)
+        check_types(schema, path)
         if found is None:
             found = schema
             continue
@@ -106,7 +106,7 @@ def common_schema(paths: Sequence[Path]) -> Any:
     return found
 
 
-def _check_types(schema: Any, path: Path) -> None:
+def check_types(schema: Any, path: object) -> None:
     """Refuse columns whose cells are not single values."""
     from pyarrow import types
 

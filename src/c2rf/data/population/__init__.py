@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from c2rf.data.population.dask import DaskRows, is_dask
+from c2rf.data.population.duckdb import DuckDBRows, is_relation
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Population
 from c2rf.data.population.memory import Memory, arrow_dataset, lazy_frame, user_chunks
@@ -21,7 +22,7 @@ from c2rf.exceptions import InputTypeError
 _ONCE = ("RecordBatchReader", "Scanner")
 
 
-def as_population(given: Any, name: str = "X_unlabeled") -> Population:
+def as_population(given: Any, name: str = "X_unlabeled", id: str | None = None) -> Population:
     """Return whatever a user has as a population.
 
     Parameters
@@ -30,9 +31,11 @@ def as_population(given: Any, name: str = "X_unlabeled") -> Population:
         A population; a table in memory; a path or a list of paths (files or folders of Parquet or
         CSV); a pyarrow dataset or table; a Polars LazyFrame; a Dask DataFrame or Array; a list or
         another re-iterable of chunks (arrays or frames), or a callable that returns a fresh
-        iterator of chunks.
+        iterator of chunks; a relation of DuckDB.
     name : str
         The name of the argument, for error messages.
+    id : str, optional
+        The column that numbers the rows where these have no order of their own, as in a database.
 
     Examples
     --------
@@ -49,6 +52,8 @@ iterator (lambda: ...), or a path
     package = kind.__module__.partition(".")[0]
     if isinstance(given, Population):
         return given
+    if is_relation(given):
+        return DuckDBRows(given, id)
     if is_dask(given):
         return DaskRows(given)
     if _is_path(given):

@@ -116,6 +116,9 @@ class Population(ABC):
         """Return the population ready for work that needs the numbers of its rows."""
         return self
 
+    def close(self) -> None:  # noqa: B027
+        """Let go of what is open; it is opened again when rows are read."""
+
     def chunks(self, columns: Columns = None) -> Iterator[Chunk]:
         """Read all rows from the start, numbered; chunks without rows are left out."""
         start = 0

@@ -1,0 +1,90 @@
+"""Tables of DuckDB files: ``file.duckdb::table``, or the file alone if it has one table.
+
+A table is read into memory here, and labels are written to one, in one transaction. Rows to label
+are read in batches, see :mod:`c2rf.data.population.duckdb`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from c2rf._utils.text import all_of, for_user, nearest
+from c2rf.data.dialect import ReadAs
+from c2rf.data.formats import DUCKDB, ReadTable, naming_source, plain_path
+from c2rf.data.formats.arrow import as_table, check_types
+from c2rf.exceptions import InputError
+
+
+def read(path: Path, how: ReadAs) -> ReadTable:
+    """Read a table without changing the database."""
+    with connected(plain_path(path)) as connection:
+        table = connection.table(quoted(table_name(connection, path))).to_arrow_table()
+    check_types(table.schema, path)
+    return ReadTable(as_table(table), "DuckDB")
+
+
+def connected(file: Path, *, to_write: bool = False) -> Any:
+    """Open a database, to read unless told otherwise."""
+    DUCKDB.check_package(file)
+    import duckdb
+
+    with naming_source(file):
+        return duckdb.connect(str(file), read_only=not to_write)
+
+
+def table_name(connection: Any, path: Path) -> str:
+    """Return the table that a path names, or the only one; else say which there are."""
+    file = plain_path(path)
+    wanted = str(path)[len(str(file)) :].removeprefix("::")
+    found = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+    names = [row[0] for row in found]
+    if wanted in names:
+        return wanted
+    if not names:
+        raise InputError(f"{file} is a database without tables")
+    if wanted:
+        raise InputError(
+            f"{file} has no table {wanted!r}; it has {all_of(names)}{nearest(wanted, names)}"
+        )
+    if len(names) > 1:
+        raise InputError(
+            f"{file} has several tables, {all_of(names)}; name one, like {file}::{names[0]}"
+        )
+    return str(names[0])
+
+
+def is_database_table(path: Path) -> bool:
+    """Say whether labels go to a table of a database: ``file.duckdb::table``."""
+    file, colons, table = str(path).partition("::")
+    return bool(colons and table) and Path(file).suffix.lower() in DUCKDB.endings
+
+
+def check_table(path: Path, *, force: bool = False) -> None:
+    """Refuse a table that is there, unless it may be replaced, and a file that is no database."""
+    file, _, table = str(path).partition("::")
+    DUCKDB.check_package(path)
+    if not Path(file).exists():
+        if not Path(file).absolute().parent.is_dir():
+            raise InputError(f"{path} cannot be written: its folder does not exist")
+        return
+    with connected(Path(file)) as connection:
+        query = "SELECT count(*) FROM information_schema.tables WHERE table_name = ?"
+        if connection.execute(query, [table]).fetchone()[0] and not force:
+            option = for_user("force=True", "--force")
+            raise InputError(f"{path} is there already; use {option} to replace it")
+
+
+def store_table(path: Path, parquet: Path, *, force: bool = False) -> None:
+    """Put the rows of a Parquet file into a table, all in one transaction."""
+    file, _, table = str(path).partition("::")
+    made = "CREATE OR REPLACE TABLE" if force else "CREATE TABLE"
+    with connected(Path(file), to_write=True) as connection, naming_source(path):
+        connection.execute(
+            f"{made} {quoted(table)} AS SELECT * FROM read_parquet(?)", [str(parquet)]
+        )
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
