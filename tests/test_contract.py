@@ -27,7 +27,8 @@ SIGNATURES = {
     "KnownTotalsClassifier": "(estimator=None, *, totals_policy='strict', n_jobs=None, "
     "random_state=None, verbose=False)",
     "KnownTotalsClassifier.fit": "(self, X, y, *, X_unlabeled=None, totals=None, "
-    "unlabeled_groups=None, sample_weight=None, unlabeled_weight=None, unlabeled_id=None)",
+    "unlabeled_groups=None, sample_weight=None, unlabeled_weight=None, unlabeled_id=None, "
+    "unlabeled_labels=None)",
     "KnownTotalsClassifier.impute": "(self, n_imputations=20)",
     "KnownTotalsClassifier.sensitivity": "(self, share=None)",
     "pool": "(estimates, variances=None, *, level=0.95, df=None)",

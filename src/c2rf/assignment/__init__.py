@@ -12,6 +12,7 @@ ties. There is a module for each kind of bounds: totals overall or of one groupi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.groups import Groups
+from c2rf.totals.reconcile import is_consistent
 from c2rf.totals.stated import Totals
 
 JITTER = 2.0**-40
@@ -144,6 +146,9 @@ class AssignmentProblem:
         The totals as they were stated, of which imputations draw the uncertain ones anew.
     seed : int
         Seed of the order of tied rows.
+    known : ndarray of int, shape (n_rows,), optional
+        The class of each row that is known to have one, else -1. These rows keep it, and count in
+        the totals.
     """
 
     bounds: Bounds
@@ -151,6 +156,7 @@ class AssignmentProblem:
     weights: Floats | None = None
     stated: Totals | None = None
     seed: int = 0
+    known: Codes | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -162,8 +168,53 @@ class AssignmentProblem:
         """Number of rows."""
         return len(self.groups.codes)
 
+    @cached_property
+    def known_counts(self) -> Any:
+        """How many rows of each class are known, groups by classes; sums of weights."""
+        counts = np.zeros(self.bounds.group_lower.shape, np.asarray(self.bounds.lower).dtype)
+        if self.known is not None:
+            rows = np.flatnonzero(self.known >= 0)
+            each = 1 if self.weights is None else self.weights[rows]
+            np.add.at(counts, (self.groups.codes[rows], self.known[rows]), each)
+        return counts
+
+    @cached_property
+    def left(self) -> tuple[Any, AssignmentProblem]:
+        """The rows whose class is not known, and what the known ones leave of the totals."""
+        if self.known is None:
+            return slice(None), self
+        rows = np.flatnonzero(self.known < 0)
+        groups = self.groups._replace(codes=self.groups.codes[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        bounds = self.bounds.without(self.known_counts)
+        return rows, replace(self, bounds=bounds, groups=groups, weights=weights, known=None)
+
+    def with_known(self, labels: Codes) -> Codes:
+        """Return the classes of all rows, given those of the rows that are left."""
+        if self.known is None:
+            return labels
+        every = self.known.astype(labels.dtype)
+        every[self.left[0]] = labels
+        return every
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the rows that are left can meet what is left of the totals."""
+        _, left = self.left
+        if self.known is None or self.weights is not None:  # sums of weights are met nearly
+            return True
+        counts, margins = self.known_counts, self.bounds.all_margins()
+        if any((margin.sums(counts) > margin.upper).any() for margin in margins):
+            return False
+        return is_consistent(LinearConstraints.of(left.bounds))
+
     def solve(self, logs: Floats) -> Assignment:
         """Label the rows by the logarithms of their probabilities."""
+        if self.known is not None:
+            rows, left = self.left
+            found = left.solve(logs[rows])
+            counts = found.counts + self.known_counts
+            return replace(found, labels=self.with_known(found.labels), counts=counts)
         return assign(logs, self.bounds, self.groups.codes, self.seed, self.weights)
 
     def overall_only(self, counts: Any) -> AssignmentProblem:
@@ -177,6 +228,10 @@ class AssignmentProblem:
         """Return the class offsets that give classes of these sizes without looking at groups."""
         if len(self.groups.names) == 1:
             return found.offsets[0]
+        if self.known is not None:
+            rows, left = self.left
+            rest = replace(found, counts=found.counts - self.known_counts)
+            return left.overall_offsets(logs[rows], rest)
         overall = self.overall_only(found.counts)
         if self.weights is None:
             return overall.solve(logs).offsets[0]
@@ -219,7 +274,7 @@ class AssignmentProblem:
             there, codes = np.unique(drawn, return_inverse=True)
             bounds, weights = self.bounds.restricted_to(there), self._sample_weights(rows)
         groups = self.groups._replace(names=[self.groups.names[g] for g in there], codes=codes)
-        return replace(self, bounds=bounds, groups=groups, weights=weights)
+        return replace(self, bounds=bounds, groups=groups, weights=weights, known=None)
 
     def _sample_weights(self, rows: Codes) -> Floats:
         """Return weights of a sample with which each group in it weighs what all of it does."""

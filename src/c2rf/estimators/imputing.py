@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -137,7 +137,10 @@ class Imputer:
             factor = bootstrap.inverse_temperature(rng)
             logs = factor * np.exp(TEMPERATURE_DEVIATION * rng.normal()) * self.full
             logs += probability_offsets(self.problem, logs, self.found.counts)[groups]
-            yield softmax(logs, axis=1)[np.arange(len(labels)), labels]
+            right = softmax(logs, axis=1)[np.arange(len(labels)), labels]
+            if self.problem.known is not None:
+                right[self.problem.known >= 0] = 1.0
+            yield right
 
     def _bootstrap(self) -> Bootstrap:
         training = self.training
@@ -162,8 +165,12 @@ class Imputer:
     ) -> DrawnLabels:
         inflated = self.full + REPLICATE_INFLATION / np.sqrt(2) * (one - other)
         logs = TEMPERATURE_FACTOR * inverse_temperature * inflated
-        problem, bounds = self.problem, self._drawn_bounds(rng)
-        return draw_labels(logs, bounds, problem.groups.codes, rng, problem.weights)
+        problem = replace(self.problem, bounds=self._drawn_bounds(rng))
+        if not problem.is_possible:  # a total drawn below the rows that are known
+            problem = self.problem
+        rows, left = problem.left
+        drawn = draw_labels(logs[rows], left.bounds, left.groups.codes, rng, left.weights)
+        return drawn._replace(labels=problem.with_known(drawn.labels))
 
     def _drawn_bounds(self, rng: np.random.Generator) -> Bounds:
         """Return the totals; uncertain ones drawn within their errors, such that they add up."""

@@ -33,9 +33,11 @@ from c2rf.estimators.labeled_population import (
     CheckedRows,
     ScoredPopulation,
     TransductionMixin,
+    check_known_labels,
     find_groups,
     find_weights,
     logarithms,
+    read_known_labels,
 )
 from c2rf.estimators.training import (
     Limits,
@@ -186,6 +188,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         unlabeled_weight: Any = None,
         unlabeled_id: str | None = None,
+        unlabeled_labels: Any = None,
     ) -> Self:
         """Fit to the labeled rows, and label the others such that the totals hold.
 
@@ -219,6 +222,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         unlabeled_id : str, optional
             The column that names the rows of a relation of DuckDB, which has no row numbers: rows
             are taken by ascending id. Not learned from.
+        unlabeled_labels : array-like of shape (n_unlabeled,), optional
+            The class of each unlabeled row that is known after all, None or NaN for the others.
+            These rows keep it and count in the totals. To learn from them, too, add them to X.
 
         Returns
         -------
@@ -229,7 +235,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         template = learner_template(self.estimator)
         if unlabeled_id is not None and X_unlabeled is not None:
             X_unlabeled = as_population(X_unlabeled, id=unlabeled_id)
-        has_totals = are_given(X_unlabeled, totals, unlabeled_groups, unlabeled_weight)
+        has_totals = are_given(
+            X_unlabeled, totals, unlabeled_groups, unlabeled_weight, unlabeled_labels
+        )
         X, y = check_labeled(self, X, y, only_two=False)
         weight = None
         if sample_weight is not None:
@@ -243,6 +251,10 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                 rows, sample, problem = self._read_population(
                     X_unlabeled, totals, unlabeled_groups, unlabeled_weight, seed
                 )
+                if unlabeled_labels is not None:
+                    known = read_known_labels(unlabeled_labels, self.classes_, problem.n_rows)
+                    problem = replace(problem, known=known)
+                check_known_labels(problem, self.classes_.tolist())
                 training = Training(self, template, X, y, weight, rows, sample, self._limits)
                 self._label(training, problem)
             else:

@@ -12,17 +12,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from c2rf._utils.frames import as_pandas, kinds_of, names_of
-from c2rf._utils.types import Columns, Floats
+from c2rf._utils.text import listed, nearest
+from c2rf._utils.types import Codes, Columns, Floats
 from c2rf._utils.validation import check_data, takes_only_numbers
 from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.data.population import as_population
@@ -184,6 +186,53 @@ def find_weights(X_unlabeled: Any, given: Any, n_rows: int) -> Floats | None:
     return read_weights(values, n_rows, f"unlabeled_weight ({given!r})")
 
 
+def read_known_labels(given: Any, classes: NDArray[Any], n_rows: int) -> Codes | None:
+    """Return the number of the class of each row, -1 where none is given; None if nowhere."""
+    if given is None:
+        return None
+    labels = pd.Series(given if hasattr(given, "__len__") else list(given), dtype=object)
+    if len(labels) != n_rows:
+        raise InputError(
+            f"unlabeled_labels must have an entry per unlabeled row, {n_rows:,}; found "
+            f"{len(labels):,}"
+        )
+    codes = pd.Index(classes).get_indexer(labels)
+    wrong = np.flatnonzero((codes < 0) & labels.notna().to_numpy())
+    if len(wrong):
+        label = labels.iloc[wrong[0]]
+        raise InputError(
+            f"unlabeled_labels: row {wrong[0]} has the class {label!r}, which no labeled row has; "
+            f"the classes are {listed(classes)}{nearest(label, classes.tolist())}"
+        )
+    return codes if (codes >= 0).any() else None
+
+
+def check_known_labels(problem: AssignmentProblem, classes: Sequence[Any]) -> None:
+    """Refuse totals that the rows whose class is known exceed, or make impossible."""
+    if problem.known is None:
+        return
+    if (problem.known >= 0).all():
+        raise InputError("the class of every unlabeled row is known: there is nothing to label")
+    if problem.is_possible:
+        return
+    margins = problem.bounds.all_margins()
+    margins[1] = replace(margins[1], columns=problem.groups.columns, names=problem.groups.names)
+    for margin in margins:
+        counts = margin.sums(problem.known_counts)
+        for category, k in np.argwhere(counts > margin.upper):
+            named = zip(margin.columns, margin.values(category), strict=True)
+            where = ", ".join(f"{name or 'group'} {value}" for name, value in named) or "all rows"
+            raise InputError(
+                f"{counts[category, k]:,} rows are known to be of the class {classes[k]!r} in "
+                f"{where}, but the total there is {margin.upper[category, k]:,}; correct the "
+                "total, or the known classes"
+            )
+    raise InputError(
+        "the totals cannot be met with the classes of rows that are known: what is left of them "
+        "contradicts the other rows; correct the totals, or the known classes"
+    )
+
+
 def _groups_in(chunk: Chunk) -> Groups:
     try:
         return read_groups(chunk.data, chunk.data.shape[0])
@@ -283,7 +332,12 @@ class ScoredPopulation(LabeledPopulation):
             softmax(log_scores(self.scores[rows], self.floor) + offsets[groups[rows]], axis=1)
             for rows in row_blocks(len(self.scores), reading=[self.scores])
         )
-        return filled(self.scores.shape, corrected)
+        table = filled(self.scores.shape, corrected)
+        if (known := self.problem.known) is not None:
+            rows = np.flatnonzero(known >= 0)
+            table[rows] = 0.0
+            table[rows, known[rows]] = 1.0
+        return table
 
     @cached_property
     def confusion(self) -> Floats:

@@ -289,6 +289,14 @@ def probability_offsets(
     ndarray of shape (n_groups, n_classes)
         Zeros for a group without any rows.
     """
+    if problem.known is not None:
+        open_rows, left = problem.left
+        given = np.arange(problem.n_rows) if rows is None else rows
+        is_open = problem.known[given] < 0
+        rest = counts - (problem.known_counts if len(counts) > 1 else problem.known_counts.sum(0))
+        return probability_offsets(
+            left, logs[is_open], rest, np.searchsorted(open_rows, given[is_open])
+        )
     if rows is not None and len(rows) == problem.n_rows:
         rows = None
     if not problem.is_plain:

@@ -69,16 +69,18 @@ def find_sensitivity(
         By which share the totals of each class may be off; 0 for not at all.
     """
     depends = np.zeros((len(labels), len(classes)), dtype=bool)
-    rows = ScoredRows(logs, problem.groups.codes, problem.weights, len(problem.groups.names))
+    open_rows, left = problem.left
+    logs, labels = logs[open_rows], labels[open_rows]
+    rows = ScoredRows(logs, left.groups.codes, left.weights, len(left.groups.names))
     counts = rows.counts(labels)
     changed = np.zeros((len(classes), 2), dtype=np.int64)
     for k in np.flatnonzero(shares > 0):
         for side, factor in enumerate((1 - shares[k], 1 + shares[k])):
             report_progress(f"labeling again with other totals of {classes[k]}")
-            bounds = shifted_bounds(problem, counts, int(k), float(factor))
-            others = replace(problem, bounds=bounds).solve(logs).labels != labels
+            bounds = shifted_bounds(left, counts, int(k), float(factor), problem.known_counts)
+            others = replace(left, bounds=bounds).solve(logs).labels != labels
             changed[k, side] = others.sum()
-            depends[:, k] |= others
+            depends[open_rows, k] |= others
     kinds, place = np.unique(depends, axis=0, return_inverse=True)
     names = np.array([", ".join(str(name) for name in classes[kind]) for kind in kinds], object)
     return Sensitivity(shares, changed, names, place.ravel().astype(np.int32))
@@ -101,13 +103,17 @@ def shares_off(share: Any, errors: Floats | None, n_classes: int) -> Floats:
     return np.full(n_classes, float(share))
 
 
-def shifted_bounds(problem: AssignmentProblem, counts: Floats, k: int, factor: float) -> Bounds:
+def shifted_bounds(
+    problem: AssignmentProblem, counts: Floats, k: int, factor: float, known: Any = 0
+) -> Bounds:
     """Return bounds with all totals of a class multiplied.
 
-    In each group the other classes shrink or grow in proportion to their counts.
+    In each group the other classes shrink or grow in proportion to their counts. ``known`` are
+    the counts of rows whose class is known; the bounds are of the others.
     """
     bounds, sizes = problem.bounds, counts.sum(axis=1, keepdims=True)
-    own = np.minimum(counts[:, [k]] * factor, sizes)
+    fixed = np.broadcast_to(known, counts.shape)[:, [k]]
+    own = np.clip((counts[:, [k]] + fixed) * factor - fixed, 0, sizes)
     rest = sizes - counts[:, [k]]
     # Where a group is all of the class, the others share what it gives up alike.
     alike = np.full(counts.shape, 1 / (counts.shape[1] - 1))

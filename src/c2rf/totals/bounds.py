@@ -289,6 +289,24 @@ class Bounds:
             self.group_upper[kept], (self.group_sizes - absent)[kept], margins,
         )  # fmt: skip
 
+    def without(self, counts: NDArray[Any]) -> Bounds:
+        """Return the bounds of the rows that are left if counts of groups by classes are known.
+
+        Examples
+        --------
+        >>> left = Bounds.overall([2, 0], [2, 5], 5).without(np.array([[1, 1]]))
+        >>> left.lower, left.upper, left.n_rows
+        (array([1, 0]), array([1, 4]), 3)
+        """
+        margins = []
+        for margin in self.all_margins():
+            most = np.minimum(margin.upper, margin.sums(self.group_sizes)[:, None])
+            ends = (margin.lower, most)
+            lower, upper = (np.maximum(end - margin.sums(counts), 0) for end in ends)
+            margins.append(replace(margin, lower=lower, upper=upper))
+        left = replace(self, group_sizes=self.group_sizes - counts.sum(axis=1))
+        return left.with_all_margins(margins)
+
     def of_group(self, g: int) -> Bounds:
         """Return the bounds of one group alone, as overall ones."""
         return Bounds.overall(self.group_lower[g], self.group_upper[g], int(self.group_sizes[g]))

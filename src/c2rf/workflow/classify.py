@@ -163,6 +163,8 @@ def _known(data: PreparedData) -> dict[str, Any]:
         place = data.classes.index(data.positive)
         return {"n_positive": int(data.bounds.lower[place])}
     return {
-        "totals": AssignmentProblem(data.bounds, data.groups, data.weights, data.totals),
+        "totals": AssignmentProblem(
+            data.bounds, data.groups, data.weights, data.totals, known=data.known
+        ),
         "sample_weight": data.labeled_weights,
     }

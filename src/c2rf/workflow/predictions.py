@@ -271,6 +271,10 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
         logs = log_scores(rows.scores[part], rows.floor)
         shifted = logs + offsets[groups.codes[part]]
         codes = np.asarray(rows.codes_here[part])
+        if rows.problem.known is not None:  # certain
+            known = np.flatnonzero(rows.problem.known[part] >= 0)
+            shifted[known] = -np.inf
+            shifted[known, codes[known]] = 0.0
         return by_probabilities(shifted, probabilities[part], codes, place)
 
     return _gathered(len(rows.scores), score, reading=[rows.scores, probabilities])

@@ -100,6 +100,8 @@ class PreparedData:
         How many people each unlabeled row stands for.
     labeled_weights : ndarray of shape (n_labeled,), optional
         The same of the labeled rows, where their table has the column.
+    known : ndarray of int, optional
+        The class of each unlabeled row that is known to have one, else -1: it keeps it.
     seconds : dict
         How long each step took so far.
     """
@@ -124,6 +126,7 @@ class PreparedData:
     truth: Codes | None = None
     weights: Floats | None = None
     labeled_weights: Floats | None = None
+    known: Codes | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
