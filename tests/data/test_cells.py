@@ -83,3 +83,34 @@ def test_a_column_has_one_type_where_its_cells_have(cells, kind, found):
     column = typed_column(cells)
     assert str(column.dtype).startswith(kind)
     assert [str(cell) for cell in column] == [str(cell) for cell in found]
+
+
+def test_the_minus_of_word_processors_is_a_minus():
+    assert as_numbers(pd.Series(["\u22121.5", "2"])).tolist() == [-1.5, 2]
+    path = Path("x.csv")
+    dialect = Dialect(marks={"n": Marks(",", ".")})
+    plain = plain_numbers(pd.DataFrame({"n": ["\u22121.234,5", "1,5"]}), dialect, path)["n"]
+    assert as_numbers(plain).tolist() == [-1234.5, 1.5]
+    assert dialect.marks["n"].localised(plain[0]) == "\u22121.234,5"
+    assert TypedCells(path, ReadAs()).table({"n": [1.5, "\u22122,5"]})["n"].tolist() == [1.5, -2.5]
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "datetime64[us]", "str", "date32", "timestamp"])
+def test_dates_that_nanoseconds_do_not_hold_are_in_order(dtype):
+    days = ["0001-01-01", "1492-10-12", "1970-01-01", "2262-04-12", "9999-12-31"]
+    column = pd.Series(np.array(days, dtype="datetime64[s]"))
+    if dtype == "str":
+        column = pd.Series(days)
+    elif dtype in ("date32", "timestamp"):
+        pa = pytest.importorskip("pyarrow")
+        kind = pa.date32() if dtype == "date32" else pa.timestamp("s", "Europe/Berlin")
+        column = column.astype(pd.ArrowDtype(pa.timestamp("s"))).astype(pd.ArrowDtype(kind))
+    else:
+        column = column.astype(dtype)
+    expected = [(dt.date.fromisoformat(day) - dt.date(1970, 1, 1)).days for day in days]
+    assert np.abs(as_numbers(column) - expected).max() < 0.1  # zones have had odd minutes
+
+
+def test_dates_of_workbooks_that_nanoseconds_do_not_hold():
+    column = typed_column([dt.datetime(9999, 12, 31), dt.date(1500, 1, 1), None])
+    assert as_numbers(column).tolist()[:2] == [2932896, -171664]

@@ -60,3 +60,14 @@ def test_what_cannot_be_encoded():
     rows = encoded(user_chunks([LABELED[:2], LABELED[:1].assign(age="old")]), ENCODER)
     with pytest.raises(InputError, match="chunk 1: column 'age' must hold numbers"):
         list(rows.chunks())
+
+
+def test_signs_for_missing_values_are_known_to_the_encoder():
+    labeled = pd.DataFrame({"n": ["1", "-", "-9"], "t": ["a", "b", "-9"]})
+    profiles = [ColumnProfile(labeled[name], signs=["-9"]) for name in labeled]
+    encoder = make_encoder(labeled, profiles, ["-9"])
+    found = encode(encoder, pd.DataFrame({"n": ["2", "-", "-9", "?"], "t": ["-9", "a", "b", "x"]}))
+    assert np.isnan(found[:, 0]).tolist() == [False, True, True, True]
+    assert found[0, 1:].tolist() == [0, 0, 1]
+    with pytest.raises(InputError, match="must hold numbers; found 'x' in data row 2"):
+        encode(encoder, pd.DataFrame({"n": ["?", "x"], "t": ["a", "a"]}))

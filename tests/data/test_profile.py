@@ -92,3 +92,33 @@ def test_ids_and_codes_are_recognised():
 def test_text_that_differs_in_nine_of_ten_rows_names_the_rows(n_different, found):
     cells = pd.Series([f"p{min(k, n_different - 1)}" for k in range(100)], name="who")
     assert why_left_out(cells, cells[:0]) == found
+
+
+@pytest.mark.parametrize("sign", ["-", " ? ", ".", "#N/A", "k.A."])
+def test_usual_signs_for_missing_among_numbers_and_dates(sign):
+    numbers = [str(k / 7) for k in range(199)]
+    profile = profiled([*numbers, sign], [*numbers, sign, sign])
+    assert (profile.kind, profile.missing) == ("numbers", (1, 2))
+    assert profile.signs_found == {sign: 3}
+    dates = [f"{k % 28 + 1:02d}.02.{1800 + k}" for k in range(199)]
+    assert profiled([*dates, sign], [sign]).kind == "dates"
+    text = profiled(["yes", sign], [sign])
+    assert (text.kind, text.levels, text.missing, text.signs_found) == ("one-hot", 2, (0, 0), {})
+    assert profiled([sign, sign], [sign, ""]).kind == "one-hot"
+    assert profiled([sign], ["1"]).kind == "numbers"
+
+
+def test_one_odd_cell_among_numbers_is_refused_by_cell_and_not_left_out():
+    cells = pd.Series([*(str(k / 7) for k in range(199)), "12 kg"], name="x")
+    assert why_left_out(cells, cells) is None
+    with pytest.raises(InputError, match=r"'12 kg' in data row 200 of the labeled file"):
+        profiled(cells, ["1.5"])
+    words = pd.Series([f"t{k}" for k in range(150)] + [str(k) for k in range(50)], name="x")
+    assert why_left_out(words, words + "x") == "differs in nearly every row"
+
+
+def test_signs_for_missing_that_the_user_names():
+    for labeled in (["1", "-9", "k.A."], [1.0, -9.0, None]):
+        profile = ColumnProfile(pd.Series(labeled, name="x"), signs=["-9", "k.A."])
+        profile = profile.with_unlabeled(profile.count(pd.Series([-9.0, 2.0])))
+        assert (profile.kind, profile.missing, profile.levels) == ("numbers", (2, 1), 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,9 @@ import pandas as pd
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.numerals import (
     GROUP_MARKS,
+    MINUS,
     MISSING,
+    MISSING_NUMBERS,
     NAMES,
     OTHER,
     Marks,
@@ -44,8 +46,8 @@ _DATES = (
 _EPOCH, _DAY = np.datetime64(0, "D"), np.timedelta64(1, "D")
 
 
-def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the cells as text, None where there is no value.
+def as_text(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[Any]:
+    """Return the cells as text, None where there is no value, or one of ``missing``.
 
     Examples
     --------
@@ -53,18 +55,16 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     (['7', None, 'x'], ['7', None])
     """
     values: Any
+    empty = {*MISSING, *missing}
     if isinstance(column.dtype, pd.StringDtype):  # what text files are read as
-        values = column.astype(object).where(
-            column.notna() & ~column.str.strip().isin(MISSING), None
-        )
+        values = column.astype(object).where(column.notna() & ~column.str.strip().isin(empty), None)
     else:
-        values = [
-            _text_or_none(value) for value in column.array.to_numpy(dtype=object, na_value=None)
-        ]
+        cells = column.array.to_numpy(dtype=object, na_value=None)
+        values = [_text_or_none(cell, empty) for cell in cells]
     return pd.Series(values, index=column.index, name=column.name, dtype=object)
 
 
-def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
+def as_numbers(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[float]:
     """Return the cells as floats, NaN where there is no value or it is not a number.
 
     Dates are days since 1970; so is text, where every cell is a date that has one reading. Lengths
@@ -84,13 +84,17 @@ def as_numbers(column: pd.Series[Any]) -> pd.Series[float]:
         numbers = column.to_numpy() / _DAY
     elif pd.api.types.is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        if missing:
+            codes = pd.to_numeric(pd.Series(missing, dtype=object), errors="coerce")
+            numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
     else:
-        texts = as_text(column)
+        texts = as_text(column, missing)
         moments = dates_in(texts)
         if moments is not None:
             numbers = _days(moments)
         else:
-            numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float)
+            plain = texts.str.replace(MINUS, "-") if _holds(texts, [MINUS.encode()]) else texts
+            numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=float)
     return pd.Series(numbers, index=column.index, name=column.name)
 
 
@@ -106,7 +110,7 @@ def dates_in(texts: pd.Series[Any]) -> pd.Series[Any] | None:
     >>> dates_in(pd.Series(["2020-01-02", "today"])) is None
     True
     """
-    given = texts.dropna()
+    given = texts[~is_missing_number(texts)].dropna()
     if not len(given):
         return None
     shape, kind = next((each for each in _DATES if re.fullmatch(each[0], given.iloc[0])), ("", ""))
@@ -118,7 +122,8 @@ def dates_in(texts: pd.Series[Any]) -> pd.Series[Any] | None:
 
 def _days(moments: Any) -> Any:
     """Return days since 1970."""
-    return (moments.to_numpy(dtype="datetime64[ns]", na_value=pd.NaT) - _EPOCH) / _DAY
+    # Nanoseconds end in 2262, and "until further notice" is written 9999-12-31.
+    return (moments.to_numpy(dtype="datetime64[us]", na_value=pd.NaT) - _EPOCH) / _DAY
 
 
 def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -127,11 +132,16 @@ def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
     return text if (numbers.isna() & text.notna()).any() else numbers
 
 
-def _text_or_none(value: Any) -> str | None:
+def is_missing_number(texts: pd.Series[Any]) -> pd.Series[bool]:
+    """Return which texts stand, among numbers and dates, for a value that is missing."""
+    return texts.isin({text for text in texts.unique() if str(text).strip() in MISSING_NUMBERS})
+
+
+def _text_or_none(value: Any, empty: Collection[str]) -> str | None:
     if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return None
     text = _cell_text(value)
-    return None if text.strip() in MISSING else text
+    return None if text.strip() in empty else text
 
 
 def _cell_text(value: Any) -> str:
@@ -267,7 +277,7 @@ def _holds(column: pd.Series[Any], marks: Sequence[bytes]) -> bool:
     return False
 
 
-_WHOLE = 1 << 53  # beyond, floats skip whole numbers
+_EXACT, _LARGEST = 1 << 53, 1 << 63  # beyond, floats skip whole numbers; integers end
 
 
 class TypedCells:
@@ -333,8 +343,10 @@ def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     others = [v for v in merged if not (_is_empty(v) or isinstance(v, str))]
     if not others or not all(isinstance(v, (int, float)) for v in others):
         return merged
+    empty = {*MISSING, *MISSING_NUMBERS}
+    plain = [v.replace(MINUS, "-") if isinstance(v, str) else v for v in merged]
     try:
-        return [None if v in MISSING else float(v) if isinstance(v, str) else v for v in merged]
+        return [None if v in empty else float(v) if isinstance(v, str) else v for v in plain]
     except ValueError:
         return merged
 
@@ -343,12 +355,15 @@ def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:
     """Return cells as a column of one type where they have one; None and "" are empty.
 
     Numbers that are all whole become whole numbers, dates become dates, and what is mixed stays as
-    it is: a number among text is text, as in CSV. Among numbers, true is 1.
+    it is: a number among text is text, as in CSV. Among numbers, true is 1. Numbers that no type
+    holds exactly are text, too.
 
     Examples
     --------
     >>> typed_column([1.0, None, 3.0]).dtype, typed_column([1.5, ""]).tolist()
     (Int64Dtype(), [1.5, nan])
+    >>> typed_column([9007199254741793]).tolist(), typed_column([1.5, 9007199254741793]).tolist()
+    ([9007199254741793], ['1.5', '9007199254741793'])
     >>> typed_column(["a", 1.0, True, None]).tolist()
     ['a', '1', 'True', '']
     """
@@ -360,9 +375,11 @@ def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
     if kinds <= {int, float, bool}:
-        if all(float(cell).is_integer() and abs(cell) < _WHOLE for cell in given):
+        most = _EXACT if float in kinds else _LARGEST
+        if all(abs(cell) < most and float(cell).is_integer() for cell in given):
             return pd.Series([None if v is None else int(v) for v in values], dtype="Int64")
-        return pd.Series(values, dtype=float)
+        if all(isinstance(cell, float) or abs(cell) <= _EXACT for cell in given):
+            return pd.Series(values, dtype=float)
     if kinds <= {datetime.date, datetime.datetime, pd.Timestamp}:
         with suppress(ValueError, OverflowError):  # of years that pandas has not
             return pd.Series(pd.to_datetime(pd.Series(values, dtype=object)))

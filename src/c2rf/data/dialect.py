@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from c2rf._utils.text import for_user, listed
-from c2rf.data.numerals import MISSING, NAMES, Marks, find_marks, readings
+from c2rf.data.numerals import MISSING, MISSING_NUMBERS, NAMES, Marks, find_marks, readings
 from c2rf.exceptions import InputError
 
 BLOCK = 1 << 24
@@ -253,11 +253,11 @@ def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def check_one_header(path: Path, cells: Mapping[str, Sequence[str]]) -> None:
     """Refuse a second line of names or units above numbers."""
-    odd = []
+    odd, empty = [], {*MISSING, *MISSING_NUMBERS}
     for name, column in cells.items():
-        rest = [cell for cell in column[1:] if cell.strip() not in MISSING]
+        rest = [cell for cell in column[1:] if cell.strip() not in empty]
         if len(rest) >= 3 and all(map(readings, rest)):
-            if column[0].strip() in MISSING:
+            if column[0].strip() in empty:
                 continue
             if readings(column[0]):
                 return

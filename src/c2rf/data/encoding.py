@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of
-from c2rf.data.cells import as_numbers, as_text
+from c2rf.data.cells import as_numbers, as_text, is_missing_number
 from c2rf.data.population.interface import Chunk, Population, Transformed
 from c2rf.data.population.memory import Memory
 from c2rf.data.profile import ColumnProfile, Kind, are_numbers, check_size, of_kind
@@ -62,12 +62,14 @@ def _date_features(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     ]
 
 
-def make_encoder(labeled: pd.DataFrame, columns: Sequence[ColumnProfile]) -> Any:
+def make_encoder(
+    labeled: pd.DataFrame, columns: Sequence[ColumnProfile], signs: Sequence[str] = ()
+) -> Any:
     """Return an encoder of such columns that has learned the texts of the labeled rows.
 
     Missing numbers stay missing. A date becomes :data:`DATE_FEATURES`. Text of few values becomes a
     column of 0 and 1 per value, other text its rank in alphabetical order. A text that no labeled
-    row has is 0 in all of these columns, or missing.
+    row has is 0 in all of these columns, or missing. ``signs`` stand for missing values, too.
 
     Examples
     --------
@@ -89,7 +91,8 @@ def make_encoder(labeled: pd.DataFrame, columns: Sequence[ColumnProfile]) -> Any
         ],
         sparse_threshold=0,
     )
-    return encoder.fit(_typed(labeled, numbers + dates, few + many))
+    encoder.missing_signs_ = list(signs)
+    return encoder.fit(_typed(labeled, numbers + dates, few + many, signs))
 
 
 def encode(encoder: Any, table: pd.DataFrame) -> NDArray[np.float64]:
@@ -101,7 +104,8 @@ def encode(encoder: Any, table: pd.DataFrame) -> NDArray[np.float64]:
             f"the columns the model learned from must be there; missing: {all_of(missing)}, "
             f"found: {all_of(list(table))}"
         )
-    return np.asarray(encoder.transform(_typed(table, numbers, text)), dtype=float)
+    typed = _typed(table, numbers, text, encoder.missing_signs_)
+    return np.asarray(encoder.transform(typed), dtype=float)
 
 
 def input_columns(encoder: Any) -> list[str]:
@@ -141,23 +145,25 @@ def _inputs(encoder: Any) -> tuple[list[str], list[str]]:
     return columns["numbers"] + columns.get("dates", []), columns["one-hot"] + columns["ordinal"]
 
 
-def _typed(table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str]) -> pd.DataFrame:
+def _typed(
+    table: pd.DataFrame, numbers: Sequence[str], text: Sequence[str], signs: Sequence[str]
+) -> pd.DataFrame:
     """Return columns of floats and of text, NaN where there is no value."""
     columns: dict[str, Any] = {}
     for name in numbers:
-        columns[name] = as_numbers(table[name])
+        columns[name] = as_numbers(table[name], signs)
         check_size(name, columns[name])
         if are_numbers(table[name].dtype):
             continue  # looking at every cell as text takes its time
-        cells = as_text(table[name])
-        odd = np.flatnonzero(columns[name].isna() & cells.notna())
+        cells = as_text(table[name], signs)
+        odd = np.flatnonzero(columns[name].isna() & cells.notna() & ~is_missing_number(cells))
         if len(odd):
             raise InputError(
                 f"column {name!r} must hold numbers; found {cells.iloc[odd[0]]!r} in data row "
                 f"{odd[0] + 1}"
             )
     for name in text:
-        cells = as_text(table[name])
+        cells = as_text(table[name], signs)
         columns[name] = cells.where(cells.notna(), np.nan)
     return pd.DataFrame(columns, index=table.index)
 

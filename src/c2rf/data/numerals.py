@@ -18,13 +18,20 @@ from c2rf.exceptions import InputError
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 """Cells that say there is no value, with or without spaces around."""
 
+MISSING_NUMBERS = (
+    "-", "--", "?", ".", "..", "#N/A", "n/a", "n.a.", "k.A.", "k. A.", "None", "<NA>",
+)  # fmt: skip
+"""Cells that say so among numbers and dates; in a column of text they are values like others."""
+
+MINUS = "\u2212"  # as word processors and statistical offices write it
+
 SPACES = (" ", "\u00a0", "\u2009", "\u202f")
 GROUP_MARKS = (*SPACES, "'", "\u2019")
 """What stands between thousands, whatever the decimal mark."""
 
 OTHER = {".": ",", ",": "."}
 NAMES = {".": "point", ",": "comma"}
-_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?")
+_PLAIN = re.compile(rf"[+{MINUS}-]?\d+(?:\.\d*)?")
 
 
 def pattern(decimal: str) -> str:
@@ -34,8 +41,9 @@ def pattern(decimal: str) -> str:
     )
     point = re.escape(decimal)
     # 1.234,5 or 12,5 or ,5; of digits alone any number. +49 170 123 456 is a telephone's.
-    whole = rf"-?(?:{groups})|[+-]?\d+"
-    return rf"\s*(?:(?:{whole})(?:{point}\d*)?|[+-]?{point}\d+)(?:[eE][+-]?\d+)?\s*"
+    minus, sign, exponent = (f"[{signs}{MINUS}-]?" for signs in ("", "+", "+"))
+    whole = rf"{minus}(?:{groups})|{sign}\d+"
+    return rf"\s*(?:(?:{whole})(?:{point}\d*)?|{sign}{point}\d+)(?:[eE]{exponent}\d+)?\s*"
 
 
 _NUMBER = {decimal: re.compile(pattern(decimal)) for decimal in OTHER}
@@ -111,7 +119,7 @@ class Marks:
             return text
         whole, point, rest = text.partition(".")
         if self.group:
-            sign = whole[:1] if whole[:1] in "+-" else ""
+            sign = "" if whole[0].isdigit() else whole[0]
             whole = sign + f"{int(whole[len(sign) :]):,}".replace(",", self.group)
         return whole + (self.decimal if point else "") + rest
 
@@ -138,7 +146,7 @@ class _NumberCells:
         """Look at all cells."""
         column = cls(name)
         for cell in cells:
-            if cell.strip() in MISSING:
+            if cell.strip() in (*MISSING, *MISSING_NUMBERS):
                 continue
             column.given += 1
             found = readings(cell)

@@ -7,6 +7,7 @@ time, wherever they are.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import pandas as pd
 
 from c2rf._utils.text import all_of, for_user, listed, nearest
 from c2rf._utils.types import LARGEST, Texts
-from c2rf.data.cells import as_numbers, as_text, dates_in
+from c2rf.data.cells import as_numbers, as_text, dates_in, is_missing_number
 from c2rf.data.numerals import text_option
 from c2rf.exceptions import InputError
 
@@ -33,8 +34,8 @@ class ValueCounts:
     """Counts of the cells of a column, which can be merged.
 
     ``given`` cells are not empty; ``odd`` ones are given and not numbers; ``unseen`` ones hold a
-    text that no labeled row has; ``dates`` are dates. ``few`` are the different texts as long as
-    there are few of them.
+    text that no labeled row has; ``dates`` are dates. ``signs`` stand for a missing value if the
+    others are numbers or dates. ``few`` are the different texts as long as there are few of them.
     """
 
     missing: int = 0
@@ -47,6 +48,12 @@ class ValueCounts:
     few: set[str] = field(default_factory=set)
     unseen: int = 0
     dates: int = 0
+    signs: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n_values(self) -> int:
+        """The number of cells that are given and no signs."""
+        return self.given - self.signs.total()
 
     @classmethod
     def of(cls, numbers: pd.Series[float], texts: pd.Series[Any] | None, place: str) -> ValueCounts:
@@ -61,13 +68,16 @@ class ValueCounts:
             return counts
         counts.few = set(texts[known].unique()[: FEW_LEVELS + 1])
         rows = np.flatnonzero(numbers.isna() & known)
+        signs = is_missing_number(texts.iloc[rows]).to_numpy()
+        counts.signs = Counter(texts.iloc[rows[signs]])
+        rows = rows[~signs]
         if not len(rows):
-            counts.dates = given * (dates_in(texts) is not None)
+            counts.dates = counts.n_values * (dates_in(texts) is not None)
             return counts
-        odd = texts.iloc[rows]
-        counts.odd, counts.first_odd = len(odd), odd.iloc[0]
+        found = texts.iloc[rows]
+        counts.odd, counts.first_odd = len(found), found.iloc[0]
         counts.first_place = place.replace("{row}", str(rows[0] + 1))
-        counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, odd))
+        counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, found))
         return counts
 
     def merge(self, other: ValueCounts) -> ValueCounts:
@@ -84,6 +94,7 @@ class ValueCounts:
             self.few | other.few,
             self.unseen + other.unseen,
             self.dates + other.dates,
+            self.signs + other.signs,
         )
 
 
@@ -96,6 +107,8 @@ class ColumnProfile:
         The cells of the labeled rows.
     is_text : bool
         Whether the user wants it to be taken as text.
+    signs : sequence of str
+        Further signs for missing values.
 
     Examples
     --------
@@ -106,9 +119,11 @@ class ColumnProfile:
     ('one-hot', 2, (0, 1), 1)
     """
 
-    def __init__(self, labeled: pd.Series[Any], is_text: bool = False) -> None:
-        self.name, self.is_text = str(labeled.name), is_text
-        numbers, texts = as_numbers(labeled), as_text(labeled)
+    def __init__(
+        self, labeled: pd.Series[Any], is_text: bool = False, signs: Sequence[str] = ()
+    ) -> None:
+        self.name, self.is_text, self.signs = str(labeled.name), is_text, signs
+        numbers, texts = as_numbers(labeled, signs), as_text(labeled, signs)
         self.labeled = ValueCounts.of(numbers, texts, "data row {row} of the labeled file")
         self.unlabeled = ValueCounts()
         self.texts = set(texts.dropna())
@@ -117,9 +132,10 @@ class ColumnProfile:
     @property
     def kind(self) -> Kind:
         """What it is used as: numbers, dates, or text of few values (one-hot) or of many."""
-        if self.is_text or self.labeled.odd or self.unlabeled.odd:
+        both = self.labeled.merge(self.unlabeled)
+        if self.is_text or both.odd or (both.signs and not both.n_values):
             return "one-hot" if len(self.texts) <= FEW_LEVELS else "ordinal"
-        return "dates" if self.labeled.dates + self.unlabeled.dates else "numbers"
+        return "dates" if both.dates else "numbers"
 
     @property
     def levels(self) -> int:
@@ -129,7 +145,18 @@ class ColumnProfile:
     @property
     def missing(self) -> tuple[int, int]:
         """The numbers of its empty cells, labeled and unlabeled."""
-        return self.labeled.missing, self.unlabeled.missing
+        are_numbers = self.kind in ("numbers", "dates")
+        one, other = (
+            side.missing + are_numbers * side.signs.total()
+            for side in (self.labeled, self.unlabeled)
+        )
+        return one, other
+
+    @property
+    def signs_found(self) -> Counter[str]:
+        """The signs for a missing value among its numbers or dates, and how often they occur."""
+        are_numbers = self.kind in ("numbers", "dates")
+        return self.labeled.signs + self.unlabeled.signs if are_numbers else Counter()
 
     @property
     def unseen(self) -> int:
@@ -140,10 +167,10 @@ class ColumnProfile:
         self, cells: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
     ) -> ValueCounts:
         """Return the counts of some unlabeled cells."""
-        numbers = as_numbers(cells)
+        numbers = as_numbers(cells, self.signs)
         if not self.is_text and not self.labeled.odd and are_numbers(cells.dtype):
             return ValueCounts.of(numbers, None, place)
-        texts = as_text(cells)
+        texts = as_text(cells, self.signs)
         counts = ValueCounts.of(numbers, texts, place)
         counts.unseen = int((texts.notna() & ~texts.isin(self.texts)).sum())
         return counts
@@ -163,7 +190,7 @@ class ColumnProfile:
     def _refuse_some_dates(self) -> None:
         """Refuse dates among other numbers: days are not years."""
         both = (self.labeled, self.unlabeled)
-        if 0 < sum(cells.dates for cells in both) < sum(cells.given for cells in both):
+        if 0 < sum(cells.dates for cells in both) < sum(cells.n_values for cells in both):
             raise InputError(
                 f"column {self.name!r} holds dates in some rows and numbers in others; write them "
                 f"alike, or take the whole column as text with {text_option(self.name)}"
@@ -182,7 +209,7 @@ class ColumnProfile:
                 f"column {self.name!r}. Write 1.5 and 1234, {instead}"
             )
         n_odd = both[0].odd + both[1].odd
-        if 2 * n_odd < both[0].given + both[1].given:
+        if 2 * n_odd < both[0].n_values + both[1].n_values:
             raise InputError(
                 f"column {self.name!r} holds numbers, but {odd.first_odd!r} in {odd.first_place} "
                 f"({n_odd} such cells in all). Correct or empty them, {instead}"
@@ -257,13 +284,17 @@ _CODE = re.compile(
 )
 
 
-def why_left_out(labeled: pd.Series[Any], unlabeled: pd.Series[Any]) -> str | None:
+def why_left_out(
+    labeled: pd.Series[Any], unlabeled: pd.Series[Any], signs: Sequence[str] = ()
+) -> str | None:
     """Say why nothing can be learned from a column, None if something can.
 
     Parameters
     ----------
     labeled, unlabeled : Series
         Its cells; of the unlabeled rows some are enough.
+    signs : sequence of str
+        Further signs for missing values.
 
     Examples
     --------
@@ -273,7 +304,7 @@ def why_left_out(labeled: pd.Series[Any], unlabeled: pd.Series[Any]) -> str | No
     >>> why_left_out(pd.Series(["DE"] * 50), pd.Series(["DE"]))
     'is the same in all labeled rows'
     """
-    texts = as_text(labeled)
+    texts = as_text(labeled, signs)
     given = texts.dropna()
     if not len(given):
         return "is empty in all labeled rows"
@@ -282,15 +313,17 @@ def why_left_out(labeled: pd.Series[Any], unlabeled: pd.Series[Any]) -> str | No
         return "is the same in all labeled rows"
     if n_values <= FEW_LEVELS or n_values < NEARLY_ALL * len(given):
         return None
-    both = pd.concat([given, as_text(unlabeled).dropna()])
+    both = pd.concat([given, as_text(unlabeled, signs).dropna()])
     if both.nunique() < NEARLY_ALL * len(both):
         return None
-    if all(map(_DATE.fullmatch, given)):
-        return None
-    numbers = as_numbers(labeled)
-    if int(numbers.notna().sum()) < len(given):
+    numbers = as_numbers(labeled, signs)
+    n_odd = len(given) - int(numbers.notna().sum())
+    n_dates = sum(map(bool, map(_DATE.fullmatch, given)))
+    if 2 * n_dates > len(given) or 0 < 2 * n_odd < len(given):
+        return None  # a few odd cells among numbers are refused, or missing
+    if n_odd:
         return "differs in nearly every row"
-    if _are_ids(str(labeled.name), numbers.dropna(), as_numbers(unlabeled).dropna()):
+    if _are_ids(str(labeled.name), numbers.dropna(), as_numbers(unlabeled, signs).dropna()):
         return "numbers the rows"
     return None
 

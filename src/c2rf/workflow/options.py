@@ -204,6 +204,10 @@ class Options:
         (), "Columns of numbers that are codes, like 70173.", "COLS", COLUMNS, parse=split_names,
         label="Numbers that are codes, like postal codes",
     )  # fmt: skip
+    missing: Sequence[str] = _option(
+        (), "Signs for missing values in all columns, like -9,k.A.; some are known in columns of "
+        "numbers.", "SIGNS", COLUMNS, parse=split_names,
+    )  # fmt: skip
     keep: Sequence[str] = _option(
         (), "Columns to learn from that would be left out: ids and names that differ in nearly "
         "every row, and columns with one value or none.",

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, for_user, nearest, option_name
+from c2rf._utils.text import all_of, count, for_user, nearest, option_name
 from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
@@ -172,6 +172,9 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     target, how = options.target, options.read_as
     names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
     table, read = _read_labeled(labeled, how)
+    if options.missing and target in table:
+        known = as_text(table[target], options.missing).notna()
+        table = table.assign(**{target: table[target].where(known)})
     if unlabeled is None:
         table, rest = _by_target(table, target)
         names, rows = (names[0], names[0]), find_rows(rest, options.engine)
@@ -187,7 +190,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     totals, remarks = read_known(options.totals, table[target], columns, as_data)
     grouping = tuple(map(str, totals.columns))
     features, left_out = learned_columns(table, rows, grouping, options)
-    profiles = [ColumnProfile(table[name], name in options.text) for name in features]
+    signs = options.missing
+    profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
     profiles, groups, n_repeated = profile_population(rows, profiles, grouping, options.id)
     weights = find_weights(rows, options.weight, len(groups.codes))
     labeled_weights = None
@@ -199,7 +203,13 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
     if n_repeated:
         remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
-    encoder = make_encoder(table, profiles)
+    remarks += [
+        f"in {each.name!r} {count(each.signs_found.total(), 'cell')} "
+        f"({all_of(list(each.signs_found))}) among numbers are taken as missing values."
+        for each in profiles
+        if each.signs_found
+    ]
+    encoder = make_encoder(table, profiles, signs)
     data = PreparedData(
         options=options,
         names=names,
@@ -224,7 +234,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
             and look_like_codes(table[each.name])
         ],
         read_as=[pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]],
-        truth=known_classes(rows, target, classes),
+        truth=known_classes(rows, target, classes, options.missing),
         weights=weights,
         labeled_weights=labeled_weights,
     )
@@ -430,7 +440,7 @@ def learned_columns(
     if not rows.is_distributed:
         first = as_pandas(next(iter(rows.read(features)))[0])
     reasons = {
-        name: why_left_out(table[name], first[name])
+        name: why_left_out(table[name], first[name], options.missing)
         for name in features
         if name not in (*options.keep, *options.text)
     }
@@ -602,14 +612,16 @@ OTHER_CLASS = -2
 """The code of a class that no labeled row has."""
 
 
-def known_classes(rows: Population, target: str, classes: list[str]) -> Codes | None:
+def known_classes(
+    rows: Population, target: str, classes: list[str], signs: Sequence[str] = ()
+) -> Codes | None:
     """Return the class of each row where the table has it, None if it is nowhere filled."""
     if rows.names is None or target not in rows.names or rows.is_distributed:
         return None
     places = {name: place for place, name in enumerate(classes)}
 
     def codes_of(chunk: Chunk) -> Codes:
-        cells = as_text(as_pandas(chunk.data)[target])
+        cells = as_text(as_pandas(chunk.data)[target], signs)
         found = [UNKNOWN if cell is None else places.get(cell, OTHER_CLASS) for cell in cells]
         return np.array(found, dtype=np.int32)
 

@@ -37,3 +37,11 @@ def test_what_is_no_object(tmp_path, line, said):
     path.write_text(line)
     with pytest.raises(InputError, match=said):
         read_file(path)
+
+
+def test_whole_numbers_that_no_float_holds(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text(f'{{"id": {2**53 + 1}, "n": {2**63}}}\n{{"id": {1 - 2**63}, "n": 1.5}}\n')
+    frame = read_file(path).frame
+    assert frame["id"].tolist() == [2**53 + 1, 1 - 2**63]
+    assert frame["n"].tolist() == [str(2**63), "1.5"]
