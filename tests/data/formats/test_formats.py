@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import os
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from c2rf.data.formats import (
     format_by_name,
     naming_source,
     read_file,
+    text,
 )
 from c2rf.exceptions import InputError
 
@@ -366,3 +368,27 @@ def test_every_error_in_reading_names_the_source(error, said):
     with pytest.raises(InputError) as caught, naming_source("people"):
         raise error
     assert str(caught.value).startswith(said)
+
+
+def test_a_file_that_changes_while_it_is_read_into_memory(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n")
+    find = text.find_layout
+
+    def slow(*given):
+        found = find(*given)
+        os.utime(path, ns=(1, 1))
+        return found
+
+    monkeypatch.setattr(text, "find_layout", slow)
+    with pytest.raises(InputError, match="has changed while it was read"):
+        read_file(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_is_refused_by_what_it_is(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe or a device, which can be read only once"):
+        read_file(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a folder; give the name of a file"):
+        read_file(tmp_path)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from contextlib import ExitStack, closing
+
 import pandas as pd
 import pytest
 
@@ -46,3 +50,66 @@ def test_files_of_two_formats_or_none(folder, tmp_path_factory):
         find_files([folder])
     with pytest.raises(InputError, match="holds no Parquet or CSV file"):
         find_files([tmp_path_factory.mktemp("empty")])
+
+
+def replaced(path, content: bytes) -> None:
+    """Put another file of the same size and date in its place."""
+    status = path.stat()
+    other = path.with_name("other")
+    other.write_bytes(content)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+
+
+def changed_log(path) -> None:
+    """Change a database whose log takes the change."""
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("insert into t values (7)")
+        base.commit()
+
+
+def tables(folder, kind):
+    """Return a file of two rows, and what changes it."""
+    path = folder / f"x.{kind}"
+    frames = [pd.DataFrame({"n": [1, 2]}), pd.DataFrame({"n": [2, 1]})]
+    if kind == "db":
+        base = sqlite3.connect(path)
+        base.execute("pragma journal_mode=wal")
+        frames[0].to_sql("t", base, index=False)
+        return path, base, lambda: changed_log(path)
+    other = folder / f"second.{kind}"
+    for frame, place in zip(frames, (path, other), strict=True):
+        if kind == "csv":
+            frame.to_csv(place, index=False)
+        elif kind == "jsonl":
+            frame.to_json(place, orient="records", lines=True)
+        else:
+            frame.to_parquet(place)
+    content = other.read_bytes()
+    other.unlink()
+    return path, ExitStack(), lambda: replaced(path, content)
+
+
+@pytest.mark.parametrize("when", ["between passes", "during one"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "db"])
+def test_a_file_that_is_replaced_is_refused_in_every_pass(tmp_path, kind, when):
+    path, base, change = tables(tmp_path, kind)
+    with closing(base):
+        rows = find_files([path])
+        rows.rows = 1
+        first = rows.read(["n"])
+        next(first)
+        if when == "between passes":
+            list(first)
+            first = rows.read(["n"])
+        change()
+        with pytest.raises(InputError, match="has changed while it was read"):
+            list(first)
+
+
+def test_a_file_that_comes_into_a_folder_is_refused(folder):
+    rows = find_files([folder])
+    list(rows.read(["n"]))
+    (folder / "2.csv").write_text("id;n\n1;2\n")
+    with pytest.raises(InputError, match=r"2\.csv was not there when its folder was first read"):
+        list(rows.read(["n"]))

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -95,17 +95,50 @@ class Format:
     def names(self, path: Path, how: ReadAs = AS_FOUND) -> list[str]:
         """Return the names of the columns of a file that is read in chunks."""
         self.check_in_chunks(path)
+        return list(_find_names(path, how, self))
+
+
+Found = TypeVar("Found")
+
+
+def once_per_file(find: Callable[..., Found]) -> Callable[..., Found]:
+    """Find out something about a file once, and again if it has changed."""
+    cached = lru_cache(maxsize=256)(lambda identity, *given: find(*given))
+
+    def look_up(path: Path, *given: Any) -> Found:
         with naming_source(path):
-            status = plain_path(path).stat()
-        return list(_find_names(self, path, how, status.st_size, status.st_mtime_ns))
+            return cached(file_identity(path), path, *given)
+
+    return look_up
 
 
-@lru_cache(maxsize=256)
-def _find_names(kind: Format, path: Path, how: ReadAs, size: int, changed: int) -> tuple[str, ...]:
-    """Look at a file once, and again if it has changed: JSON lines name columns anywhere."""
+@once_per_file
+def _find_names(path: Path, how: ReadAs, kind: Format) -> tuple[str, ...]:
+    """Return the names of columns; JSON lines name them anywhere."""
     names = kind.module.names(path, how)
     check_names(path, names)
     return tuple(names)
+
+
+Identity = tuple[int, ...]
+
+
+def file_identity(path: Path) -> Identity:
+    """Return what differs if a file is replaced or changed, be it with as many bytes."""
+    file = plain_path(path)
+    status = file.stat()
+    found = [status.st_ino, status.st_size, status.st_mtime_ns]
+    log = Path(f"{file}-wal")  # where SQLite keeps changes at first
+    if file.suffix.lower() not in (".csv", ".parquet") and log.exists() and log.stat().st_size:
+        found += [log.stat().st_size, log.stat().st_mtime_ns]
+    return tuple(found)
+
+
+def check_unchanged(path: Path, before: Identity) -> None:
+    """Refuse a file that is not what it was: a label would go to another row."""
+    with naming_source(path):
+        if file_identity(path) != before:
+            raise InputError(f"{path} has changed while it was read; wait until it is complete")
 
 
 PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "arrow", "pyarrow", "parquet", True)
@@ -163,7 +196,9 @@ def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
     kind = find_format(path)
     kind.check_package(path)
     with naming_source(path):  # libraries fail on damaged files in many ways
+        before = file_identity(path)
         table: ReadTable = kind.module.read(path, how)
+    check_unchanged(path, before)
     check_names(path, [str(name) for name in table.frame], table.dialect)
     if not len(table.frame):
         raise InputError(f"{path} has columns but no rows")
@@ -178,6 +213,9 @@ def read_table(path: Path | str) -> pd.DataFrame:
 def find_format(path: Path) -> Format:
     """Return the format of a file that exists, by its content or its name."""
     file = plain_path(path)
+    if file.exists() and not file.is_file():
+        what = "a folder" if file.is_dir() else "a pipe or a device, which can be read only once"
+        raise InputError(f"{file} is {what}; give the name of a file")
     with naming_source(file), file.open("rb") as content:
         start = content.read(16)
     if start[8:12] == b"DUCK":

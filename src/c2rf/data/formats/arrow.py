@@ -14,13 +14,21 @@ from typing import Any
 import pandas as pd
 
 from c2rf.data.dialect import ReadAs
-from c2rf.data.formats import ReadTable, check_names, check_same_columns, naming_source
+from c2rf.data.formats import (
+    Identity,
+    ReadTable,
+    check_names,
+    check_same_columns,
+    check_unchanged,
+    file_identity,
+    naming_source,
+)
 from c2rf.exceptions import InputError
 
 _UNNAMED_INDEX = "__index_level_"  # what pandas writes for an index without a name
 
-RowGroups = tuple[Path, tuple[int, ...]]
-"""A Parquet file, and some of its row groups."""
+RowGroups = tuple[Path, tuple[int, ...], Identity]
+"""A Parquet file, some of its row groups, and what it was when they were listed."""
 
 
 def read(path: Path, how: ReadAs) -> ReadTable:
@@ -163,26 +171,28 @@ def n_rows(path: Path) -> int:
 def row_groups(paths: Sequence[Path], most_rows: int) -> Iterator[RowGroups]:
     """Yield row groups to be read at once: neighbours of a Parquet file, up to so many rows."""
     for path in paths:
+        identity = file_identity(path)
         with _parquet(path) as file:
             sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
         groups: list[int] = []
         for k, size in enumerate(sizes):
             if groups and sum(sizes[g] for g in groups) + size > most_rows:
-                yield path.absolute(), tuple(groups)
+                yield path.absolute(), tuple(groups), identity
                 groups = []
             groups.append(k)
         if groups:
-            yield path.absolute(), tuple(groups)
+            yield path.absolute(), tuple(groups), identity
 
 
 def read_row_groups(
     source: RowGroups, schema: Any, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Read some columns of row groups, cast to a schema."""
-    path, groups = source
+    path, groups, identity = source
     wanted = list(schema.names if columns is None else columns)
     with _parquet(path, f"{path}, row group {groups[0]}") as file:
         rows = file.read_row_groups(list(groups), columns=wanted)
+        check_unchanged(path, identity)
         return as_table(rows.select(wanted), _pick(schema, wanted))
 
 

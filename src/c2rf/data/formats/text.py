@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,7 @@ import pandas as pd
 from c2rf._utils.text import for_user
 from c2rf.data.cells import plain_numbers
 from c2rf.data.dialect import BLOCK, Layout, ReadAs, compression, find_layout, opened
-from c2rf.data.formats import ROWS_PER_CHUNK, ReadTable, check_names, naming_source
+from c2rf.data.formats import ROWS_PER_CHUNK, ReadTable, check_names, naming_source, once_per_file
 from c2rf.exceptions import C2RFError, InputError
 
 
@@ -43,7 +42,7 @@ def chunks(
     path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
 ) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield the columns in chunks of at most ``n_rows`` rows, as text, and where each begins."""
-    found, size, start = layout(path, how), path.stat().st_size, 1
+    found, start = layout(path, how), 1
     for block in _blocks(path, found):
         _check_unnamed_columns(block, found, path)
         table = block.iloc[:, : len(found.names)].set_axis(list(found.names), axis="columns")
@@ -51,20 +50,11 @@ def chunks(
         for k in range(0, len(table), n_rows):
             yield table.iloc[k : k + n_rows], f"{path}, from data row {start + k}"
         start += len(table)
-    if path.stat().st_size != size:
-        raise InputError(f"{path} has changed while it was read; wait until it is complete")
 
 
+@once_per_file
 def layout(path: Path, how: ReadAs) -> Layout:
     """Return the dialect and the header of a file."""
-    with naming_source(path):
-        status = path.stat()
-        return _layout(path, how, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _layout(path: Path, how: ReadAs, size: int, changed: int) -> Layout:
-    """Find the layout of a file; the cached one is used until size or date of the file change."""
     found = find_layout(path, how)
     check_names(path, found.names, found.dialect)
     return found

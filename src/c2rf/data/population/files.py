@@ -19,12 +19,14 @@ from c2rf.data.formats import (
     TEXT,
     Format,
     check_same_columns,
+    check_unchanged,
+    file_identity,
     find_format,
     naming_source,
     plain_path,
     wanted_columns,
 )
-from c2rf.data.population.interface import Population
+from c2rf.data.population.interface import CHANGED, Population
 from c2rf.exceptions import InputError
 
 _TABLE_ENDINGS = (
@@ -63,6 +65,8 @@ class Files(Population):
         kind.check_in_chunks(paths[0])
         self.paths, self.kind, self.how = tuple(paths), kind, how
         self.as_tables, self.rows = as_tables, rows
+        self.folders: tuple[Path, ...] = ()
+        self._identities = [file_identity(path) for path in self.paths]
         if kind is PARQUET:
             self.n_rows = sum(map(kind.module.n_rows, paths))
         if kind is TEXT:
@@ -82,7 +86,13 @@ class Files(Population):
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Read the files one after the other."""
         options = {"schema": self.schema} if self.as_tables and self._has_types else {}
-        for path in self.paths:
+        there = {path for folder in self.folders for path in _files_in(folder)}
+        if added := there.difference(self.paths):
+            raise InputError(
+                f"{min(added)} was not there when its folder was first read; {CHANGED}"
+            )
+        for path, identity in zip(self.paths, self._identities, strict=True):
+            check_unchanged(path, identity)
             names = self.kind.names(path, self.how)
             check_same_columns(names, self.names, path, self.paths[0])
             wanted = wanted_columns(self.names if columns is None else columns, names, path)
@@ -91,6 +101,7 @@ class Files(Population):
                 if not self.as_tables and not self._has_types:
                     table = table.apply(numbers_or_text)
                 yield table if self.as_tables or columns is not None else table.to_numpy(), where
+            check_unchanged(path, identity)
 
     @property
     def _has_types(self) -> bool:
@@ -107,7 +118,9 @@ def find_files(given: Sequence[Any], how: ReadAs = AS_FOUND, *, as_tables: bool 
                 f"files must be of one format, all Parquet or all CSV; found both {paths[0]} and "
                 f"{path}: name the ones to read"
             )
-    return Files(paths, kinds[0], how, as_tables=as_tables)
+    files = Files(paths, kinds[0], how, as_tables=as_tables)
+    files.folders = tuple(folder for folder in map(Path, given) if folder.is_dir())
+    return files
 
 
 def _files_in(path: Path) -> list[Path]:
