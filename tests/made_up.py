@@ -58,6 +58,7 @@ def made_up(
         "truth": None,
         "weights": None,
         "labeled_weights": None,
+        "totals_of": None,
         "seconds": {"learning": 1.5},
     } | data
     added = {

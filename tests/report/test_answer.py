@@ -253,9 +253,9 @@ class TestRealRuns:
         return plain(Page(body).text)
 
     def test_rescaled_totals(self, tmp_path):
-        said = self.page(tmp_path, {"yes": 100, "no": 100}, totals_policy="scale", drop=["w"])
+        said = self.page(tmp_path, {"yes": 150, "no": 150}, totals_policy="scale", drop=["w"])
         assert "2 totals had to be changed" in said
-        assert re.search(r"all rows\s*yes\s*100\s*70\s*-30", said)
+        assert re.search(r"all rows\s*yes\s*150\s*70\s*-80", said)
         assert "{" not in said
         assert "A logistic regression learned" in said
         assert not re.search(r"\b[A-Z][a-z]+[A-Z]\w+", said)  # no class name of Python

@@ -55,6 +55,7 @@ from c2rf.totals.stated import (
     read_stated,
     scale_hint,
     written,
+    wrong_sum,
 )
 
 # What rounding explains: rates whose sum is off by less than half a row, and weighted totals that
@@ -100,10 +101,10 @@ def make_bounds(
     >>> bounds = make_bounds(Totals({"a": 0.333, "b": (1, 4)}), read_groups(None, 10), classes)
     >>> bounds.lower, bounds.upper
     (array([3, 1, 0]), array([ 3,  4, 10]))
-    >>> make_bounds(Totals({"a": 5, "b": 4, "c": 2}), read_groups(None, 10), classes)
+    >>> make_bounds(Totals({"a": 5, "b": 4, "c": 4}), read_groups(None, 10), classes)
     Traceback (most recent call last):
     ...
-    c2rf.exceptions.InputError: totals add up to 11 ('a': 5, 'b': 4, 'c': 2), but there are 10 \
+    c2rf.exceptions.InputError: totals add up to 13 ('a': 5, 'b': 4, 'c': 4), but there are 10 \
 rows; correct them, or use totals_policy="scale" to have them rescaled
     """
     labels = np.asarray(classes).tolist()
@@ -536,12 +537,9 @@ def _wrong_sum(
     labels: list[Any],
     where: str,
 ) -> str:
-    stated = ", ".join(f"{labels[k]!r}: {written(total.written)}" for k, total in row.items())
     most = "" if np.array_equal(low, high) else "at least " if low.sum() > n else "at most "
-    return (
-        f"{where} add up to {most}{_sum_off(low, high, n):g} ({stated}), but there are {n} rows; "
-        f"{scale_hint()}"
-    )
+    given = {labels[k]: total.written for k, total in row.items()}
+    return wrong_sum(given, _sum_off(low, high, n), n, where, most)
 
 
 def _conflict_in_words(conflict: Conflict, labels: list[Any], groups: list[Any]) -> str:

@@ -8,6 +8,7 @@ of totals within groups. :func:`read_stated` then reads a single one of them as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -28,6 +29,23 @@ SLACK = 1e-9
 
 CLASS, TOTAL, ERROR = "class", "total", "se"
 """Columns of a table of totals; all others say which groups a row is about."""
+
+_ERRORS = re.compile(
+    r"(s\.?e\.?|(std|stderr|standard)[ _.-]?(err(or)?)?|standardfehler|stdfehler|\+/-|\+-|\u00b1"
+    r"|erreur[ _-]?type|error[ _-]?est[a\u00e1]ndar|errore[ _-]?standard)", re.IGNORECASE
+)  # fmt: skip
+
+
+def is_error(name: Any) -> bool:
+    """Say whether a column of this name holds standard errors.
+
+    Examples
+    --------
+    >>> is_error("Standardfehler"), is_error("std_error"), is_error("sex")
+    (True, True, False)
+    """
+    return isinstance(name, str) and _ERRORS.fullmatch(name.strip()) is not None
+
 
 Table = tuple[tuple[str | None, ...], list[tuple[tuple[Any, ...], Any, Any]]]
 """The grouping columns, and the rows: the values of these columns, a class, and its total there."""
@@ -82,6 +100,30 @@ class Estimate:
         return f"{self.value!r}+-{self.se!r}"
 
 
+@dataclass(frozen=True)
+class OfEverybody:
+    """A total of all people, the labeled among them: the rows to label have the rest of it.
+
+    Parameters
+    ----------
+    total : object
+        The total as it was given.
+    n : int or float
+        How many people there are.
+    labeled : int or float
+        How many labeled rows of the class are among them.
+    """
+
+    total: Any
+    n: float
+    labeled: float
+
+
+def without_labeled(total: Any) -> Any:
+    """Return a total as it was given, also where it is about everybody."""
+    return total.total if isinstance(total, OfEverybody) else total
+
+
 def _plain(value: Any) -> Any:
     """Return a number of Python: files and messages know these."""
     return value.item() if isinstance(value, np.generic) else value
@@ -119,7 +161,8 @@ class Totals:
     def has_estimates(self) -> bool:
         """Whether any total has a standard error."""
         rows = [self.overall, *(row for m in self.margins for row in m.by_group.values())]
-        return any(isinstance(total, Estimate) for row in rows for total in row.values())
+        stated = (without_labeled(total) for row in rows for total in row.values())
+        return any(isinstance(total, Estimate) for total in stated)
 
 
 def read_totals(given: Any, classes: Sequence[Any] = ()) -> Totals:
@@ -353,6 +396,10 @@ class StatedTotal:
 
 def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
     """Read a count, a rate or a range of either, or say what is wrong with it."""
+    if isinstance(total, OfEverybody):
+        stated = read_stated(total.total, total.n, what, policy)
+        low, high = (max(end - total.labeled, 0.0) for end in (stated.low, stated.high))
+        return StatedTotal(low, high, stated.is_rate, total, stated.se)
     if isinstance(total, Estimate):
         # The estimate of a rate, if it is a float up to one; that of a count need not be whole.
         is_rate = not isinstance(total.value, Integral) and total.value <= 1
@@ -412,6 +459,34 @@ def _rates() -> str:
     return for_user("a count, or a float that is a rate in [0, 1]", "a rate from 0% to 100%")
 
 
+def rounding_slack(counts: Sequence[float]) -> float:
+    """Return by how much a sum of counts may be off because each was rounded.
+
+    Offices round to whole numbers, to 5, 10, 100 or 1,000: to the coarsest that all counts are. More
+    than a hundredth is no rounding.
+
+    Examples
+    --------
+    >>> rounding_slack([33, 33, 33]), rounding_slack([19200, 1300])
+    (1.5, 100.0)
+    """
+    unit = next(u for u in (1000, 100, 10, 5, 1) if u == 1 or all(c % u == 0 for c in counts))
+    return len(counts) * max(0.5, min(unit / 2, sum(counts) / 100 / len(counts)))
+
+
+def wrong_sum(given: Mapping[Any, Any], total: float, n: float, where: str, most: str = "") -> str:
+    """Say that totals do not add up to the number of rows, and what to do about it."""
+    stated = ", ".join(f"{label!r}: {written(each)}" for label, each in given.items())
+    counts = [without_labeled(each) for each in given.values()]
+    off = abs(total - n)
+    if all(is_number(each) and each >= 1 for each in counts) and off <= rounding_slack(counts):
+        scale = for_user('totals_policy="scale"', "--totals-policy scale")
+        hint = f"off by {off:,g} of {n:,.12g}, as rounding does; {scale} moves {off:,g}"
+    else:
+        hint = scale_hint()
+    return f"{where} add up to {most}{total:.12g} ({stated}), but there are {n:.12g} rows; {hint}"
+
+
 def scale_hint(to: str = "have them rescaled") -> str:
     """Say what to do about totals that contradict each other."""
     scale = for_user('totals_policy="scale"', "--totals-policy scale")
@@ -423,6 +498,9 @@ def written(total: Any) -> str:
     if isinstance(total, (tuple, list)) and len(total) == 2:
         low, high = (written(end) for end in total)
         return for_user(f"({low}, {high})", f"{low}..{high}")
+    if isinstance(total, OfEverybody):
+        labeled = f" less {total.labeled:g} labeled" if total.labeled else ""
+        return f"{written(total.total)}{labeled}"
     if isinstance(total, Estimate):
         return for_user(repr(total), str(total))
     if isinstance(total, np.generic):

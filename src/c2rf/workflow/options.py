@@ -235,6 +235,16 @@ class Options:
         "NAME", TOTALS, label="Totals that do not add up",
         titles={"refuse them": "strict", "scale them, and say so": "scale"},
     )  # fmt: skip
+    totals_of: Literal["auto", "everybody", "unlabeled"] = _option(
+        "auto", "Whom totals are about: the unlabeled rows, or everybody, the labeled rows among "
+        "them, who are subtracted then. auto: everybody if the counts of all classes add up to "
+        "the rows of both tables.",
+        "NAME", TOTALS, label="Whom the totals are about",
+        titles={
+            "(found by their sums)": "auto", "everybody, the labeled rows among them": "everybody",
+            "the rows to label alone": "unlabeled",
+        },
+    )  # fmt: skip
     weight: str | None = _option(
         None, "Column that says how many people a row stands for; totals are about people then. "
         "Not learned from. Where the labeled rows have it, they count by it in learning.",

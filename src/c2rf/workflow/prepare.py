@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of, count, for_user, nearest, option_name
-from c2rf._utils.types import Codes, Floats, Texts
+from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
 from c2rf.data.encoding import encode, encoded, make_encoder
@@ -48,6 +48,15 @@ from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
+from c2rf.totals.everybody import (
+    People,
+    Whom,
+    check_unlabeled,
+    find_whom,
+    in_words,
+    sizes_of,
+    subtract_labeled,
+)
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
@@ -102,6 +111,8 @@ class PreparedData:
         The same of the labeled rows, where their table has the column.
     known : ndarray of int, optional
         The class of each unlabeled row that is known to have one, else -1: it keeps it.
+    totals_of : str, optional
+        Whom the totals were about, where the labeled rows were subtracted.
     seconds : dict
         How long each step took so far.
     """
@@ -127,6 +138,7 @@ class PreparedData:
     weights: Floats | None = None
     labeled_weights: Floats | None = None
     known: Codes | None = None
+    totals_of: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -192,16 +204,30 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     features, left_out = learned_columns(table, rows, grouping, options)
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
-    profiles, groups, n_repeated = profile_population(rows, profiles, grouping, options.id)
+    profiles, groups, ids = profile_population(rows, profiles, grouping, options.id)
     weights = find_weights(rows, options.weight, len(groups.codes))
     labeled_weights = None
     if options.weight is not None and options.weight in table:
         what = f"the weight {options.weight!r} of the labeled rows"
         labeled_weights = read_weights(table[options.weight], len(table), what)
+    both = None
+    if unlabeled is not None:
+        both = people_in_both(table, labels, rows, ids, options)
+        remarks += _remarks_on_both(table, labels, rows, features, both, options)
+    known_to_us = labeled_weights if options.weight else np.ones(len(labels), dtype=np.int64)
+    new = np.ones(len(labels), dtype=bool) if both is None else ~both.labeled
+    people = _people(table, labels, new, known_to_us, groups, weights)
+    whom: Whom = "unlabeled"
+    if options.totals_of == "unlabeled":
+        check_unlabeled(totals, people)
+    else:
+        whom = find_whom(totals, people) if options.totals_of == "auto" else "everybody"
+    if whom == "everybody":
+        totals = subtract_labeled(totals, people, options.totals_policy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
-    if n_repeated:
+    if n_repeated := int((ids[1:] == ids[:-1]).sum()):
         remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
     remarks += [
         f"in {each.name!r} {count(each.signs_found.total(), 'cell')} "
@@ -237,6 +263,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         truth=known_classes(rows, target, classes, options.missing),
         weights=weights,
         labeled_weights=labeled_weights,
+        totals_of=in_words(people) if whom == "everybody" else None,
+        known=None if both is None else both.codes(classes, rows.n_rows or 0),
     )
     _check_possible(data)
     data.seconds["reading and checking"] = time.perf_counter() - start
@@ -257,6 +285,11 @@ def _check_possible(data: PreparedData) -> None:
         raise InputError(
             f"the method c2rf is for two classes; {data.options.target!r} has "
             f"{len(data.classes)}{instead}"
+        )
+    if data.known is not None:
+        raise InputError(
+            f"the method c2rf cannot keep the labels of the {int((data.known >= 0).sum()):,} labeled "
+            f"people who are among the rows to label, too{instead}, or remove them from one table"
         )
     if data.weights is not None:
         raise InputError(f"the method c2rf counts rows, not weights{instead}")
@@ -481,8 +514,8 @@ def profile_population(
     profiles: Sequence[ColumnProfile],
     grouping: Sequence[str] = (),
     id: str | None = None,
-) -> tuple[list[ColumnProfile], Groups, int]:
-    """Read all rows once; return their columns, their groups, and how many ids are not unique.
+) -> tuple[list[ColumnProfile], Groups, NDArray[np.uint64]]:
+    """Read all rows once; return their columns, their groups, and hashes of their ids, sorted.
 
     Parameters
     ----------
@@ -500,9 +533,9 @@ def profile_population(
     >>> from c2rf.data.population.memory import Memory
     >>> age = ColumnProfile(pd.Series(["1", "2"], name="age"))
     >>> rows = Memory(pd.DataFrame({"age": ["3", ""], "id": ["a", "a"]}))
-    >>> columns, groups, n_repeated = profile_population(rows, [age], id="id")
-    >>> columns[0].missing, n_repeated
-    ((0, 1), 1)
+    >>> columns, groups, ids = profile_population(rows, [age], id="id")
+    >>> columns[0].missing, bool(ids[0] == ids[1])
+    ((0, 1), True)
     """
     wanted = [*(each.name for each in profiles), *grouping, *([id] if id else [])]
     # What needs no column still needs the rows.
@@ -511,9 +544,8 @@ def profile_population(
     assert rows.n_rows is not None
     groups = Groups.none(rows.n_rows) if found.groups is None else found.groups.in_order()
     found.ids.sort()  # in place: there may be many
-    n_repeated = int((found.ids[1:] == found.ids[:-1]).sum())
     pairs = zip(profiles, found.values, strict=True)
-    return [each.with_unlabeled(values) for each, values in pairs], groups, n_repeated
+    return [each.with_unlabeled(values) for each, values in pairs], groups, found.ids
 
 
 def _profiled(
@@ -550,6 +582,161 @@ def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
     if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
         return pd.util.hash_array(ids.to_numpy())
     return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
+
+
+class InBoth(NamedTuple):
+    """People who are in both tables, by their ids.
+
+    Parameters
+    ----------
+    labeled : ndarray of bool, shape (n_labeled,)
+        Which labeled rows are among the rows to label.
+    rows : ndarray of int
+        The numbers of these people among the rows to label.
+    labels : ndarray of str
+        Their labels.
+    """
+
+    labeled: Bools
+    rows: Ints
+    labels: Texts
+
+    def codes(self, classes: Sequence[str], n_rows: int) -> Codes:
+        """Return the class of each row to label that is known to have one, else -1."""
+        codes = np.full(n_rows, UNKNOWN, dtype=np.int32)
+        codes[self.rows] = np.searchsorted(np.array(classes, dtype=object), self.labels)
+        return codes
+
+
+def people_in_both(
+    table: pd.DataFrame, labels: Texts, rows: Population, ids: NDArray[np.uint64], options: Options
+) -> InBoth | None:
+    """Find labeled people among the rows to label; None without ids, or where nobody is.
+
+    ``ids`` are hashes of the ids of the rows to label, sorted.
+    """
+    if options.id is None or options.id not in table:
+        return None
+    own = as_text(table[options.id]).fillna("")
+    hashes = _hashes(own)
+    whole = own.str.fullmatch("[1-9][0-9]{0,17}").to_numpy(dtype=bool)
+    as_numbers = pd.util.hash_array(own[whole].astype(np.int64).to_numpy())
+    wanted = np.concatenate([hashes, as_numbers])
+    places = np.minimum(np.searchsorted(ids, wanted), max(len(ids) - 1, 0))
+    if not (ids[places] == wanted).any():
+        return None
+    found = rows.reduce(partial(_with_ids, set(own) - {""}, options.id), pd.concat, [options.id])
+    found = found[~found.duplicated(keep=False)]
+    by_id: dict[str, str] = {}
+    for name, label in zip(own, labels, strict=True):
+        if by_id.setdefault(name, label) != label and (found == name).any():
+            raise InputError(
+                f"the id {name!r} has two labels, {by_id[name]!r} and {label!r}, in the labeled "
+                "table; keep one of them"
+            )
+    if not len(found):
+        return None
+    there = set(found)
+    mask = np.array([name in there for name in own])
+    return InBoth(
+        mask, found.index.to_numpy(), np.array([by_id[name] for name in found], dtype=object)
+    )
+
+
+def _with_ids(wanted: set[str], id: str, chunk: Chunk) -> pd.Series[Any]:
+    """Return those ids of a chunk that are wanted, by the numbers of their rows."""
+    texts = as_text(as_pandas(chunk.data)[id])
+    texts.index = pd.RangeIndex(chunk.start, chunk.start + len(texts))
+    return texts[texts.isin(wanted)]
+
+
+ALL_DIFFER = 0.9
+"""Labeled rows of which this share differs are unlikely to equal other people by chance."""
+
+
+def n_equal_rows(table: pd.DataFrame, rows: Population, columns: Sequence[str]) -> int:
+    """Count the labeled rows that equal a row to label in all columns; 0 if many equal each other.
+
+    Examples
+    --------
+    >>> from c2rf.data.population.memory import Memory
+    >>> table = pd.DataFrame({"age": [41, 52], "town": ["Ulm", "Bonn"]})
+    >>> rows = Memory(pd.DataFrame({"age": [52, 41], "town": "Bonn"}))
+    >>> n_equal_rows(table, rows, ["age", "town"])
+    1
+    """
+    own = pd.DataFrame({name: as_text(table[name]) for name in columns}).fillna("")
+    if len(own.drop_duplicates()) < ALL_DIFFER * len(own):
+        return 0
+    # The columns with the most values come first: they leave few rows to compare.
+    order = own.nunique().sort_values(ascending=False, kind="stable").index.tolist()
+    found = rows.reduce(partial(_equal_rows, own[order]), _put_together, order)
+    return len(own.merge(found.drop_duplicates(), on=order))
+
+
+def _equal_rows(own: pd.DataFrame, chunk: Chunk) -> pd.DataFrame:
+    """Return the rows of a chunk that some labeled row equals."""
+    table = as_pandas(chunk.data)
+    texts: dict[str, pd.Series[Any]] = {}
+    for name in own:
+        column = as_text(table[name]).fillna("")
+        kept = column.isin(own[name])
+        table, texts = table[kept], {n: cells[kept] for n, cells in texts.items()}
+        texts[str(name)] = column[kept]
+    return pd.DataFrame(texts).merge(own, on=list(own)).drop_duplicates()
+
+
+def _put_together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(parts).drop_duplicates()
+
+
+def _remarks_on_both(
+    table: pd.DataFrame, labels: Texts, rows: Population, features: Sequence[str],
+    both: InBoth | None, options: Options,
+) -> list[str]:  # fmt: skip
+    """Say how many people are, or seem to be, in both tables."""
+    if both is not None:
+        n = count(len(both.rows), "person")
+        return [
+            f"{n} of the labeled rows are among the rows to label, by {options.id!r}: they keep "
+            "their label, and count once."
+        ]
+    if options.id is not None and options.id in table:
+        return []
+    n = n_equal_rows(table, rows, features)
+    if not n:
+        return []
+    return [
+        f"{count(n, 'labeled row')} equal a row to label in all columns. If they are the same "
+        f"people, say which column names them: {for_user('id=', '--id')}."
+    ]
+
+
+def _people(
+    table: pd.DataFrame, labels: Texts, new: Bools, counted: Any, groups: Groups,
+    weights: Floats | None,
+) -> People:  # fmt: skip
+    """Return whom totals may be about.
+
+    ``new`` are the labeled rows that are not among the rows to label, ``counted`` how many people
+    each labeled row is, None if that is not known.
+    """
+    sizes = groups.sizes if weights is None else groups.weight(weights)
+
+    @cache
+    def labeled(columns: tuple[str, ...]) -> dict[tuple[Any, str], float] | None:
+        if counted is None or not set(columns) <= set(table):
+            return None
+        own = _groups_of(table, columns) if columns else Groups.none(len(table))
+        found: dict[tuple[Any, str], float] = {}
+        for code, label, n, is_new in zip(own.codes, labels, counted, new, strict=True):
+            if is_new:
+                place = own.names[code], str(label)
+                found[place] = found.get(place, 0) + n.item()
+        return found
+
+    unlabeled = cache(partial(sizes_of, groups, sizes=sizes))
+    return People(unlabeled, labeled, sorted(set(labels)))
 
 
 def read_known(

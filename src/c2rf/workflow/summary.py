@@ -82,8 +82,9 @@ def _tables(data: PreparedData) -> list[Line]:
 
 
 def _groups(data: PreparedData) -> list[Line]:
-    """Say which groups have totals."""
-    return [
+    """Say which groups have totals, and whom totals are about if not the rows to label alone."""
+    whom = [] if data.totals_of is None else [("totals of", data.totals_of)]
+    return whom + [
         (
             "groups",
             f"{count(len(margin.by_group), 'group')} of {', '.join(map(str, margin.columns))} "

@@ -1,0 +1,191 @@
+"""Totals of everybody: found by their sums, and the labeled rows subtracted, by class and group."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import c2rf
+from c2rf import Estimate
+from c2rf.exceptions import InputError
+from c2rf.totals.everybody import People, find_whom, subtract_labeled
+from c2rf.totals.stated import Margin, Totals, read_stated
+
+CLASSES = ["no", "yes"]
+
+
+def people_of(unlabeled: dict[str, int], labeled: dict[tuple[str, str], int]) -> People:
+    """Return people in regions; what is overall is the sum over these."""
+
+    def sizes(columns):
+        return unlabeled if columns else {None: sum(unlabeled.values())}
+
+    def counts(columns):
+        if columns:
+            return labeled
+        return {(None, k): sum(n for (_, c), n in labeled.items() if c == k) for k in CLASSES}
+
+    return People(sizes, counts, CLASSES)
+
+
+PEOPLE = people_of({"north": 90, "south": 50}, {("north", "yes"): 10, ("south", "no"): 20})
+NORTH = {"no": 60, "yes": 40}
+
+
+@pytest.mark.parametrize(
+    ("totals", "whom"),
+    [
+        (Totals({"no": 100, "yes": 70}), "everybody"),
+        (Totals({"no": 80, "yes": 60}), "unlabeled"),
+        (Totals({"yes": 170}), "unlabeled"),  # incomplete
+        (Totals({"no": 0.6, "yes": 0.4}), "unlabeled"),  # rates
+        (Totals({"no": (90, 110), "yes": 70}), "unlabeled"),  # a range
+        (Totals({"no": 101, "yes": 70}), "everybody"),  # rounded
+        (Totals({"no": 300, "yes": 70}), "unlabeled"),  # neither
+        (Totals({"no": Estimate(100, se=5), "yes": 70}), "everybody"),
+        (Totals({}, (Margin(("region",), {"north": NORTH}),)), "everybody"),
+        (Totals({}, (Margin(("region",), {"north": {"no": 50, "yes": 40}}),)), "unlabeled"),
+    ],
+)
+def test_sums_tell_whom_totals_are_about(totals, whom):
+    assert find_whom(totals, PEOPLE) == whom
+
+
+def test_where_only_some_totals_tell_the_user_must():
+    totals = Totals({"no": 100, "yes": 70}, (Margin(("region",), {"north": {"yes": 40}}),))
+    with pytest.raises(InputError, match=r'the totals by region.*totals_of="everybody"'):
+        find_whom(totals, PEOPLE)
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=4, max_size=4),
+    st.lists(st.integers(0, 30), min_size=4, max_size=4),
+    st.sampled_from(["count", "rate", "range", "estimate"]),
+)
+def test_the_rest_is_what_the_rows_to_label_have(others, own, kind):
+    """Whatever a total is, the rest holds the true number of the rows to label."""
+    places = [(region, k) for region in ("north", "south") for k in CLASSES]
+    labeled, truth = dict(zip(places, own, strict=True)), dict(zip(places, others, strict=True))
+    sizes = {r: sum(truth[r, k] for k in CLASSES) for r in ("north", "south")}
+    people = people_of(sizes, labeled)
+
+    def total(place):
+        n = labeled[place] + truth[place]
+        everybody = sum(labeled[place[0], k] + truth[place[0], k] for k in CLASSES)
+        how = {"count": n, "rate": n / max(everybody, 1), "range": (max(n - 2, 0), n + 2)}
+        return how.get(kind, Estimate(n, se=3))
+
+    table = Margin(("region",), {r: {k: total((r, k)) for k in CLASSES} for r in sizes})
+    if any(sizes[r] + sum(labeled[r, k] for k in CLASSES) == 0 for r in sizes):
+        return
+    found = subtract_labeled(Totals({}, (table,)), people, "strict").margins[0].by_group
+    for (region, k), n in truth.items():
+        stated = read_stated(found[region][k], sizes[region], "total", "strict")
+        assert stated.low - 1e-9 <= n <= stated.high + 1e-9
+        assert stated.high - stated.low <= 4 + 1e-9
+        assert (stated.se > 0) == (kind == "estimate")
+
+
+def test_totals_below_the_labeled_rows_are_named():
+    table = Margin(("region",), {"north": {"no": 91, "yes": 9}, "south": {"no": 70, "yes": 0}})
+    with pytest.raises(InputError, match="of region 'north': 'yes' 9, labeled 10; correct"):
+        subtract_labeled(Totals({}, (table,)), PEOPLE, "strict")
+
+
+def test_a_group_without_rows_to_label_has_nothing_left():
+    people = people_of({"north": 90}, {("south", "no"): 20})
+    south = Margin(("region",), {"north": {"no": 60, "yes": 30}, "south": {"no": 20, "yes": 0}})
+    assert list(subtract_labeled(Totals({}, (south,)), people, "strict").margins[0].by_group) == [
+        "north"
+    ]
+
+
+def test_sums_that_are_off_say_by_how_much_and_never_advise_scale_for_labeled_rows():
+    with pytest.raises(InputError, match=r"10 labeled rows among them.*off by 1 of 100, as round"):
+        subtract_labeled(
+            Totals({}, (Margin(("region",), {"north": {"no": 61, "yes": 40}}),)), PEOPLE, "strict"
+        )
+    labeled = pd.DataFrame({"age": [k % 9 for k in range(40)], "sick": ["yes", "no"] * 20})
+    rest = pd.DataFrame({"age": [k % 9 for k in range(60)]})
+    with pytest.raises(InputError) as caught:
+        c2rf.classify(
+            labeled, rest, target="sick", totals={"yes": 50, "no": 50}, totals_of="unlabeled"
+        )
+    assert 'use totals_of="everybody"' in str(caught.value)
+    assert "scale" not in str(caught.value)
+
+
+REGIONS = np.array(["north", "south", "west"])
+
+
+def survey(n: int = 240, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
+    """Return everybody of a small country, and who was asked."""
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame({"person": np.arange(n), "age": rng.integers(16, 80, n)})
+    people["region"] = REGIONS[rng.integers(0, 3, n)]
+    people["weight"] = rng.integers(1, 5, n) / 2
+    works = rng.random(n) < np.where(people["age"] < 60, 0.7, 0.2)
+    people["work"] = np.where(works, "employed", "not")
+    return people, pd.Series(rng.random(n) < np.where(works, 0.3, 0.1))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("method", ["known-totals", "c2rf"])
+def test_a_census_counts_the_labeled_too(weighted, method):
+    people, asked = survey()
+    each = people["weight"] if weighted else pd.Series(1, index=people.index)
+    options = {"weight": "weight"} if weighted else {"drop": ["weight"]}
+    overall = each.groupby(people["work"]).sum().round().astype(int)
+    by_region = each.groupby([people["region"], people["work"]]).sum().round().astype(int)
+    totals = [overall] if method == "c2rf" else [overall, by_region.unstack().reset_index()]
+    if method == "c2rf":
+        if weighted:
+            return
+        options |= {"method": "c2rf", "trees": 5}
+    else:
+        options["learner"] = "logistic"
+    result = c2rf.classify(
+        people[asked], people[~asked].drop(columns="work"), target="work", totals=totals, **options
+    )
+    rest = people[~asked].assign(label=result.labels["label"].to_numpy())
+    assert "totals of" in result.summary()
+    given = each[~asked].groupby([rest["region"], rest["label"]]).sum()
+    truth = each[~asked].groupby([rest["region"], rest["work"]]).sum()
+    if method == "c2rf":
+        met = rest["label"].value_counts()["employed"]
+        expected = (rest["work"] == "employed").sum()
+        assert abs(met - expected) == result.classifier.solution_.eta
+        return
+    assert (given - truth).abs().max() <= (2.5 if weighted else 0)
+    if not weighted:
+        assert result.counts == rest["work"].value_counts().sort_index().to_dict()
+        alone = c2rf.classify(
+            people[asked], people[~asked].drop(columns="work"), target="work",
+            totals=rest.groupby(["region", "work"]).size().unstack().reset_index(), **options,
+        )  # fmt: skip
+        assert alone.labels["label"].equals(result.labels["label"])
+        assert "totals of" not in alone.summary()
+
+
+def test_everybody_may_be_said_of_rates():
+    people, asked = survey()
+    rate = float((people["work"] == "employed").mean())
+    result = c2rf.classify(
+        people[asked], people[~asked].drop(columns="work"), target="work",
+        totals={"employed": rate}, totals_of="everybody", learner="logistic", drop=["weight"],
+    )  # fmt: skip
+    assert result.counts["employed"] == (people["work"][~asked] == "employed").sum()
+
+
+def test_grouping_columns_must_be_in_the_labeled_table_to_subtract_by():
+    people, asked = survey()
+    table = people.groupby(["region", "work"]).size().unstack().reset_index()
+    labeled = people[asked].drop(columns="region")
+    with pytest.raises(InputError, match="the labeled rows do not have all of these columns"):
+        c2rf.classify(
+            labeled, people[~asked].drop(columns="work"), target="work", totals=table,
+            totals_of="everybody", drop=["weight"],
+        )  # fmt: skip
