@@ -246,3 +246,21 @@ class TestFiles:
             self.read(tmp_path, "region,class,total\nn,yes,4\ns,yes,\n")
         with pytest.raises(InputError, match="data row 1: a grouping column is empty"):
             self.read(tmp_path, "region,no,yes\n,8,4\n")
+
+
+@pytest.mark.parametrize("name", ["se", "std_error", "Standardfehler", "+/-", "SE", "erreur type"])
+def test_standard_errors_under_other_names(tmp_path, name):
+    path = tmp_path / "totals.csv"
+    path.write_text(f"region,class,total,{name}\nnorth,yes,12,3\nsouth,yes,9,0\n")
+    rows, _ = TotalsFile(path, "sick").read(COLUMNS, CLASSES)
+    assert [row["total"] for row in rows] == [Estimate(12, se=3), 9]
+    frame = pd.DataFrame([{"region": "north", "class": "yes", "total": 12, name: 3}])
+    assert read_totals(frame).margins[0].by_group == {"north": {"yes": Estimate(12, se=3)}}
+
+
+@pytest.mark.parametrize("cells", [("0.5", "0.2"), ("50%", ""), ("1,5", "2")])
+def test_a_column_of_numbers_is_never_ignored(tmp_path, cells):
+    path = tmp_path / "totals.csv"
+    path.write_text(f"region;class;total;cv\nnorth;yes;12;{cells[0]}\nsouth;yes;9;{cells[1]}\n")
+    with pytest.raises(InputError, match="the column 'cv' holds numbers, but is neither the total"):
+        TotalsFile(path, "sick").read(COLUMNS, CLASSES)

@@ -21,7 +21,7 @@ from c2rf._utils.text import all_of, listed, nearest
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.numerals import NAMES, OTHER, canonical, readings
 from c2rf.exceptions import InputError
-from c2rf.totals.stated import Estimate
+from c2rf.totals.stated import Estimate, is_error
 
 Number = int | float
 Total = Number | tuple[Number, Number] | Estimate
@@ -273,8 +273,9 @@ class TotalsFile:
         columns: Sequence[str],
         decimals: Mapping[str, str | None],
     ) -> tuple[list[Row], str | None]:
+        error = next((name for name in cells if is_error(name)), None)
         groups = self.groups or tuple(
-            name for name in cells if name in columns and name not in (of_class, "total", "se")
+            name for name in cells if name in columns and name not in (of_class, "total", error)
         )
         wanted = [*groups, of_class, "total"]
         missing = [name for name in wanted if name not in cells]
@@ -291,11 +292,18 @@ class TotalsFile:
                 if cells[name][r] is None:
                     raise InputError(f"{where}: {name!r} is empty")
             total: Any = parse_range(cells["total"][r], f"{where}: the total", decimals["total"])
-            if "se" in cells and cells["se"][r] is not None:
-                total = with_error(total, cells["se"][r], where)
+            if error is not None and cells[error][r] is not None:
+                total = with_error(total, cells[error][r], where)
             group = {name: cells[name][r] for name in groups}
             rows.append(group | {"class": cells[of_class][r], "total": total})
-        ignored = [name for name in cells if name not in (*wanted, "se")]
+        ignored = [name for name in cells if name not in (*wanted, error)]
+        for name in ignored:
+            if all(text is None or readings(text.removesuffix("%")) for text in cells[name]):
+                raise InputError(
+                    f"{self.path}: the column {name!r} holds numbers, but is neither the total nor "
+                    f"its standard error, nor a column of the unlabeled rows"
+                    f"{nearest(name, columns)}; remove it, or name standard errors 'se'"
+                )
         why = "the unlabeled rows do not have them"
         hint = f"; its columns {all_of(ignored)} were ignored, because {why}" if ignored else ""
         self._check_once(rows, hint)

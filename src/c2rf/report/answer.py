@@ -171,8 +171,14 @@ def _overall(result: Classification) -> Table:
             data.classes, bounds.lower, bounds.upper, given, strict=True
         )
     )  # fmt: skip
-    header = ["class", "labeled sample", "known total", "labels given", "share", "off by"]
-    return Table.of_first("Labels and known totals", header, rows, len(given), "classes")
+    total = "adjusted total" if bounds.adjustments else "known total"
+    header = ["class", "labeled sample", total, "labels given", "share", "off by"]
+    return Table.of_first(_title(result), header, rows, len(given), "classes")
+
+
+def _title(result: Classification) -> str:
+    """Call totals known only if they are met as they were given."""
+    return f"Labels and {'adjusted' if result.bounds.adjustments else 'known'} totals"
 
 
 def _difference(given: int, low: int, high: int) -> str:
@@ -195,8 +201,9 @@ def _in_margin(result: Classification, margin: MarginBounds) -> Table:
         for k, label in enumerate(result.data.classes)
     )  # fmt: skip
     columns = ", ".join(short(str(name)) for name in margin.columns)
-    header = [columns, "class", "known total", "labels given", "rows in group", "off by"]
-    title = f"Labels and known totals by {columns}"
+    total = "adjusted total" if result.bounds.adjustments else "known total"
+    header = [columns, "class", total, "labels given", "rows in group", "off by"]
+    title = f"{_title(result)} by {columns}"
     return Table.of_first(title, header, rows, given.size, "lines", n_names=2)
 
 

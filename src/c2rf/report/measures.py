@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import count, percent
+from c2rf._utils.text import count, percent, span
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import PROVEN, assign, log_scores
 from c2rf.data.cells import as_text
@@ -224,6 +224,19 @@ def find_importance(
 
 
 # Sentences that the summary and the report have in common.
+
+
+def known_total(result: Classification, k: int) -> str:
+    """Say what was known of the number of rows of a class, or from what it was adjusted."""
+    data, adjusted = result.data, result.data.bounds.adjustments
+    total = span(
+        round(data.bounds.lower[k]), round(data.bounds.upper[k]), population_size(result.data)
+    )
+    own = [each for each in adjusted if not each.columns and each.label == data.classes[k]]
+    if own:
+        return f"adjusted from {own[0].before:,.12g} to {total}"
+    known = "after adjustments" if adjusted else "known"
+    return f"{known}{' in sums of weights' * (data.weights is not None)}: {total}"
 
 
 def used_as(column: ColumnProfile) -> str:

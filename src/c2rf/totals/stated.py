@@ -27,8 +27,8 @@ Policy = Literal["strict", "scale"]
 SLACK = 1e-9
 """Rates times rows are floats: 0.1 * 30 is three rows."""
 
-CLASS, TOTAL, ERROR = "class", "total", "se"
-"""Columns of a table of totals; all others say which groups a row is about."""
+CLASS, TOTAL = "class", "total"
+"""Columns of a table of totals; the others hold standard errors, or say what groups it is about."""
 
 _ERRORS = re.compile(
     r"(s\.?e\.?|(std|stderr|standard)[ _.-]?(err(or)?)?|standardfehler|stdfehler|\+/-|\+-|\u00b1"
@@ -296,10 +296,11 @@ def _table_of_wide_frame(table: Any, wide: list[Any]) -> Table:
 
 def _long_table(table: Mapping[str, list[Any]]) -> Table:
     """Read columns with a row for each total."""
-    columns = tuple(name for name in table if name not in (CLASS, TOTAL, ERROR))
+    columns = tuple(name for name in table if name not in (CLASS, TOTAL) and not is_error(name))
     totals = _counts_or_rates(table[TOTAL])
-    if ERROR in table:
-        pairs = enumerate(zip(totals, table[ERROR], strict=True))
+    errors = next((table[name] for name in table if is_error(name)), None)
+    if errors is not None:
+        pairs = enumerate(zip(totals, errors, strict=True))
         totals = [_estimated(total, se, number) for number, (total, se) in pairs]
     groups = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
     return columns, list(zip(groups, table[CLASS], totals, strict=True))
@@ -462,8 +463,8 @@ def _rates() -> str:
 def rounding_slack(counts: Sequence[float]) -> float:
     """Return by how much a sum of counts may be off because each was rounded.
 
-    Offices round to whole numbers, to 5, 10, 100 or 1,000: to the coarsest that all counts are. More
-    than a hundredth is no rounding.
+    Offices round to whole numbers, to 5, 10, 100 or 1,000: to the coarsest that all counts are.
+    More than a hundredth is no rounding.
 
     Examples
     --------

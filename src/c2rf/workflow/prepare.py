@@ -8,6 +8,7 @@ classification needs is in the :class:`PreparedData` that it returns.
 from __future__ import annotations
 
 import os
+import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, count, for_user, nearest, option_name
+from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name
 from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
@@ -205,6 +206,14 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
     profiles, groups, ids = profile_population(rows, profiles, grouping, options.id)
+    remarks += _columns_apart(profiles, grouping)
+    for name in features:
+        if _MAYBE_WEIGHT.fullmatch(name.casefold()) and name not in options.keep:
+            option = for_user(f"weight={name!r}", f"--weight {name}")
+            remarks.append(
+                f"{name!r} is learned from like any number. If it says how many people a row "
+                f"stands for, use {option}."
+            )
     weights = find_weights(rows, options.weight, len(groups.codes))
     labeled_weights = None
     if options.weight is not None and options.weight in table:
@@ -288,8 +297,8 @@ def _check_possible(data: PreparedData) -> None:
         )
     if data.known is not None:
         raise InputError(
-            f"the method c2rf cannot keep the labels of the {int((data.known >= 0).sum()):,} labeled "
-            f"people who are among the rows to label, too{instead}, or remove them from one table"
+            f"the method c2rf cannot keep known labels of rows to label{instead}, or remove these "
+            f"{count(int((data.known >= 0).sum()), 'row')} from one of the tables"
         )
     if data.weights is not None:
         raise InputError(f"the method c2rf counts rows, not weights{instead}")
@@ -443,6 +452,27 @@ def _by_target(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.DataF
     return table[known].reset_index(drop=True), rest
 
 
+_DESIGN_WEIGHT = re.compile(
+    r"(design|survey|sampl(e|ing)|calibrat(ed|ion)|final|raking|expansion)(weights?|wgt|wt|gewicht)"
+    r"|p?wgts?|pweights?|hrf|fpond|.*(hochrechnung|gewichtungs|designgewicht|pond[eé]raci?[oó]n).*"
+    r"|(poids|facteur|factor|coef)(de)?(sondage|expansi[oó]n|elevaci[oó]n)|(expansion|weighting)factor"
+)
+_MAYBE_WEIGHT = re.compile(r"weights?|gewichte?|poids|pesos?")
+LIKE_A_WEIGHT = "is named like the weights of a survey"
+"""Why a column is left out that says how many people a row stands for."""
+
+
+def is_design_weight(name: str) -> bool:
+    """Say whether a column is named like the weights of a survey; weight may be kilograms.
+
+    Examples
+    --------
+    >>> [is_design_weight(name) for name in ("Hochrechnungsfaktor", "design_weight", "weight")]
+    [True, True, False]
+    """
+    return _DESIGN_WEIGHT.fullmatch(re.sub(r"[\W\d_]+", "", name.casefold())) is not None
+
+
 def learned_columns(
     table: pd.DataFrame, rows: Population, grouping: Sequence[str], options: Options
 ) -> tuple[list[str], dict[str, str]]:
@@ -460,7 +490,9 @@ def learned_columns(
         raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
     left = [*options.drop, *(name for name in (options.id, options.weight) if name is not None)]
     header = pd.DataFrame(columns=column_names(rows))
-    features = feature_names(table, header, options.target, left, grouping)
+    in_one = set(map(str, table)) ^ {*column_names(rows), options.target}
+    weights = [name for name in sorted(in_one) if is_design_weight(name) and name not in grouping]
+    features = feature_names(table, header, options.target, [*left, *weights], grouping)
     for name in options.text:
         if name not in features:
             raise InputError(
@@ -473,12 +505,15 @@ def learned_columns(
     if not rows.is_distributed:
         first = as_pandas(next(iter(rows.read(features)))[0])
     reasons = {
-        name: why_left_out(table[name], first[name], options.missing)
+        name: LIKE_A_WEIGHT
+        if is_design_weight(name)
+        else why_left_out(table[name], first[name], options.missing)
         for name in features
         if name not in (*options.keep, *options.text)
     }
     left_out = {name: why for name, why in reasons.items() if why is not None}
-    if len(left_out) == len(features):
+    left_out |= {name: LIKE_A_WEIGHT for name in weights if name not in left}
+    if not set(features) - set(left_out):
         option = for_user(f"keep=[{features[0]!r}]", f"--keep {features[0]}")
         raise InputError(
             f"there is no column to learn from: {features[0]!r} {left_out[features[0]]}; if it is "
@@ -548,6 +583,24 @@ def profile_population(
     return [each.with_unlabeled(values) for each, values in pairs], groups, found.ids
 
 
+def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -> list[str]:
+    """Tell of columns without a value that is in both tables; refuse to group by one."""
+    found = []
+    for each in profiles:
+        if each.texts and 0 < each.unseen == each.unlabeled.given:
+            ends = (listed(sorted(values), 5) for values in (each.texts, each.unlabeled.few))
+            said = "no value of {!r} is in both tables: {} in the labeled rows, {} in the others"
+            said = said.format(each.name, *ends)
+            if each.name in grouping:
+                drop = for_user(f"drop=[{each.name!r}]", f"--drop {each.name}")
+                raise InputError(
+                    f"{said}. Totals are grouped by it: write both alike; or, if they do differ, "
+                    f"say with {drop} that it is not learned from"
+                )
+            found.append(f"{said}; nothing can be learned from it.")
+    return found
+
+
 def _profiled(
     profiles: Sequence[ColumnProfile], grouping: Sequence[str], id: str | None, chunk: Chunk
 ) -> PopulationProfile:
@@ -605,7 +658,7 @@ class InBoth(NamedTuple):
         """Return the class of each row to label that is known to have one, else -1."""
         codes = np.full(n_rows, UNKNOWN, dtype=np.int32)
         codes[self.rows] = np.searchsorted(np.array(classes, dtype=object), self.labels)
-        return codes
+        return np.asarray(codes)
 
 
 def people_in_both(
@@ -696,19 +749,19 @@ def _remarks_on_both(
 ) -> list[str]:  # fmt: skip
     """Say how many people are, or seem to be, in both tables."""
     if both is not None:
-        n = count(len(both.rows), "person")
+        n = count(len(both.rows), "labeled row")
         return [
-            f"{n} of the labeled rows are among the rows to label, by {options.id!r}: they keep "
-            "their label, and count once."
+            f"{n} are among the rows to label, by {options.id!r}: they keep their label, and "
+            "count once."
         ]
     if options.id is not None and options.id in table:
         return []
-    n = n_equal_rows(table, rows, features)
-    if not n:
+    n_equal = n_equal_rows(table, rows, features)
+    if not n_equal:
         return []
     return [
-        f"{count(n, 'labeled row')} equal a row to label in all columns. If they are the same "
-        f"people, say which column names them: {for_user('id=', '--id')}."
+        f"{count(n_equal, 'labeled row')} equal a row to label in all columns. If they are the "
+        f"same people, say which column names them: {for_user('id=', '--id')}."
     ]
 
 

@@ -21,6 +21,7 @@ from c2rf.report.measures import (
     UNRELIABLE,
     expected_right,
     how_likely,
+    known_total,
     population_size,
     robustness,
     unreliable_classes,
@@ -53,13 +54,8 @@ def plan_lines(data: PreparedData) -> list[Line]:
 def summary_lines(result: Classification) -> list[Line]:
     """Say what was done."""
     data, lines = result.data, _tables(result.data)
-    bounds, n = data.bounds, population_size(data)
-    known = "known" if data.weights is None else "known in sums of weights"
-    for (name, labels), low, high in zip(
-        result.counts.items(), bounds.lower, bounds.upper, strict=True
-    ):
-        total = span(round(low), round(high), n)
-        lines.append((f"label {short(name)}", f"{labels:,} ({known}: {total})"))
+    for k, (name, labels) in enumerate(result.counts.items()):
+        lines.append((f"label {short(name)}", f"{labels:,} ({known_total(result, k)})"))
     lines += [*_groups(data), *_adjustments(data), *_closeness(result)]
     if result.accuracy is not None:
         lines.append(("accuracy", str(result.accuracy)))

@@ -1,0 +1,133 @@
+"""People in both tables keep their label; columns that do not fit are named; so are weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import c2rf
+from c2rf.exceptions import InputError
+from people import make_people
+
+PEOPLE = make_people(200)
+BASE = {"target": "sick", "learner": "logistic"}
+ALL = pd.concat([PEOPLE.labeled.drop(columns="sick"), PEOPLE.unlabeled])
+ALL = ALL.sort_values("a", ignore_index=True)  # the labeled are anywhere
+TRUTH = ALL["id"].map(
+    dict(zip(PEOPLE.labeled["id"], PEOPLE.labeled["sick"], strict=True))
+    | dict(zip(PEOPLE.unlabeled["id"], PEOPLE.truth, strict=True))
+)
+TOTALS = {"yes": int((TRUTH == "yes").sum()), "no": int((TRUTH == "no").sum())}
+
+
+@pytest.mark.parametrize("kind", ["frames", "csv", "numbers"])
+def test_labeled_people_among_the_others_keep_their_label(tmp_path, kind):
+    labeled, others = PEOPLE.labeled, ALL
+    if kind == "csv":
+        labeled, others = tmp_path / "labeled.csv", tmp_path / "all.csv"
+        PEOPLE.labeled.to_csv(labeled, index=False)
+        ALL.to_csv(others, index=False, sep=";")
+    elif kind == "numbers":  # one table has whole numbers, the other texts
+        others = ALL.assign(id=ALL["id"].astype(int))
+        labeled = labeled.assign(id=labeled["id"].astype(int).astype(str))
+    result = c2rf.classify(labeled, others, totals=TOTALS, id="id", **BASE)
+    assert "40 labeled rows are among the rows to label" in result.summary()
+    assert result.counts == {"no": TOTALS["no"], "yes": TOTALS["yes"]}
+    found = result.labels.set_index(result.labels["id"].astype(int))
+    own = found.loc[PEOPLE.labeled["id"].astype(int)]
+    assert own["label"].tolist() == PEOPLE.labeled["sick"].tolist()
+    assert (own["confidence"] == 1).all()
+    assert len(found) == 200
+
+
+def test_everybody_counts_each_person_once():
+    half = pd.concat([PEOPLE.labeled.drop(columns="sick")[:15], PEOPLE.unlabeled])
+    result = c2rf.classify(PEOPLE.labeled, half, totals=TOTALS, id="id", **BASE)
+    assert "175 rows to label and 25 labeled ones" in result.summary()
+    expected = PEOPLE.truth.value_counts() + PEOPLE.labeled["sick"][:15].value_counts()
+    assert result.counts == expected.to_dict()
+
+
+def test_two_labels_of_one_person_are_refused_with_the_id():
+    twice = pd.concat([PEOPLE.labeled, PEOPLE.labeled[:1].assign(sick="no")])
+    twice.iloc[0, -1] = "yes"
+    with pytest.raises(InputError, match=f"'{twice['id'].iloc[0]}' has two labels, 'yes' and 'no'"):
+        c2rf.classify(twice, ALL, totals=TOTALS, id="id", **BASE)
+
+
+def test_without_an_id_equal_rows_are_mentioned():
+    drop = {"drop": ["id"]}
+    said = c2rf.classify(PEOPLE.labeled, ALL, totals=TOTALS, **BASE, **drop).summary()
+    assert "40 labeled rows equal a row to label in all columns" in said
+    rest = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, totals={"yes": 60}, **BASE, **drop)
+    assert "equal a row" not in rest.summary()
+
+
+def test_the_paper_has_no_known_rows():
+    with pytest.raises(InputError, match='use method="known-totals", or remove these 40 rows'):
+        c2rf.classify(PEOPLE.labeled, ALL, target="sick", totals=TOTALS, id="id", method="c2rf")
+
+
+SEXES = np.array(["m", "w"])
+
+
+def with_sex(words: tuple[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return people whose sex is written in two ways."""
+    tables = (PEOPLE.labeled, PEOPLE.unlabeled)
+    both = (SEXES, np.array(words))
+    return tuple(
+        table.drop(columns="id").assign(sex=names[np.arange(len(table)) % 2])
+        for table, names in zip(tables, both, strict=True)
+    )
+
+
+def test_a_column_without_a_common_value_is_named_with_both():
+    result = c2rf.classify(*with_sex(("Mann", "Frau")), totals={"yes": 60}, **BASE)
+    remarks = "\n".join(result.data.remarks)
+    assert "no value of 'sex' is in both tables: 'm', 'w' in the labeled rows, 'Frau', 'Mann'" in (
+        remarks
+    )
+    assert not c2rf.classify(*with_sex(("m", "w")), totals={"yes": 60}, **BASE).data.remarks
+
+
+def test_a_grouping_column_without_a_common_value_is_refused_unless_it_is_dropped():
+    labeled, rest = with_sex(("Mann", "Frau"))
+    totals = pd.DataFrame({"sex": ["Mann", "Frau"], "class": "yes", "total": [30, 40]})
+    with pytest.raises(InputError, match=r"Totals are grouped by it.*drop=\['sex'\]"):
+        c2rf.classify(labeled, rest, totals=totals, **BASE)
+    assert c2rf.classify(labeled, rest, totals=totals, drop=["sex"], **BASE).counts["yes"] == 70
+
+
+@pytest.mark.parametrize("name", ["wgt", "design_weight", "Hochrechnungsfaktor", "poids_sondage"])
+@pytest.mark.parametrize("in_both", [True, False])
+def test_design_weights_are_not_learned_from(name, in_both):
+    tables = [t.drop(columns="id") for t in (PEOPLE.labeled, PEOPLE.unlabeled)]
+    values = np.linspace(1, 9, len(tables[0]))
+    tables[0] = tables[0].assign(**{name: values})
+    if in_both:
+        tables[1] = tables[1].assign(**{name: np.resize(values, len(tables[1]))})
+    result = c2rf.classify(*tables, totals={"yes": 60}, **BASE)
+    assert result.data.left_out == {name: "is named like the weights of a survey"}
+    assert name in result.summary()
+    assert name not in [column.name for column in result.data.columns]
+
+
+def test_a_weight_may_be_kilograms():
+    tables = [
+        table.drop(columns="id").assign(Gewicht=np.linspace(50, 99, len(table)))
+        for table in (PEOPLE.labeled, PEOPLE.unlabeled)
+    ]
+    result = c2rf.classify(*tables, totals={"yes": 60}, **BASE)
+    assert "'Gewicht' is learned from like any number" in result.summary()
+    assert "weight='Gewicht'" in result.summary()
+    assert not c2rf.classify(*tables, totals={"yes": 60}, keep=["Gewicht"], **BASE).data.remarks
+
+
+def test_scaled_totals_are_not_called_known():
+    result = c2rf.classify(
+        PEOPLE.labeled, PEOPLE.unlabeled, totals={"yes": 300, "no": 500}, totals_policy="scale",
+        **BASE,
+    )  # fmt: skip
+    assert "60 (adjusted from 300 to 60)" in result.summary()
+    assert "known" not in result.summary()
