@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from c2rf.assignment import assign
+from c2rf.assignment import assign, passes
 from c2rf.assignment import crossing_margins as crossing
 from c2rf.assignment.crossing_margins import (
     IntegerProgram,
@@ -59,7 +59,8 @@ def test_many_rows_as_few(monkeypatch):
 def test_a_sample_of_the_rows_gives_the_start(monkeypatch):
     scores, groups, bounds = large_case()
     best = assign(scores, bounds, groups, 0).objective
-    monkeypatch.setattr(crossing, "_SAMPLE", 1000)
+    monkeypatch.setattr(passes, "FEW", 2000)
+    monkeypatch.setattr(passes, "SAMPLE", 1000)
     assert assign(scores, bounds, groups, 0).objective == pytest.approx(best, abs=1e-9)
 
 

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from c2rf import assignment
-from c2rf.assignment import assign
+from c2rf.assignment import assign, one_margin
 from c2rf.assignment.duals import (
-    ScoredRows,
     annealed_duals,
-    best_classes,
     class_offsets,
     expected_sizes,
     optimality_gap,
     smooth_duals,
 )
+from c2rf.assignment.parts import ScoredRows, best_classes
 from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from margin_cases import crossing_case
 
@@ -164,8 +162,8 @@ def test_assign_does_not_claim_what_is_not_so(monkeypatch):
         labels[[one, other]] = labels[[other, one]]
         return labels
 
-    honest = assignment.label
-    monkeypatch.setattr(assignment, "label", swapped)
+    honest = one_margin.label
+    monkeypatch.setattr(one_margin, "label", swapped)
     scores = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 60))
     bounds = Bounds.overall([20, 20, 20], [20, 20, 20], 60)
     worse = assign(scores, bounds, random_state=0)

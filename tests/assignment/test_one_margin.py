@@ -12,18 +12,19 @@ from scipy.optimize import linprog
 
 from c2rf.assignment import assign, log_scores
 from c2rf.assignment import one_margin as paths
+from c2rf.assignment.duals import optimality_gap
 from c2rf.assignment.one_margin import (
     augment,
     clipped_to_sizes,
     coordinate_descent,
     is_optimal,
-    least_losses,
     no_duals,
-    proven_gap,
     residual_networks,
     select,
+    split_duals,
     split_nodes,
 )
+from c2rf.assignment.passes import least_losses
 from c2rf.totals.bounds import Bounds, find_conflict
 
 
@@ -189,7 +190,8 @@ class TestPaths:
             losses = least_losses(scores, groups, own, 1)
             (network,) = residual_networks(losses, bounds, np.array([[1, 1]]), 1e-12)
             assert is_optimal(network) == best
-            assert (proven_gap(scores, groups, own, bounds, [network]) == 0) == best
+            margins, duals = zip(*split_duals(bounds, [network]), strict=True)
+            assert (optimality_gap(scores, own, groups, margins, duals) == 0) == best
 
 
 class TestOffsets:

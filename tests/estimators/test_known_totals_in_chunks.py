@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment.large_populations import Sizes
+from c2rf.assignment import passes
 from c2rf.data.population.interface import draw_sample
 from c2rf.data.population.memory import Memory, user_chunks
 from c2rf.estimators.training import Limits
@@ -40,7 +40,8 @@ class Small(KnownTotalsClassifier):
 @pytest.fixture
 def small(monkeypatch):
     """Few rows are assigned as very many are."""
-    monkeypatch.setattr("c2rf.assignment.SIZES", Sizes(1000, sample=400, block=300))
+    monkeypatch.setattr(passes, "FEW", 1000)
+    monkeypatch.setattr(passes, "SAMPLE", 400)
 
 
 def cut(frame, bounds):

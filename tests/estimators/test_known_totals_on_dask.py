@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment.large_populations import Sizes
+from c2rf.assignment import passes
 from c2rf.data.population import dask as dask_room
 from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
@@ -57,7 +57,8 @@ class Small(KnownTotalsClassifier):
 def small(monkeypatch):
     """Few rows are assigned as very many are, some spans at a time."""
     monkeypatch.setattr(dask_room, "BLOCKS_AT_ONCE", 3)
-    monkeypatch.setattr("c2rf.assignment.SIZES", Sizes(1000, sample=400, block=300))
+    monkeypatch.setattr(passes, "FEW", 1000)
+    monkeypatch.setattr(passes, "SAMPLE", 400)
 
 
 def cut(frame, bounds):

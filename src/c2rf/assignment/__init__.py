@@ -2,10 +2,10 @@
 
 This is a transportation problem: rows are brought to classes. Its dual variables are class offsets,
 one per class (and group): every row has the class where its score + offset is largest, but for
-ties. There is a module for each kind of bounds: totals overall or of one grouping
-(:mod:`~c2rf.assignment.one_margin`, for very many rows
-:mod:`~c2rf.assignment.large_populations`), margins that cross
-(:mod:`~c2rf.assignment.crossing_margins`), and sums of weights
+ties. Rows may be anywhere (:mod:`~c2rf.assignment.parts`): a few passes over them leave those near
+a decision boundary (:mod:`~c2rf.assignment.passes`). There is a module for each kind of bounds by
+which these are assigned: totals overall or of one grouping (:mod:`~c2rf.assignment.one_margin`),
+margins that cross (:mod:`~c2rf.assignment.crossing_margins`), and sums of weights
 (:mod:`~c2rf.assignment.weighted`).
 """
 
@@ -20,26 +20,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from c2rf._utils.types import Codes, Floats
-from c2rf.assignment.crossing_margins import drop_zero_totals, label_crossing, relax
-from c2rf.assignment.duals import (
-    Assignment,
-    ScoredRows,
-    annealed_duals,
-    class_offsets,
-    rounded_up,
-    smooth_duals,
-)
-from c2rf.assignment.large_populations import Sizes, label_large, sample_bounds
-from c2rf.assignment.one_margin import (
-    clipped_to_sizes,
-    label,
-    least_losses,
-    n_ties,
-    offsets_of,
-    proven_gap,
-    residual_networks,
-    sizes_of,
-)
+from c2rf.assignment.crossing_margins import drop_zero_totals, label_crossing, relaxations
+from c2rf.assignment.duals import Assignment, annealed_duals, class_offsets, smooth_duals
+from c2rf.assignment.one_margin import label_one_margin, sample_bounds
+from c2rf.assignment.parts import Parts, ScoredRows
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, LinearConstraints
@@ -47,34 +31,27 @@ from c2rf.totals.groups import Groups
 from c2rf.totals.reconcile import is_consistent
 from c2rf.totals.stated import Totals
 
-JITTER = 2.0**-40
-"""Ties are broken by random numbers up to this part of the largest score."""
-
 PROVEN = 1e-9
 """Labels are called the best ones if none have a total score higher by more than this."""
-
-SIZES = Sizes()
-"""How many rows are many, by default."""
 
 _LARGEST_FLOOR = 1e-3
 _SMALLEST_FLOOR = 1e-300
 
 
 def assign(
-    scores: ArrayLike,
+    scores: ArrayLike | Parts,
     bounds: Bounds,
     groups: ArrayLike | None = None,
     random_state: Any = None,
     weights: Floats | None = None,
-    sizes: Sizes | None = None,
 ) -> Assignment:
     """Return the labels with the highest total score that meet the bounds.
 
     Parameters
     ----------
-    scores : array-like of shape (n_rows, n_classes)
-        Logarithms of probabilities, say. -inf counts as a score below all others by as much as
-        these differ, and one more.
+    scores : array-like of shape (n_rows, n_classes), or Parts
+        Logarithms of probabilities, say; parts hold their groups and weights, too. In an array,
+        -inf counts as a score below all others by as much as these differ, and one more.
     bounds : Bounds
         Bounds that can be met (see :func:`find_conflict`).
     groups : array-like of int, shape (n_rows,), or None
@@ -83,8 +60,6 @@ def assign(
         Decides between equal scores, because the order of rows may know the classes.
     weights : ndarray of shape (n_rows,), optional
         How much each row counts in the bounds, which are sums of weights then and met nearly.
-    sizes : Sizes or None
-        How many rows count as many, and how many of these are looked at; ``SIZES`` if None.
 
     Returns
     -------
@@ -100,34 +75,23 @@ def assign(
     --------
     >>> scores = np.log([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.5, 0.1, 0.4]])
     >>> found = assign(scores, Bounds.overall([1, 1, 1], [1, 1, 1], 3), random_state=0)
-    >>> found.labels
-    array([0, 1, 2])
-    >>> (scores + found.offsets[0]).argmax(axis=1)
-    array([0, 1, 2])
+    >>> found.labels.tolist()
+    [0, 1, 2]
+    >>> (scores + found.offsets[0]).argmax(axis=1).tolist()
+    [0, 1, 2]
     """
-    table = _finite(np.asarray(scores, dtype=float))
-    n_rows, n_classes = table.shape
-    codes = np.zeros(n_rows, dtype=np.intp) if groups is None else np.asarray(groups)
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    scored = ScoredRows(table, codes, weights, bounds.n_groups)
-    if weights is not None:
-        return label_weighted(scored, bounds, seed)
-    if bounds.margins:
-        return label_crossing(scored, bounds, seed)
-    cells = clipped_to_sizes(bounds)
-    jitter = JITTER * (float(max(table.max(), -table.min())) or 1.0)
-    sizes = SIZES if sizes is None else sizes
-    if n_rows > sizes.few:
-        labels, counts, losses = label_large(table, codes, cells, jitter, seed, sizes)
+    if isinstance(scores, Parts):
+        parts = scores
     else:
-        rng = np.random.default_rng(seed)
-        ties = rng.random((n_rows, n_ties(n_classes)))
-        labels = label(table, ties, codes, cells, jitter, rng)
-        counts = sizes_of(labels, codes, cells)
-        losses = least_losses(table, codes, labels, cells.n_groups)
-    networks = residual_networks(losses, cells, counts, 4 * jitter)
-    gap = proven_gap(table, codes, labels, cells, networks)
-    return Assignment(labels, offsets_of(networks), counts, scored.total(labels), rounded_up(gap))
+        table = _finite(np.asarray(scores, dtype=float))
+        codes = np.zeros(len(table), dtype=np.intp) if groups is None else np.asarray(groups)
+        parts = ScoredRows(table, codes, weights, bounds.n_groups)
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    if parts.is_weighted:
+        return label_weighted(parts, bounds, seed)
+    if bounds.margins:
+        return label_crossing(parts, bounds, seed)
+    return label_one_margin(parts, bounds, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +199,9 @@ class AssignmentProblem:
         overall = self.overall_only(found.counts)
         if self.weights is None:
             return overall.solve(logs).offsets[0]
-        rows = ScoredRows(logs, np.zeros(len(logs), dtype=np.intp), self.weights, 1)
-        return relax(rows, overall.bounds, self.seed).offsets[0]
+        rows = ScoredRows(logs, overall.groups.codes, self.weights, 1)
+        _, _, relaxed = next(relaxations(rows, overall.bounds, self.seed))
+        return relaxed.offsets[0]
 
     def smooth_offsets(self, logs: Floats, counts: Any, rows: Codes | None = None) -> Floats:
         """Return class offsets with which sums of probabilities are the totals, in all margins.

@@ -1,6 +1,8 @@
 """Margins that cross: the likeliest labels that meet them all.
 
-1. *Duals*: nearly right ones by annealed smoothing (:mod:`c2rf.assignment.duals`).
+1. *Duals*: nearly right ones by annealed smoothing (:mod:`c2rf.assignment.duals`), of many rows
+   those of a sample; only rows near a decision boundary are looked at then
+   (:mod:`c2rf.assignment.passes`).
 2. *Relaxation*: a linear program for the rows near a decision boundary makes the duals exactly
    right. If any other row would then change its class, it joins the candidates, and again. What the
    program loses bounds all labels.
@@ -30,9 +32,11 @@ in fractions without rounding, so that no proof relies on a solver.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds as Box
@@ -42,15 +46,21 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment.duals import (
     Assignment,
-    BestClasses,
-    ScoredRows,
     annealed_duals,
-    best_classes,
     class_offsets,
     distinct_rows,
     optimality_gap,
     rounded_up,
     smooth_duals,
+)
+from c2rf.assignment.parts import BestClasses, Parts, ScoredRows, best_classes
+from c2rf.assignment.passes import (
+    are_many,
+    brackets,
+    corrected_offsets,
+    draw,
+    label_all,
+    reach,
 )
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
@@ -65,11 +75,11 @@ MOST_FREE = 2000
 CLOSE = Fraction(1, 10**10)
 """Labels that gain less than this are not looked for."""
 
-_SAMPLE = 1 << 16
+SOME = 1 << 16
+"""The spread of scores is that of about so many rows."""
+
 _FEW_DRAWN = 8
 _COOLING = 4.0
-# Part of the rows that may change their class once all rows, not a sample, are looked at.
-_NEAR = 0.05
 _FIRST_WHOLE = 256
 _MOST_WHOLE = 20_000
 _WIDEN = 4
@@ -78,42 +88,58 @@ _WHOLE = 1e-6
 _ROUNDING = 1e-12
 
 
-def label_crossing(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
+def label_crossing(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     """Return the classes with the highest total score that meet all bounds.
 
     Parameters
     ----------
-    scored : ScoredRows
+    parts : Parts
         The rows, without weights.
     bounds : Bounds
         They can be met in whole numbers.
     seed : int
         Draws the sample, and which of equal rows change their class.
     """
-    relaxed = relax(scored, bounds, seed)
-    best = relaxed.best
+    first, near, relaxed, labels = next(
+        (first, near, relaxed, labels)
+        for first, near, relaxed in relaxations(parts, bounds, seed)
+        if (labels := _whole_labels(relaxed, seed)) is not None
+    )
+    labels, gap = close_gap(relaxed, labels, seed)
+    counts = near.counts(labels).astype(np.int64)
+    if LinearConstraints.of(bounds).missed(counts).any():
+        raise AssertionError("bounds that can be met were not met")
+    tables = [
+        own[margin.codes]
+        for margin, own in zip(relaxed.bounds.all_margins(), relaxed.of_margins(), strict=True)
+    ]
+    everyone = label_all(parts, first.offsets, near, labels, tables)
+    gap += everyone.regret
+    return Assignment(everyone.labels, relaxed.offsets, counts, everyone.total, rounded_up(gap))
+
+
+def _whole_labels(relaxed: Relaxation, seed: int) -> Codes | None:
+    """Return labels that meet all totals; None if more rows are needed for that."""
+    best, n_rows = relaxed.best, relaxed.scored.n_rows
     order = np.argsort(best.distances, kind="stable")
-    n_free = min(_FIRST_WHOLE, len(order))
+    n_free = min(_FIRST_WHOLE, n_rows)
     while True:
-        near = candidate_rows(scored, relaxed.offsets, best.labels, np.sort(order[:n_free]))
+        near = candidate_rows(relaxed.scored, relaxed.offsets, best.labels, np.sort(order[:n_free]))
         columns = near.columns.with_ranges(relaxed.constraints, relaxed.duals)
         scale = typical_loss(near.columns) * 1e-3
         amounts = solve_integer(columns, relaxed.constraints, best.counts, scale)
         if amounts is None:
-            if n_free == len(order):
-                raise AssertionError("bounds that can be met were not met")
-            n_free = min(_WIDEN * n_free, len(order))
+            if n_free == n_rows:
+                if relaxed.scored.is_alone:
+                    raise AssertionError("bounds that can be met were not met")
+                return None
+            n_free = min(_WIDEN * n_free, n_rows)
             continue
         labels = near.reassigned(amounts, best.labels, np.random.default_rng([seed, 6]))
         needed = len(relaxed.movable(relaxed.gap(labels)))
         if needed <= n_free or n_free >= _MOST_WHOLE:
-            break
+            return labels
         n_free = min(needed, max(_MOST_WHOLE, n_free + 1))
-    labels, gap = close_gap(relaxed, labels, seed)
-    counts = scored.counts(labels).astype(np.int64)
-    if LinearConstraints.of(bounds).missed(counts).any():
-        raise AssertionError("bounds that can be met were not met")
-    return Assignment(labels, relaxed.offsets, counts, scored.total(labels), rounded_up(gap))
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,8 +385,8 @@ class Relaxation:
     amounts: Floats
     before: Codes
 
-    def gap(self, labels: Codes) -> Fraction:
-        """Return what no labels gain over these, which must meet all totals."""
+    def of_margins(self) -> list[Floats]:
+        """Return the duals of each margin, in the order of :meth:`Bounds.all_margins`."""
         margins = self.bounds.all_margins()
         duals = [np.zeros(margin.lower.shape) for margin in margins]
         for dual, (number, cell, k) in zip(self.duals, self.constraints.places, strict=True):
@@ -368,7 +394,17 @@ class Relaxation:
         full = LinearConstraints.of(self.bounds)
         for number, cell, k in full.places[full.upper <= 0]:
             duals[number][cell, k] = -np.inf
-        return optimality_gap(self.scored.scores, labels, self.scored.groups, margins, duals)
+        return duals
+
+    def gap(self, labels: Codes) -> Fraction:
+        """Return what no labels gain over these, which must meet all totals.
+
+        All rows elsewhere count as being in their best class.
+        """
+        scored, margins = self.scored, self.bounds.all_margins()
+        elsewhere = 0 if scored.elsewhere is None else scored.elsewhere.counts
+        duals = self.of_margins()
+        return optimality_gap(scored.scores, labels, scored.groups, margins, duals, elsewhere)
 
     def movable(self, gap: Fraction) -> Codes:
         """Return the rows that may change in labels that are better by up to a gap."""
@@ -392,14 +428,92 @@ class Relaxation:
         return IntegerProgram(shifted, losses, duals, self.constraints, self.best.counts)
 
 
-def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> Relaxation:
-    """Return the optimum in fractions of rows, checked for all rows."""
+class FirstDuals(NamedTuple):
+    """Nearly right duals of all rows.
+
+    Parameters
+    ----------
+    duals : ndarray of shape (n_totals,)
+        Of the totals that are not zero.
+    offsets : ndarray of shape (n_groups, n_classes)
+        What they add up to.
+    radii : ndarray of shape (n_groups,)
+        Distances to the boundaries within which the right ones are.
+    temperature : float or None
+        To which they were annealed, None if they were not.
+    """
+
+    duals: Floats
+    offsets: Floats
+    radii: Floats
+    temperature: float | None
+
+
+def first_duals(parts: Parts, bounds: Bounds, seed: int) -> FirstDuals:
+    """Return nearly right duals by a sample of many rows; zeros for few rows, which are all near.
+
+    Parameters
+    ----------
+    parts : Parts
+        The rows.
+    bounds : Bounds
+        They can be met.
+    seed : int
+        Draws the sample.
+    """
     known = bounds.with_implied_bounds()
     constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
-    offsets, radius, duals = _first_offsets(scored, constraints, closed, seed)
+    duals = np.zeros(len(constraints.lower))
+    if not are_many(parts):
+        return FirstDuals(duals, closed, np.full(parts.n_groups, np.inf), None)
+    sample = draw(parts, bounds.group_sizes, seed, _FEW_DRAWN).rows
+    temperatures = _first_temperatures(sample)
+    duals = annealed_duals(sample, constraints, closed, duals, temperatures)
+    duals, last = _anneal_to_few(sample, constraints, closed, duals, temperatures[-1], FEW // 8)
+
+    def solve(error: Floats) -> Floats:
+        nonlocal duals
+        if error.any():  # totals corrected by it make the duals of the sample right
+            off = constraints.matrix @ error.ravel()
+            # Of a rare class a sample may be off by more than there is.
+            ends = (
+                np.maximum(end + off, end / 2) for end in (constraints.lower, constraints.upper)
+            )
+            right = constraints.between(*ends)
+            duals = annealed_duals(sample, right, closed, duals, [16 * last, 4 * last, last])
+        return class_offsets(constraints, duals, closed)
+
+    offsets, radii = corrected_offsets(parts, sample, solve)
+    return FirstDuals(duals, offsets, radii, last)
+
+
+def relaxations(
+    parts: Parts, bounds: Bounds, seed: int
+) -> Iterator[tuple[FirstDuals, ScoredRows, Relaxation]]:
+    """Yield the relaxation of the rows near the boundaries, and then of more and more of them.
+
+    With it come the duals by which these rows were found, and the rows. Those of weight zero are
+    not in the relaxation.
+    """
+    first = first_duals(parts, bounds, seed)
+    for near, _ in brackets(parts, first.offsets, first.radii):
+        counting = near if near.weights is None else near.taken(np.flatnonzero(near.weights > 0))
+        relaxed = relax(counting, bounds, first)
+        if relaxed is not None:
+            yield first, near, relaxed
+
+
+def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation | None:
+    """Return the optimum in fractions of rows, checked for all rows.
+
+    None if rows elsewhere would have to change their class.
+    """
+    known = bounds.with_implied_bounds()
+    constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
+    offsets, radius, duals = _first_offsets(scored, constraints, closed, first)
     best = best_classes(scored, offsets)
     near = best.distances <= radius
-    some = scored.taken(np.arange(0, len(near), max(1, len(near) // _SAMPLE)))
+    some = scored.taken(np.arange(0, len(near), max(1, len(near) // SOME)))
     spread, total = _spread(some), float(known.group_sizes.sum())
     penalty = 4 * spread
     while True:
@@ -409,6 +523,8 @@ def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> Relaxation:
             if near.all():
                 # Chains of reassignments may cost more than the penalty.
                 if penalty > 1e6 * spread:
+                    if not scored.is_alone:
+                        return None
                     raise AssertionError("bounds that can be met were not met")
                 penalty *= 8
             # Where totals are not met, these duals are not used: more rows, same offsets.
@@ -422,6 +538,8 @@ def relax(scored: ScoredRows, bounds: Bounds, seed: int) -> Relaxation:
             break
         near |= elsewhere | (again.distances <= radius)
         offsets, duals, best = better, duals + more, again
+    if reach(scored.elsewhere, better) <= 0:
+        return None
     return Relaxation(
         scored, known, constraints, duals + more, better, again, own, amounts, best.labels
     )
@@ -438,26 +556,23 @@ def drop_zero_totals(
 
 
 def _first_offsets(
-    scored: ScoredRows, constraints: LinearConstraints, closed: Floats, seed: int
+    scored: ScoredRows, constraints: LinearConstraints, closed: Floats, first: FirstDuals
 ) -> tuple[Floats, float, Floats]:
     """Return nearly right offsets, the candidate radius around the boundary, and the duals."""
-    n_rows = len(scored.scores)
-    duals = np.zeros(len(constraints.lower))
-    if n_rows <= FEW:
+    duals, temperature = first.duals, first.temperature
+    if temperature is None and scored.n_rows <= FEW:
         return closed, np.inf, duals
-    is_large = n_rows > 2 * _SAMPLE
-    sample = _sample(scored, seed) if is_large else scored
-    spread = max(_spread(sample), 1e-9)
-    begin = [spread / _COOLING**k for k in range(2, 6)]
-    duals = annealed_duals(sample, constraints, closed, duals, begin)
-    n_near = FEW // 8 if is_large else FEW
-    duals, last = _anneal_to_few(sample, constraints, closed, duals, begin[-1], n_near)
-    if is_large:
-        right = _corrected(scored, sample, constraints, closed, duals)
-        duals = annealed_duals(sample, right, closed, duals, [16 * last, 4 * last, last])
-        near, rest = _near_boundary(scored, constraints, closed, duals)
-        duals, last = _anneal_to_few(near, rest, closed, duals, last, FEW)
+    if temperature is None:
+        temperatures = _first_temperatures(scored)
+        duals = annealed_duals(scored, constraints, closed, duals, temperatures)
+        temperature = temperatures[-1]
+    duals, last = _anneal_to_few(scored, constraints, closed, duals, temperature, FEW)
     return class_offsets(constraints, duals, closed), 4 * last, duals
+
+
+def _first_temperatures(scored: ScoredRows) -> list[float]:
+    spread = max(_spread(scored), 1e-9)
+    return [spread / _COOLING**k for k in range(2, 6)]
 
 
 def _anneal_to_few(
@@ -483,54 +598,6 @@ def _anneal_to_few(
     return smooth_duals(scored, constraints, closed, duals, last, 2 / len(scored.scores)), last
 
 
-def _corrected(
-    scored: ScoredRows,
-    sample: ScoredRows,
-    constraints: LinearConstraints,
-    closed: Floats,
-    duals: Floats,
-) -> LinearConstraints:
-    """Return totals corrected by the sampling error, so that the duals of the sample are right."""
-    offsets = class_offsets(constraints, duals, closed)
-    error = best_classes(sample, offsets).counts - best_classes(scored, offsets).counts
-    off = constraints.matrix @ error.ravel()
-    # Of a rare class a sample may be off by more than there is.
-    ends = constraints.lower, constraints.upper
-    return constraints.between(*(np.maximum(end + off, end / 2) for end in ends))
-
-
-def _near_boundary(
-    scored: ScoredRows, constraints: LinearConstraints, closed: Floats, duals: Floats
-) -> tuple[ScoredRows, LinearConstraints]:
-    """Return the rows near the boundaries of a sample, and what totals leave for them.
-
-    The others are far enough for the sampling error; if one is not, it is found later.
-    """
-    best = best_classes(scored, class_offsets(constraints, duals, closed))
-    n_near = int(_NEAR * len(best.distances))
-    rows = np.sort(np.argpartition(best.distances, n_near)[:n_near])
-    near = scored.taken(rows)
-    far = constraints.matrix @ (best.counts - near.counts(best.labels[rows])).ravel()
-    return near, constraints.between(constraints.lower - far, constraints.upper - far)
-
-
-def _sample(scored: ScoredRows, seed: int) -> ScoredRows:
-    """Return some of the rows, weighted such that every group is as large as it is."""
-    rng, groups = np.random.default_rng([seed, 5]), np.asarray(scored.groups)
-    drawn = np.zeros(len(groups), dtype=bool)
-    drawn[rng.choice(len(groups), _SAMPLE, replace=False)] = True
-    # Groups of which few were drawn are taken whole.
-    drawn |= (np.bincount(groups[drawn], minlength=scored.n_groups) < _FEW_DRAWN)[groups]
-    rows = np.flatnonzero(drawn)
-    weights = scored.weight_of(rows)
-    size = np.bincount(groups, scored.weight_of(slice(None)), minlength=scored.n_groups)
-    taken = np.bincount(groups[rows], weights, minlength=scored.n_groups)
-    factor = size / np.maximum(taken, 1e-300)
-    return ScoredRows(
-        scored.scores[rows], groups[rows], weights * factor[groups[rows]], scored.n_groups
-    )
-
-
 def _spread(scored: ScoredRows) -> float:
     """Return the largest difference of two scores of a row."""
     tables = (np.asarray(scored.scores[rows]) for rows in scored.blocks())
@@ -551,7 +618,9 @@ def close_gap(relaxed: Relaxation, labels: Codes, seed: int) -> tuple[Codes, Fra
     """
     gap = relaxed.gap(labels)
     rows = relaxed.movable(gap)
-    if gap <= CLOSE or len(rows) > MOST_FREE:
+    # Rows elsewhere cannot change in better labels if they are farther from a boundary than that.
+    is_far = gap < reach(relaxed.scored.elsewhere, relaxed.offsets)
+    if gap <= CLOSE or len(rows) > MOST_FREE or not is_far:
         return labels, gap
     before = relaxed.best.labels
     near = candidate_rows(relaxed.scored, relaxed.offsets, before, rows)

@@ -25,77 +25,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit
 
 from c2rf._utils.types import Codes, Floats, Ints
+from c2rf.assignment.parts import BLOCK, Parts, ScoredRows
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
-_BLOCK = 1 << 16
 _MOST_STEPS = 60
 # Far from the solution the Hessian says little: no step is longer than this many temperatures.
 _LONGEST_STEP = 20.0
 _MOST_HALVINGS = 30
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """Rows that are to be labeled: their scores, groups and weights.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores; they may be mapped from disk.
-    groups : ndarray of int, shape (n_rows,)
-        The group of each row.
-    weights : ndarray of shape (n_rows,) or None
-        How much a row counts; None for one each.
-    n_groups : int
-        Number of groups.
-    """
-
-    scores: Floats
-    groups: Codes
-    weights: Floats | None
-    n_groups: int
-
-    def blocks(self) -> list[slice]:
-        """Return slices of the rows, some at a time."""
-        return [slice(k, k + _BLOCK) for k in range(0, len(self.scores), _BLOCK)]
-
-    def taken(self, rows: Codes) -> ScoredRows:
-        """Return some of the rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return ScoredRows(self.scores[rows], np.asarray(self.groups[rows]), weights, self.n_groups)
-
-    def weight_of(self, rows: slice | Codes) -> Floats:
-        """Return the weights of some rows."""
-        if self.weights is None:
-            return np.ones(len(self.groups[rows]))
-        return self.weights[rows]
-
-    def total(self, labels: Codes) -> float:
-        """Return the (weighted) sum of the scores that labels choose."""
-        total = 0.0
-        for rows in self.blocks():
-            chosen = np.take_along_axis(self.scores[rows], labels[rows, None], axis=1)[:, 0]
-            total += float(chosen.sum() if self.weights is None else self.weights[rows] @ chosen)
-        return total
-
-    def counts(self, labels: Codes) -> Floats:
-        """Return the sizes of the classes in the groups; with weights, sums of them."""
-        n_classes = self.scores.shape[1]
-        cells = np.asarray(self.groups) * n_classes + labels
-        n_cells = self.n_groups * n_classes
-        if self.weights is None:
-            found = np.bincount(cells, minlength=n_cells).astype(float)
-        else:
-            found = np.bincount(cells, self.weights, minlength=n_cells)
-        return found.reshape(self.n_groups, n_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,50 +81,13 @@ class Assignment:
     closest: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class BestClasses:
-    """The best class of each row by score and offset.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_rows,)
-        The classes.
-    distances : ndarray of shape (n_rows,)
-        Distance to the decision boundary: by how much the best class exceeds the next.
-    counts : ndarray of shape (n_groups, n_classes)
-        Sizes of the classes in the groups.
-    """
-
-    labels: Codes
-    distances: Floats
-    counts: Floats
-
-
-def best_classes(scored: ScoredRows, offsets: Floats) -> BestClasses:
-    """Label every row by the largest sum of its score and the offset of its group."""
-    n_rows, n_classes = scored.scores.shape
-    labels = np.zeros(n_rows, dtype=np.intp)
-    distances = np.empty(n_rows)
-    for rows in scored.blocks():
-        scores, groups = np.asarray(scored.scores[rows]), scored.groups[rows]
-        best = scores[:, 0] + offsets[:, 0][groups]
-        second = np.full(len(best), -np.inf)
-        for k in range(1, n_classes):  # a class at a time: far quicker than sorting short rows
-            shifted = scores[:, k] + offsets[:, k][groups]
-            labels[rows][shifted > best] = k
-            np.maximum(second, np.minimum(best, shifted), out=second)
-            np.maximum(best, shifted, out=best)
-        distances[rows] = best - second
-    return BestClasses(labels, distances, scored.counts(labels))
-
-
 def class_offsets(constraints: LinearConstraints, duals: Floats, offsets: Floats) -> Floats:
     """Add the duals of all totals to the offsets of groups and classes."""
     return offsets + (constraints.matrix.T @ duals).reshape(offsets.shape)
 
 
 def annealed_duals(
-    scored: ScoredRows,
+    scored: Parts,
     constraints: LinearConstraints,
     offsets: Floats,
     duals: Floats,
@@ -188,7 +97,7 @@ def annealed_duals(
 
     Parameters
     ----------
-    scored : ScoredRows
+    scored : Parts
         The rows.
     constraints : LinearConstraints
         The totals.
@@ -205,7 +114,7 @@ def annealed_duals(
 
 
 def smooth_duals(
-    scored: ScoredRows,
+    scored: Parts,
     constraints: LinearConstraints,
     offsets: Floats,
     duals: Floats,
@@ -216,7 +125,7 @@ def smooth_duals(
 
     The ``accuracy`` is the part of all rows by which the expected sizes may miss.
     """
-    total = float(scored.weight_of(slice(None)).sum())
+    total = scored.weight
     value, gradient, hessian = _smoothed_dual(scored, constraints, offsets, duals, temperature)
     for _ in range(_MOST_STEPS):
         if np.abs(gradient).max(initial=0.0) <= accuracy * total:
@@ -246,7 +155,7 @@ def _newton_step(gradient: Floats, hessian: Floats) -> Floats:
 
 
 def _smoothed_dual(
-    scored: ScoredRows,
+    scored: Parts,
     constraints: LinearConstraints,
     offsets: Floats,
     duals: Floats,
@@ -268,28 +177,44 @@ def _smoothed_dual(
 
 
 def expected_sizes(
-    scored: ScoredRows, offsets: Floats, temperature: float
+    scored: Parts, offsets: Floats, temperature: float
 ) -> tuple[float, Floats, Floats]:
     """Return T log sum exp of all rows, the expected sizes, and sums of products of shares.
 
     The products are of shape (n_groups, n_classes, n_classes).
     """
+    value, sizes, products = scored.reduce(partial(_expected, offsets, temperature), _added)
+    fixed = scored.elsewhere if isinstance(scored, ScoredRows) else None
+    if fixed is not None:
+        value += float((fixed.counts * np.where(fixed.counts > 0, offsets, 0.0)).sum())
+        sizes = sizes + fixed.counts
+        each = np.arange(scored.n_classes)
+        products = products.copy()
+        products[:, each, each] += fixed.counts  # they have one class for sure
+    return value, sizes, products
+
+
+def _added(sums: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(sum(own[1:], start=own[0]) for own in zip(*sums, strict=True))
+
+
+def _expected(
+    offsets: Floats, temperature: float, part: ScoredRows
+) -> tuple[float, Floats, Floats]:
     n_groups, n_classes = offsets.shape
-    value, sizes = 0.0, np.zeros((n_classes, n_groups))
-    products = np.zeros((n_classes, n_classes, n_groups))
-    for rows in scored.blocks():
-        members, weights = scored.groups[rows], scored.weight_of(rows)
-        shifted = (np.asarray(scored.scores[rows]) + offsets[members]).T / temperature
-        top = shifted.max(axis=0)
-        share = np.exp(shifted - top)
-        total = share.sum(axis=0)
-        share /= total
-        value += temperature * float(weights @ (top + np.log(total)))
-        for a in range(n_classes):
-            own = share[a] * weights
-            sizes[a] += np.bincount(members, own, minlength=n_groups)
-            for b in range(a, n_classes):
-                products[a, b] += np.bincount(members, own * share[b], minlength=n_groups)
+    members, weights = part.groups, part.weight_of(slice(None))
+    shifted = (part.scores + offsets[members]).T / temperature
+    top = shifted.max(axis=0)
+    share = np.exp(shifted - top)
+    total = share.sum(axis=0)
+    share /= total
+    value = temperature * float(weights @ (top + np.log(total)))
+    sizes, products = np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_classes, n_groups))
+    for a in range(n_classes):
+        own = share[a] * weights
+        sizes[a] = np.bincount(members, own, minlength=n_groups)
+        for b in range(a, n_classes):
+            products[a, b] = np.bincount(members, own * share[b], minlength=n_groups)
     for a in range(n_classes):
         products[a + 1 :, a] = products[a, a + 1 :]
     return value, sizes.T, products.transpose(2, 0, 1)
@@ -312,6 +237,7 @@ def optimality_gap(
     groups: Codes,
     margins: Sequence[MarginBounds],
     duals: Sequence[Floats],
+    elsewhere: Any = 0,
 ) -> Fraction:
     """Return a number that no other labels within the bounds gain more than; 0 proves optimality.
 
@@ -328,6 +254,8 @@ def optimality_gap(
     duals : sequence of ndarray of shape (n_cells, n_classes)
         For each margin any numbers; optimal duals give the smallest gap. -inf stands for a class
         that no row of the cell may have (its upper bound is 0).
+    elsewhere : ndarray of int, shape (n_groups, n_classes), optional
+        How many other rows there are, all of which are known to have their best class.
 
     Raises
     ------
@@ -345,24 +273,19 @@ def optimality_gap(
     >>> optimality_gap(scores, np.array([0, 1, 1]), groups, [two_of_the_second], [duals])
     Fraction(2, 1)
     """
-    total = Fraction(0)
+    total, n_classes = Fraction(0), scores.shape[1]
+    n_groups = len(margins[0].codes)
+    cells = np.bincount(groups * n_classes + labels, minlength=n_groups * n_classes)
+    counts = cells.reshape(n_groups, n_classes) + np.asarray(elsewhere).astype(np.int64)
     for margin, own in zip(margins, duals, strict=True):
-        total += _slack(margin, own, _sizes(margin, groups, labels))
-    for rows in (slice(k, k + _BLOCK) for k in range(0, len(scores), _BLOCK)):
-        shifts = [
-            own[margin.codes[groups[rows]]] for margin, own in zip(margins, duals, strict=True)
-        ]
-        total += _regret([np.asarray(scores[rows]), *shifts], labels[rows])
+        sizes = margin.sums(counts)
+        if (sizes < margin.lower).any() or (sizes > margin.upper).any():
+            raise ValueError("the labels do not meet the bounds")
+        total += _slack(margin, own, sizes)
+    tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
+    for rows in (slice(k, k + BLOCK) for k in range(0, len(scores), BLOCK)):
+        total += regret(np.asarray(scores[rows]), labels[rows], groups[rows], tables)
     return total
-
-
-def _sizes(margin: MarginBounds, groups: Codes, labels: Codes) -> Ints:
-    """Count the rows of each cell and class, and make sure that the bounds are met."""
-    sizes = np.zeros(margin.lower.shape, dtype=np.int64)
-    np.add.at(sizes, (margin.codes[groups], labels), 1)
-    if (sizes < margin.lower).any() or (sizes > margin.upper).any():
-        raise ValueError("the labels do not meet the bounds")
-    return sizes
 
 
 def _slack(margin: MarginBounds, duals: Floats, sizes: Ints) -> Fraction:
@@ -384,18 +307,35 @@ def _slack(margin: MarginBounds, duals: Floats, sizes: Ints) -> Fraction:
     return total
 
 
-def _regret(terms: list[Floats], labels: Codes) -> Fraction:
-    """Return what rows miss by not having their best class, whose value is the sum of the terms."""
+def regret(
+    scores: Floats,
+    labels: Codes,
+    groups: Codes,
+    duals: Sequence[Floats],
+    judged: NDArray[np.bool_] | None = None,
+) -> Fraction:
+    """Return exactly what rows miss by not having the class with the best score plus duals.
+
+    The ``duals`` are tables of shape (n_groups, n_classes) that are added up. If not all rows are
+    judged, ``judged`` says which.
+    """
+    tables = [own for own in duals if own.any()]
+    terms = [scores, *(own[groups] for own in tables)]
     rows = np.arange(len(labels))
-    values = np.sum(terms, axis=0)
+    values = terms[0].copy()
+    for term in terms[1:]:
+        values += term
     own = values[rows, labels]
     # A float sum of n terms is off by less than n * eps * sum |terms|, and so is the difference.
-    size = np.abs(np.where(np.isfinite(terms), terms, 0.0)).sum(axis=0).max(axis=1)
+    size = np.abs(scores).max(axis=1, initial=0.0)
+    for table in tables:
+        size += np.abs(np.where(np.isfinite(table), table, 0.0)).max(axis=1)[groups]
     error = 4 * len(terms) * np.finfo(float).eps * size
     values[rows, labels] = -np.inf
+    is_tied = values.max(axis=1) + error >= own
+    tied = np.flatnonzero(is_tied if judged is None else is_tied & judged)
     total = Fraction(0)
-    tied = np.flatnonzero(values.max(axis=1) + error >= own)
-    first, _, numbers = distinct_rows(np.column_stack([labels, *terms])[tied])
+    first, _, numbers = distinct_rows(np.column_stack([labels[tied], *(t[tied] for t in terms)]))
     for row, times in zip(tied[first].tolist(), numbers.tolist(), strict=True):
         near = np.flatnonzero(values[row] + error[row] >= own[row])
         mine = _exact(terms, row, int(labels[row]))

@@ -18,24 +18,42 @@ rows are left to lead along paths.
 
 Potentials of the nodes that no arc undercuts (at the head <= at the tail + cost) are dual
 variables; those of the cells are the class offsets. Only the smallest loss of each pair of cells
-enters, so losses may come from chunks whose minima are merged. Rounding may spoil the duals a
+enters, so losses may come from parts whose minima are merged. Rounding may spoil the duals a
 little: the exact gap of :mod:`c2rf.assignment.duals` says by how much.
+
+Of many rows all this is done for those near a boundary: see :mod:`c2rf.assignment.passes`. Whether
+the others keep the whole optimal is seen in the residual network of all rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.duals import optimality_gap
-from c2rf.totals.bounds import Bounds
+from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
+from c2rf.assignment.parts import Elsewhere, Parts, ScoredRows, random_numbers
+from c2rf.assignment.passes import (
+    are_many,
+    brackets,
+    corrected_offsets,
+    draw,
+    label_all,
+    least_losses,
+)
+from c2rf.totals.bounds import Bounds, MarginBounds, find_conflict
+
+JITTER = 2.0**-40
+"""Ties are broken by random numbers up to this part of the largest score."""
+
+SAMPLE_PER_GROUP = 1 << 9
+"""Rows that are drawn of each group at least, if it has so many, to find its first offsets."""
 
 
 def select(gains: Floats, groups: Codes, bounds: Bounds, ties: Floats) -> Codes:
@@ -602,42 +620,173 @@ def is_optimal(network: Residual) -> bool:
     return not bool((again < duals - network.tolerance).any())
 
 
-def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
-    """Return the least that a row of each group and class would lose in each other class.
-
-    Of chunks of rows these tables are merged by their minimum.
-    """
-    n_classes = scores.shape[1]
-    losses = np.full((n_groups, n_classes, n_classes), np.inf)
-    for a in range(n_classes):
-        rows = np.flatnonzero(labels == a)
-        for b in range(n_classes):
-            if b != a:
-                np.minimum.at(losses[:, a, b], groups[rows], scores[rows, a] - scores[rows, b])
-    return losses
-
-
-def proven_gap(
-    scores: Floats, groups: Codes, labels: Codes, bounds: Bounds, networks: list[Residual]
-) -> Fraction:
-    """Return what no labels that meet the bounds gain over these.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores.
-    groups, labels : ndarray of int, shape (n_rows,)
-        The group and the class of each row.
-    bounds : Bounds
-        Of classes in groups, and overall; no margins. The labels meet them.
-    networks : list of Residual
-        One of all groups where overall bounds couple them, else one each.
-    """
+def split_duals(bounds: Bounds, networks: list[Residual]) -> list[tuple[MarginBounds, Floats]]:
+    """Return the bounds that are used with the duals that the residual networks give them."""
     split = [split_nodes(network.duals(), network.bounds) for network in networks]
     overall, own = bounds.all_margins()
     if not bounds.overall_binds():
-        duals = np.vstack([classes for _, classes, _ in split])
-        return optimality_gap(scores, labels, groups, [own], [duals])
+        return [(own, np.vstack([classes for _, classes, _ in split]))]
     ((cells, classes, _),) = split
-    both = [classes[None], cells - classes]
-    return optimality_gap(scores, labels, groups, [overall, own], both)
+    return [(overall, classes[None]), (own, cells - classes)]
+
+
+def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
+    """Return the classes with the highest total score that meet the bounds.
+
+    Parameters
+    ----------
+    parts : Parts
+        The rows, without weights.
+    bounds : Bounds
+        Of classes in groups, and overall; no margins. They can be met.
+    seed : int
+        Of all random numbers.
+    """
+    bounds = clipped_to_sizes(bounds)
+    offsets, radii = np.zeros(bounds.group_lower.shape), np.full(bounds.n_groups, np.inf)
+    largest = None
+    if are_many(parts):
+        sample, largest = draw(parts, bounds.group_sizes, seed, SAMPLE_PER_GROUP)
+        solve = partial(_sample_offsets, sample, bounds, JITTER * (largest or 1.0), seed)
+        offsets, radii = corrected_offsets(parts, sample, solve)
+    for near, rest in brackets(parts, offsets, radii):
+        if largest is None:
+            largest = float(np.abs(near.scores).max())
+        jitter = JITTER * (largest or 1.0)
+        found = _finish(near, rest, bounds, jitter, seed)
+        if found is not None:
+            labels, counts, losses = found
+            break
+    networks = residual_networks(losses, bounds, counts, 4 * jitter)
+    margins, duals = zip(*split_duals(bounds, networks), strict=True)
+    gap = optimality_gap(near.scores, labels, near.groups, margins, duals, rest.counts)
+    tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
+    everyone = label_all(parts, offsets, near, labels, tables)
+    gap += everyone.regret
+    return Assignment(
+        everyone.labels, offsets_of(networks), counts, everyone.total, rounded_up(gap)
+    )
+
+
+def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
+    """Return bounds in proportion to a sample of the rows, given their groups.
+
+    By chance the groups in the sample may be so large that overall bounds cannot be met, too:
+    then they are left out.
+
+    Returns
+    -------
+    bounds : Bounds
+        Of the groups that are in the sample.
+    codes : ndarray of int
+        The group of each row, counted among these.
+    there : ndarray of int
+        Which groups these are.
+    """
+    there, codes = np.unique(groups, return_inverse=True)
+    small = clipped_to_sizes(_of_groups(shrunk(bounds, groups), there))
+    if find_conflict(small) is not None:
+        free = np.full_like(small.upper, small.n_rows)
+        small = replace(small, lower=np.zeros_like(free), upper=free)
+    return small, codes, there
+
+
+def _sample_offsets(
+    sample: ScoredRows, bounds: Bounds, jitter: float, seed: int, error: Floats
+) -> Floats:
+    """Return the offsets of each group by a sample; zero where there is none of it."""
+    offsets = np.zeros(bounds.group_lower.shape)
+    small, codes, there = sample_bounds(_corrected(bounds, error), sample.groups)
+    if find_conflict(small) is not None:  # the correction asks for more than there is
+        small, codes, there = sample_bounds(bounds, sample.groups)
+    rng = np.random.default_rng([seed, 2])
+    ties = _ties(sample, seed)
+    labels = label(sample.scores, ties, codes, small, jitter, rng)
+    losses = least_losses(sample.scores, codes, labels, len(there))
+    counts = sizes_of(labels, codes, small)
+    offsets[there] = offsets_of(residual_networks(losses, small, counts, 4 * jitter))
+    return offsets
+
+
+def _corrected(bounds: Bounds, error: Floats) -> Bounds:
+    """Return bounds moved by the error of a sample, but for those that say nothing."""
+    if not error.any():
+        return bounds
+
+    def moved(ends: Ints, by: Floats, most: Any) -> Ints:
+        return np.where((ends > 0) & (ends < most), np.clip(np.rint(ends + by), 0, most), ends)
+
+    total, sizes = error.sum(axis=0), bounds.group_sizes[:, None]
+    return replace(
+        bounds,
+        lower=moved(bounds.lower, total, bounds.n_rows),
+        upper=moved(bounds.upper, total, bounds.n_rows),
+        group_lower=moved(bounds.group_lower, error, sizes),
+        group_upper=moved(bounds.group_upper, error, sizes),
+    )
+
+
+def _of_groups(bounds: Bounds, there: Codes) -> Bounds:
+    """Return the bounds of some of the groups."""
+    inner = bounds.group_lower[there], bounds.group_upper[there], bounds.group_sizes[there]
+    return Bounds(bounds.lower, bounds.upper, *inner)
+
+
+def _ties(rows: ScoredRows, seed: int) -> Floats:
+    """Return random numbers that break the ties of rows, by their row numbers."""
+    numbers, each = rows.row_numbers, range(n_ties(rows.n_classes))
+    return np.column_stack([random_numbers(numbers, seed, 8 + k) for k in each])
+
+
+def _finish(
+    near: ScoredRows, rest: Elsewhere, bounds: Bounds, jitter: float, seed: int
+) -> tuple[Codes, Ints, Floats] | None:
+    """Assign the rows near the boundaries; None if they cannot make the whole optimal.
+
+    Returns
+    -------
+    labels : ndarray of int
+        Of these rows.
+    counts : ndarray of shape (n_groups, n_classes)
+        Sizes of the classes of all rows.
+    losses : ndarray of shape (n_groups, n_classes, n_classes)
+        See :func:`c2rf.assignment.passes.least_losses`, of all rows.
+    """
+    there, codes = np.unique(near.groups, return_inverse=True)
+    counts, losses = rest.counts.astype(np.int64), rest.losses
+    left = _left(bounds, counts)
+    if left is None:
+        return None
+    strict = losses - 8 * jitter  # a row that was set apart must not even be tied
+    labels: Codes = np.empty(0, dtype=np.intp)
+    if len(there):
+        own = _of_groups(left, there)
+        if find_conflict(own) is not None:
+            return None
+        rng = np.random.default_rng([seed, 3])
+        ties = _ties(near, seed)
+        labels = label(near.scores, ties, codes, clipped_to_sizes(own), jitter, rng)
+        counts = counts + sizes_of(labels, near.groups, bounds)
+        lost = least_losses(near.scores, near.groups, labels, bounds.n_groups)
+        losses, strict = np.minimum(losses, lost), np.minimum(strict, lost)
+    networks = residual_networks(strict, bounds, counts, 4 * jitter)
+    # Where there are no rows elsewhere, the gap says what is true of the labels.
+    if near.is_alone or all(map(is_optimal, networks)):
+        return labels, counts, losses
+    return None
+
+
+def _left(bounds: Bounds, counts: Ints) -> Bounds | None:
+    """Return the bounds that are left for other rows; None if some are exceeded already."""
+    total = counts.sum(axis=0)
+    left = Bounds(
+        np.maximum(bounds.lower - total, 0),
+        bounds.upper - total,
+        np.maximum(bounds.group_lower - counts, 0),
+        bounds.group_upper - counts,
+        bounds.group_sizes - counts.sum(axis=1),
+    )
+    full = left.group_sizes == 0
+    if (left.upper < 0).any() or (left.group_upper < 0).any() or left.group_lower[full].any():
+        return None
+    return left

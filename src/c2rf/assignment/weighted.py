@@ -18,6 +18,7 @@ no longer end closer than what is known. If none is left at the end, nothing is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -27,8 +28,10 @@ from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.crossing_margins import Relaxation, relax
-from c2rf.assignment.duals import Assignment, ScoredRows, best_classes
+from c2rf.assignment.crossing_margins import Relaxation, relaxations
+from c2rf.assignment.duals import Assignment
+from c2rf.assignment.parts import Parts, ScoredRows, best_classes
+from c2rf.assignment.passes import label_all
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
 CLOSE = 5e-4
@@ -44,39 +47,58 @@ _CANDIDATES = 400
 _N_TRIED = (25, 50, 100, 200, 400)
 
 
-def label_weighted(scored: ScoredRows, bounds: Bounds, seed: int) -> Assignment:
+def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     """Return likely labels whose weights meet the bounds nearly, and say how nearly.
 
     Parameters
     ----------
-    scored : ScoredRows
+    parts : Parts
         The rows; those of weight zero are labeled, and count nothing.
     bounds : Bounds
         Of sums of weights; they can be met in fractions of rows.
     seed : int
         Draws the sample.
     """
-    assert scored.weights is not None
-    rows = np.flatnonzero(scored.weights > 0)
-    heavy = scored.taken(rows) if len(rows) < len(scored.weights) else scored
-    relaxed = relax(heavy, bounds, seed)
-    whole = _is_whole(heavy, relaxed.constraints)
-    labels = _smallest_deviation(heavy, relaxed) if whole and len(rows) <= FEW_ROWS else None
+    first, near, relaxed = next(relaxations(parts, bounds, seed))
+    heavy, constraints = relaxed.scored, relaxed.constraints
+    step = parts.reduce(_common_divisor, _divisor_of_all)
+    numbers = (constraints.lower, constraints.upper)
+    whole = step > 0 and all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
+    is_small = heavy.is_alone and heavy.n_rows <= FEW_ROWS
+    labels = _smallest_deviation(heavy, relaxed) if whole and is_small else None
     if labels is None:
-        tolerance = 0.0 if whole else CLOSE * float(heavy.weight_of(slice(None)).mean())
+        tolerance = 0.0 if whole else CLOSE * heavy.weight / max(heavy.n_rows, 1)
         labels = swapped(relaxed, _rounded(relaxed), tolerance)
     counts = heavy.counts(labels)
-    missed = float(np.abs(relaxed.constraints.missed(counts)).sum())
-    losses = _losses(heavy, relaxed, labels)
-    cost = float(heavy.weight_of(slice(None)) @ losses)
+    missed = float(np.abs(constraints.missed(counts)).sum())
+    cost = float(heavy.weight_of(slice(None)) @ _losses(heavy, relaxed, labels))
     gap = max(0.0, cost + _dual_slack(relaxed, counts))
-    closest = whole and _is_closest(heavy, bounds, missed)
-    everyone = labels if heavy is scored else best_classes(scored, relaxed.offsets).labels
-    everyone[rows] = labels
+    closest = whole and missed <= _least_deviation(step, constraints)
+    if whole and is_small and not closest:
+        every = LinearConstraints.of(bounds.with_implied_bounds())
+        closest = missed <= _least_deviation(step, every) or none_is_closer(
+            heavy, every, round(missed)
+        )
+    own = best_classes(near, relaxed.offsets).labels
+    own[np.flatnonzero(near.weight_of(slice(None)) > 0)] = labels
+    everyone = label_all(parts, first.offsets, near, own, ())
     return Assignment(
-        everyone, relaxed.offsets, scored.counts(everyone), scored.total(everyone), gap, missed,
-        cost, closest,
-    )  # fmt: skip
+        everyone.labels, relaxed.offsets, counts, everyone.total, gap, missed, cost, closest
+    )
+
+
+def _common_divisor(part: ScoredRows) -> float:
+    """Return the divisor of all weights; 0 if they are not whole, or floats not exact."""
+    weights = part.weight_of(slice(None))
+    if (weights != np.rint(weights)).any() or weights.sum() > 2**53:
+        return 0.0
+    return float(np.gcd.reduce(weights.astype(np.int64))) or np.inf
+
+
+def _divisor_of_all(divisors: Sequence[float]) -> float:
+    if not all(divisors):
+        return 0.0
+    return float(np.gcd.reduce([int(each) for each in divisors if each < np.inf])) or np.inf
 
 
 def _dual_slack(relaxed: Relaxation, counts: Floats) -> float:
@@ -84,14 +106,6 @@ def _dual_slack(relaxed: Relaxation, counts: Floats) -> float:
     constraints, duals = relaxed.constraints, relaxed.duals
     least = np.where(duals > 0, constraints.lower, constraints.upper)
     return float(duals @ (constraints.matrix @ counts.ravel() - least))
-
-
-def _is_closest(scored: ScoredRows, bounds: Bounds, missed: float) -> bool:
-    """Return whether nothing comes closer, proven in whole numbers: sums of floats are exact."""
-    constraints = LinearConstraints.of(bounds.with_implied_bounds())
-    if missed <= _least_deviation(scored, constraints):
-        return True
-    return len(scored.groups) <= FEW_ROWS and none_is_closer(scored, constraints, round(missed))
 
 
 def _losses(scored: ScoredRows, relaxed: Relaxation, labels: Codes) -> Floats:
@@ -119,16 +133,8 @@ def _rounded(relaxed: Relaxation) -> Codes:
     return labels
 
 
-def _is_whole(scored: ScoredRows, constraints: LinearConstraints) -> bool:
-    """Say whether weights and totals are whole, and small enough for floats to be exact."""
-    numbers = (scored.weight_of(slice(None)), constraints.lower, constraints.upper)
-    return all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
-
-
-def _least_deviation(scored: ScoredRows, constraints: LinearConstraints) -> float:
+def _least_deviation(step: float, constraints: LinearConstraints) -> float:
     """Return what any labels miss in sum: sums of whole weights are multiples of their divisor."""
-    weights = scored.weight_of(slice(None))
-    step = float(np.gcd.reduce(weights.astype(np.int64)))
     above = np.ceil(constraints.lower / step) * step
     below = np.floor(constraints.upper / step) * step
     off = np.minimum(above - constraints.lower, np.abs(constraints.upper - below))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from c2rf._utils.text import for_user
 from c2rf._utils.types import Codes, Floats, is_number
 from c2rf.assignment import AssignmentProblem
-from c2rf.assignment.duals import ScoredRows
+from c2rf.assignment.parts import ScoredRows
 from c2rf.exceptions import InputError
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds, LinearConstraints

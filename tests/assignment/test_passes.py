@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2rf.assignment import assign
-from c2rf.assignment import large_populations as large
-from c2rf.assignment.large_populations import Sizes
+from c2rf.assignment import assign, one_margin, parts, passes
 from c2rf.totals.bounds import Bounds
+from margin_cases import large_case
 
 
 def table(labels, groups, n_classes):
@@ -42,11 +43,15 @@ def make(seed, n_rows, n_classes, n_groups, kind, tied):
     return scores, groups, bounds
 
 
-def small(case, seed=0, many=True):
+def small(case, seed=0, many=True, block=333):
     """Assign few rows as very many are."""
     scores, groups, bounds = case
-    sizes = Sizes(0 if many else 10**9, sample=400, sample_per_group=200, block=333)
-    return assign(scores, bounds, groups, seed, sizes=sizes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "FEW", 0 if many else 10**9)
+        patch.setattr(passes, "SAMPLE", 400)
+        patch.setattr(one_margin, "SAMPLE_PER_GROUP", 200)
+        patch.setattr(parts, "BLOCK", block)
+        return assign(scores, bounds, groups, seed)
 
 
 KINDS = ["overall", "groups", "both", "ranges", "free"]
@@ -84,17 +89,58 @@ def test_more_classes_are_labeled_as_well_as_at_once(kind, n_groups, tied):
         np.testing.assert_allclose(apart.offsets, at_once.offsets, atol=1e-9)
 
 
-def test_few_rows_are_near(monkeypatch):
+@pytest.fixture
+def near(monkeypatch):
+    """How many rows were looked at in each bracket."""
     seen = []
-    original = large._finish
-    monkeypatch.setattr(
-        large,
-        "_finish",
-        lambda split, *rest: seen.append(len(split.rows)) or original(split, *rest),
+    original = passes._merge_bracketed
+
+    def merge(found):
+        seen.append(original(found))
+        return seen[-1]
+
+    monkeypatch.setattr(passes, "_merge_bracketed", merge)
+    return seen
+
+
+def test_few_rows_are_near(near):
+    small(make(0, 40_000, 2, 1, "overall", False), block=10**9)
+    assert not near  # one part needs no merging
+    small(make(0, 40_000, 2, 1, "overall", False), block=20_000)
+    assert len(near) == 1
+    assert near[0][0].n_rows < 25_000
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_passes_over_very_many_rows_narrow_the_bracket(near, monkeypatch, n_classes):
+    case = make(0, 40_000, n_classes, 2, "both", False)
+    expected = small(case, many=False).labels
+    monkeypatch.setattr(passes, "MOST_NEAR", 10)
+    np.testing.assert_array_equal(small(case, block=20_000).labels, expected)
+    assert min(rows.n_rows for rows, _ in near) < 12_000
+
+
+def test_crossing_margins_and_weights_of_many_rows_as_of_few(monkeypatch):
+    scores, groups, bounds = large_case(30_000)
+    weights = np.random.default_rng(0).integers(1, 3, 30_000).astype(float)
+    sizes = np.bincount(groups, weights, len(bounds.group_sizes))
+    heavy = replace(bounds, group_sizes=sizes, upper=0 * bounds.upper + sizes.sum())
+    heavy = replace(heavy, group_upper=0 * heavy.group_upper + sizes[:, None])
+    heavy = replace(
+        heavy,
+        margins=tuple(replace(m, lower=m.lower * 1.5, upper=m.upper * 1.5) for m in bounds.margins),
     )
-    small(make(0, 40_000, 2, 1, "overall", False))
-    assert len(seen) == 1
-    assert seen[0] < 25_000
+    few = assign(scores, bounds, groups, 0)
+    monkeypatch.setattr(passes, "FEW", 1000)
+    monkeypatch.setattr(passes, "SAMPLE", 3000)
+    monkeypatch.setattr(parts, "BLOCK", 7000)
+    for most in (10**9, 10):
+        monkeypatch.setattr(passes, "MOST_NEAR", most)
+        many = assign(scores, bounds, groups, 0)
+        np.testing.assert_array_equal(many.labels, few.labels)
+        np.testing.assert_array_equal(many.counts, few.counts)
+        assert many.gap <= 1e-9
+        assert many.objective == pytest.approx(few.objective)
 
 
 def test_a_misleading_sample_is_found_out(monkeypatch):
@@ -102,7 +148,7 @@ def test_a_misleading_sample_is_found_out(monkeypatch):
     at_once = small(case, many=False)
     for wrong in (0.0, 1.0, -np.inf):
         offsets = np.array([[0.0, 5.0, wrong], [1.0, 0.0, 0.0]])
-        monkeypatch.setattr(large, "_sample_offsets", lambda *_, offsets=offsets: offsets)
+        monkeypatch.setattr(one_margin, "_sample_offsets", lambda *_, offsets=offsets: offsets)
         np.testing.assert_array_equal(small(case).labels, at_once.labels)
 
 
@@ -126,8 +172,7 @@ def test_blocks_and_disks_do_not_matter(tmp_path_factory, seed, n_classes, tied)
     scores, groups, bounds = make(seed, 2000, n_classes, 2, "both", tied)
     mapped = np.memmap(tmp_path_factory.mktemp("scores") / "x", float, "w+", shape=scores.shape)
     mapped[:] = scores
-    sizes = Sizes(0, sample=400)
-    expected = assign(scores, bounds, groups, 1, sizes=sizes).labels
-    for block in (1, 77, 10**6):
-        found = assign(mapped, bounds, groups, 1, sizes=sizes._replace(block=block))
+    expected = small((scores, groups, bounds), 1).labels
+    for block in (11, 77, 10**6):
+        found = small((mapped, groups, bounds), 1, block=block)
         np.testing.assert_array_equal(found.labels, expected)
