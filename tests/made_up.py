@@ -41,7 +41,9 @@ def made_up(
     counts = np.bincount(codes, minlength=len(classes))
     stated = dict(zip(classes, counts.tolist(), strict=True)) if stated is None else stated
     tables = {
-        "options": SimpleNamespace(target=target, id=None, random_state=0, imputations=None),
+        "options": SimpleNamespace(
+            target=target, id=None, random_state=0, imputations=None, tables_by=[]
+        ),
         "names": ("l.csv", "u.csv"),
         "labels": np.array(["yes"] * 30 + ["no"] * 10, dtype=object),
         "rows": Memory(np.zeros((n, 1))),

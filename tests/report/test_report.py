@@ -25,7 +25,7 @@ from made_up import column, forest, made_up, ranking
 from people import make_people, quick_estimator
 
 ALL_SECTIONS = [name for name, _, _ in SECTIONS]
-SHOWN = [name for name in ALL_SECTIONS if name not in ("sensitivity", "importance")]
+SHOWN = [name for name in ALL_SECTIONS if name not in ("sensitivity", "estimates", "importance")]
 EVIL = [
     "<script>alert(1)</script>",
     "</title></style><script>alert(2)</script>",

@@ -131,6 +131,7 @@ class Inputs:
         return Outputs(
             labels=folder / self._labels, report=folder / "report.html",
             model=folder / "model.skops", imputations=imputations,
+            estimates=[folder / "estimates.xlsx"] if self.chosen.get("estimates_by") else [],
         )  # fmt: skip
 
     def command(self) -> str:
@@ -143,6 +144,7 @@ class Inputs:
             words += ["--totals-file", self._called(path)]
         words += ["--out", self._labels, "--report", "report.html", "--save-model", "model.skops"]
         words += ["--imputations-out", "imputations.csv"] if self.chosen.get("imputations") else []
+        words += ["--estimates-out", "estimates.xlsx"] if self.chosen.get("estimates_by") else []
         return shlex.join(words)
 
     def python(self) -> str:
@@ -165,6 +167,9 @@ class Inputs:
         ]  # fmt: skip
         if self.chosen.get("imputations"):
             lines.append("result.imputations.to_csv('imputations.csv', index=False)")
+        if self.chosen.get("estimates_by"):
+            by = self.options().tables_by[0]
+            lines.append(f"result.estimates({by!r}).to_excel('estimates.xlsx', index=False)")
         return "\n".join(lines)
 
     @property

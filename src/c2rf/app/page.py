@@ -45,7 +45,16 @@ from c2rf.data.formats import read_file
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
 from c2rf.workflow.classify import label
-from c2rf.workflow.options import COLUMNS, GENERAL, READING, TOTALS, option_field, split_names
+from c2rf.workflow.options import (
+    COLUMNS,
+    GENERAL,
+    READING,
+    TOTALS,
+    join_names,
+    option_field,
+    split_names,
+    split_tables,
+)
 from c2rf.workflow.prepare import find_rows, prepare
 from c2rf.workflow.result import Outputs
 from c2rf.workflow.summary import TablePreview, preview
@@ -89,8 +98,10 @@ def ask(name: str, columns: Sequence[str] = (), first: str | None = None) -> Any
     title = about["label"]
     if about["titles"] is not None:
         return about["titles"][st.selectbox(title, list(about["titles"]), key=name)]
-    if about["parse"] is split_names:
-        return st.multiselect(title, columns, key=name)
+    if about["parse"] in (split_names, split_tables):
+        several = st.multiselect(title, columns, key=name)
+        is_table = about["parse"] is split_tables and several
+        return [join_names(several)] if is_table else several
     if about["metavar"] == "COL":
         place = columns.index(first) + 1 if first in columns else 0
         chosen = st.selectbox(title, [NONE, *columns], index=place, key=name)

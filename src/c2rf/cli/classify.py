@@ -63,6 +63,10 @@ def classify(
         Path | None,
         in_panel(FILES, "FILE", "Where the imputations go: the id, then a column each."),
     ] = None,
+    estimates_out: Annotated[
+        list[Path] | None,
+        in_panel(FILES, "FILE", "Where the table of --estimates-by goes; the nth of the nth."),
+    ] = None,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -92,7 +96,7 @@ def classify(
     from c2rf.data.totals import collect
     from c2rf.workflow.classify import label
     from c2rf.workflow.prepare import at_scheduler, prepare
-    from c2rf.workflow.result import Outputs
+    from c2rf.workflow.result import Outputs, check_estimates
     from c2rf.workflow.summary import plan_lines
 
     chosen = Options(totals=[], **options.parsed(given))
@@ -108,8 +112,9 @@ def classify(
     )  # fmt: skip
     outputs = Outputs(
         labels=out, report=report, model=save_model, imputations=imputations_out,
-        spreadsheet_safe=spreadsheet_safe,
+        spreadsheet_safe=spreadsheet_safe, estimates=estimates_out or [],
     )  # fmt: skip
+    check_estimates(chosen, outputs)
     outputs.check(force=force, inputs=[*tables, *totals_files], needed=not dry_run)
     with (
         terminal.waiting("classifying", quiet),

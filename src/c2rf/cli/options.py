@@ -21,6 +21,7 @@ from c2rf.workflow.options import (
     option_field,
     option_types,
     split_names,
+    split_tables,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
     about, names = option.metadata, choices(option.name)
     default: Any = inspect.Parameter.empty if option.default is MISSING else option.default
     kind = option_types()[option.name]
-    if about["parse"] is split_names:
+    if about["parse"] in (split_names, split_tables):
         kind, default = list[str] | None, None
     elif names or about["parse"] is not None:
         kind = str if isinstance(default, str) else str | None

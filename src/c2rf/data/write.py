@@ -163,6 +163,46 @@ class TableWriter:
             self._n_written += 1
 
 
+_WIDEST = 40  # letters of a column of a formatted sheet
+
+
+def write_formatted(path: Path, table: pd.DataFrame, like: Dialect | None = None) -> None:
+    """Write a table to be read: in a workbook with shares as percentages, a fixed header, a note.
+
+    Columns of floats between 0 and 1 are shares, others are counts. ``table.attrs["note"]`` goes
+    below the rows. Files of other formats are written as by :class:`TableWriter`.
+    """
+    if path.suffix.lower() != ".xlsx":
+        with TableWriter(path, like) as writer:
+            writer.write(table)
+        return
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(path), _XLSX_OPTIONS | {"constant_memory": False}) as book:
+        sheet = book.add_worksheet("table")
+        head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
+        shares, counts = (book.add_format({"num_format": f}) for f in ("0.0%", "#,##0"))
+        sheet.write_row(0, 0, [str(name) for name in table], head)
+        for place, name in enumerate(table):
+            cells, look = _values(table[name], dates=True), None
+            if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != "boolean":
+                look = (
+                    shares if table[name].dtype.kind == "f" and _are_shares(table[name]) else counts
+                )
+            longest = max([len(str(name)), *(len(str(c)) for c in cells if look is None)])
+            sheet.set_column(place, place, min(longest if look is None else 12, _WIDEST) + 1, look)
+            sheet.write_column(1, place, cells)
+        sheet.freeze_panes(1, 0)
+        if len(table):
+            sheet.autofilter(0, 0, len(table), len(table.columns) - 1)
+        if table.attrs.get("note"):
+            sheet.write_string(len(table) + 2, 0, table.attrs["note"])
+
+
+def _are_shares(column: pd.Series[Any]) -> bool:
+    return bool(((column >= 0) & (column <= 1) | column.isna()).all())
+
+
 _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
     ".parquet": TableWriter._write_parquet,
     ".pq": TableWriter._write_parquet,

@@ -19,20 +19,31 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
-from c2rf._utils.types import Floats, is_whole
+from c2rf._utils.types import Codes, Floats, is_whole
 from c2rf.assignment import AssignmentProblem
 from c2rf.assignment.duals import Assignment
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.training import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
+from c2rf.inference.estimates import (
+    Domains,
+    HeldOutRows,
+    HeldOutShares,
+    estimates_table,
+    held_out_shares,
+    too_few_labeled,
+)
 from c2rf.learners.bootstrap import Bootstrap, Replicate, make_bootstrap
 from c2rf.progress import Countdown
 from c2rf.totals.bounds import Bounds
+from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import make_bounds
 
 REPLICATE_INFLATION = 2.0
@@ -47,6 +58,8 @@ TEMPERATURE_DEVIATION = 0.45
 """For the expected accuracy: a standard deviation of the logarithm of the inverse temperature,
 added to that of bootstraps; it does not shrink with more labeled rows. Chosen by 23 samples of the
 same data sets with another seed, such that errors are as large as the intervals say."""
+
+_N_DRAWN_TOTALS = 50  # to see how uncertain totals are
 
 MOST_IMPUTATIONS = 1000
 """More imputations than this say nothing more."""
@@ -66,6 +79,15 @@ def check_n_imputations(n_imputations: Any, least: int = 1) -> int:
             "20 are enough for most figures"
         )
     return number
+
+
+def _counted(labels: Codes, domains: Groups, n_classes: int, weights: Floats | None) -> Floats:
+    """Return the (weighted) number of rows of each class in each domain, without those of -1."""
+    there = np.flatnonzero(labels >= 0)
+    cells = np.asarray(domains.codes)[there] * n_classes + labels[there]
+    own = None if weights is None else weights[there]
+    counts = np.bincount(cells, own, minlength=len(domains.names) * n_classes)
+    return counts.reshape(len(domains.names), n_classes).astype(float)
 
 
 @dataclass(eq=False)
@@ -141,6 +163,89 @@ class Imputer:
             if self.problem.known is not None:
                 right[self.problem.known >= 0] = 1.0
             yield right
+
+    def estimates(
+        self, domains: Groups, labeled: Codes, n_imputations: int, level: float
+    ) -> pd.DataFrame:
+        """Return shares of classes in domains, see :mod:`c2rf.inference.estimates`.
+
+        Parameters
+        ----------
+        domains : Groups
+            The domain of each unlabeled row.
+        labeled : ndarray of int, shape (n_labeled,)
+            The domain of each labeled row, -1 for one that no unlabeled row is in.
+        n_imputations : int
+            How many imputations.
+        level : float
+            How often intervals should cover the truth.
+        """
+        training, weights = self.training, self.problem.weights
+        classes = training.owner.classes_.tolist()
+        sizes = (domains.sizes if weights is None else domains.weight(weights)).astype(float)
+        imputed = np.array(
+            [
+                _counted(drawn, domains, len(classes), weights)
+                for drawn in self.impute(n_imputations)
+            ]
+        )
+        codes = np.searchsorted(training.owner.classes_, training.y)
+        inside = labeled >= 0
+        n_labeled = np.zeros(imputed.shape[1:], dtype=np.int64)
+        np.add.at(n_labeled, (labeled[inside], codes[inside]), 1)
+        left = self.problem.left[1]
+        why = too_few_labeled(codes, self.found.counts.sum(axis=0), classes)
+        if isinstance(training.template, FrozenEstimator):
+            why = "there are no estimates by held-out rows: the estimator was fitted before"
+        held_out = None
+        if not why:
+            found = self._held_out(domains, labeled, codes)
+            fixed = np.full(left.n_rows, -1) if self.problem.known is None else self.problem.known
+            known = _counted(fixed, domains, len(classes), weights)
+            open_sizes = sizes - known.sum(axis=1)
+            part = (open_sizes / sizes)[:, None]
+            share = np.where(part > 0, found.share, 0.0) * part + known / sizes[:, None]
+            held_out = HeldOutShares(share, found.standard_error * part, found.df)
+        names = pd.DataFrame(index=range(1))
+        if domains.columns:
+            values = [name if len(domains.columns) > 1 else (name,) for name in domains.names]
+            names = pd.DataFrame(values, columns=list(domains.columns))
+        table = estimates_table(names, classes, sizes, imputed, held_out, n_labeled, level)
+        table.attrs["note"] = why
+        return table
+
+    def _held_out(self, domains: Groups, labeled: Codes, codes: Codes) -> HeldOutShares:
+        """Return the shares of the rows whose class is not known, by held-out labeled rows."""
+        training, problem = self.training, self.problem
+        probabilities, of_sample = training.out_of_fold(problem, self.found.counts)
+        open_rows, left = problem.left
+        every = np.arange(problem.n_rows)[open_rows]
+        drawn = np.isin(training.sample.rows, every)
+        sampled, of_sample = training.sample.rows[drawn], of_sample[drawn]
+        each = np.ones(problem.n_rows) if problem.weights is None else problem.weights
+        own, weight, n = domains.codes[sampled], each[sampled], len(domains.names)
+        mass = np.maximum(np.bincount(own, weight, n), np.finfo(float).tiny)[:, None]
+        shares = np.column_stack([np.bincount(own, weight * p, n) for p in of_sample.T]) / mass
+        errors = np.zeros(shares.shape)
+        if len(sampled) < left.n_rows:
+            off = (weight[:, None] * (of_sample - shares[own])) ** 2
+            errors = np.sqrt(np.column_stack([np.bincount(own, o, n) for o in off.T])) / mass
+            errors[np.bincount(own, minlength=n) < 2] = 1.0
+        sizes = np.bincount(domains.codes[every], each[every], n).astype(float)
+        counts = (self.found.counts - problem.known_counts).sum(axis=0).astype(float)
+        draws = counts[None]
+        if problem.stated is not None and problem.stated.has_estimates:
+            bounds = (
+                self._drawn_bounds(
+                    np.random.default_rng([problem.seed, 13, k])
+                ).with_implied_bounds()
+                for k in range(_N_DRAWN_TOTALS)
+            )
+            draws = np.array([(each.lower + each.upper) / 2 for each in bounds])
+        own_weight = np.ones(len(codes)) if training.weight is None else training.weight
+        rows = HeldOutRows(codes, probabilities, labeled, own_weight)
+        sizes = np.where(sizes > 0, sizes, 1.0)
+        return held_out_shares(rows, Domains(sizes, shares, errors, counts, draws))
 
     def _bootstrap(self) -> Bootstrap:
         training = self.training

@@ -34,6 +34,7 @@ from c2rf.estimators.labeled_population import (
     ScoredPopulation,
     TransductionMixin,
     check_known_labels,
+    find_domains,
     find_groups,
     find_weights,
     logarithms,
@@ -238,6 +239,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         has_totals = are_given(
             X_unlabeled, totals, unlabeled_groups, unlabeled_weight, unlabeled_labels
         )
+        tables = X, X_unlabeled
         X, y = check_labeled(self, X, y, only_two=False)
         weight = None
         if sample_weight is not None:
@@ -257,6 +259,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                 check_known_labels(problem, self.classes_.tolist())
                 training = Training(self, template, X, y, weight, rows, sample, self._limits)
                 self._label(training, problem)
+                self._tables = tables
             else:
                 with naming_missing(self, X, "X"):
                     self.estimator_ = template.fit(X, y, **weight_option(template, weight))
@@ -389,6 +392,58 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             return expected_accuracy(
                 self._rows.codes_here, right, self.classes_.tolist(), named, level
             )
+
+    def estimates(
+        self, by: Any = None, *, n_imputations: int = 20, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table to publish: shares and counts of classes in domains, with intervals.
+
+        Parameters
+        ----------
+        by : str, sequence of str, or pair of frames, optional
+            The columns of X and ``X_unlabeled`` whose values make the domains, or two frames with
+            such columns for the labeled and for the unlabeled rows. By default all rows are one
+            domain.
+        n_imputations : int, default=20
+            How many imputations, at least 2.
+        level : float, default=0.95
+            How often an interval should cover the truth.
+
+        Returns
+        -------
+        DataFrame
+            A row per domain and class. By imputation, where all totals are met and numbers add up:
+            ``count``, ``share``, ``share_low``, ``share_high``, ``count_low``, ``count_high``. By
+            held-out labeled rows, which holds under label shift however bad the classifier is, and
+            need not add up: ``held_out_share``, ``held_out_low``, ``held_out_high``; these are
+            empty where a class has too few labeled rows, and ``attrs["note"]`` says so.
+            ``labeled_rows`` of the class in the domain; ``differs``, whether the two shares differ
+            by more than chance, in the whole table together (Holm's test).
+
+        Notes
+        -----
+        Where the two kinds differ, either the probabilities or the assumption of label shift are
+        wrong: see :mod:`c2rf.inference.estimates`. The held-out kind learns five times again.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from c2rf import KnownTotalsClassifier
+        >>> from c2rf.datasets import make_twonorm
+        >>> X, y = make_twonorm(600, random_state=0)
+        >>> classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        >>> _ = classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 250})
+        >>> domain = np.where(X[:, 0] > 0, "high", "low")
+        >>> table = classifier.estimates((domain[:100], domain[100:]))
+        >>> table[["domain", "class", "labeled_rows"]].to_numpy().tolist()
+        [['high', 0, 13], ['high', 1, 33], ['low', 0, 34], ['low', 1, 20]]
+        >>> round(table["count"].sum())
+        500
+        """
+        number = self._check_imputable(n_imputations, least=2)
+        domains, labeled = find_domains(by, self._tables, self._rows.problem.n_rows)
+        with self._jobs():
+            return self._imputer.estimates(domains, labeled, number, level)
 
     @property
     def expected_confusion_(self) -> Floats:
@@ -574,7 +629,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """Drop what an earlier fit with totals has left."""
         of_totals = (
             "offsets_", "group_offsets_", "history_", "_rows", "totals_met_", "assignment_",
-            "_imputer", "imputation_method_",
+            "_imputer", "_tables", "imputation_method_",
         )  # fmt: skip
         for name in of_totals:
             self.__dict__.pop(name, None)

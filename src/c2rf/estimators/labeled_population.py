@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Self
@@ -68,7 +68,7 @@ class CheckedRows(Transformed):
             population = Memory(check_data(classifier, table, name="X_unlabeled"))
             columns = columns if population.names is not None else None
         checker = copy.copy(classifier)
-        for name in ("_rows", "_ensemble", "estimator_", "estimators_", "_imputer"):
+        for name in ("_rows", "_ensemble", "estimator_", "estimators_", "_imputer", "_tables"):
             checker.__dict__.pop(name, None)  # an earlier fit is nothing to send around
         rows = cls(population, partial(_check, checker), columns)
         rows.checker = checker
@@ -184,6 +184,92 @@ def find_weights(X_unlabeled: Any, given: Any, n_rows: int) -> Floats | None:
     check_columns([given], population.names, "X_unlabeled", "unlabeled_weight")
     values = population.reduce(_first_column, np.concatenate, [given])
     return read_weights(values, n_rows, f"unlabeled_weight ({given!r})")
+
+
+MOST_DOMAINS = 10_000
+"""A table of estimates has at most as many domains."""
+EMPTY = "(empty)"
+"""The domain of rows whose cell is empty."""
+
+
+def find_domains(by: Any, tables: tuple[Any, Any], n_rows: int) -> tuple[Groups, Codes]:
+    """Return the domain of each unlabeled row, and of each labeled one, -1 if it has none.
+
+    Parameters
+    ----------
+    by : str, sequence of str, pair of frames, or None
+        Columns of both tables, or what the domains are made of.
+    tables : tuple
+        The labeled and the unlabeled rows as the user gave them.
+    n_rows : int
+        Number of unlabeled rows.
+    """
+    if by is None:
+        return Groups.none(n_rows), np.zeros(np.shape(tables[0])[0], dtype=np.intp)
+    names = [by] if isinstance(by, str) else list(by)
+    if all(isinstance(name, str) for name in names):
+        population = as_population(tables[1])
+        for known, what in ((names_of(tables[0]), "X"), (population.names, "X_unlabeled")):
+            if known is None:
+                raise InputError(
+                    f"by names columns, but {what} has no columns with names; give two frames: by="
+                    "(of the labeled rows, of the unlabeled rows)"
+                )
+            check_columns(names, known, what, "by")
+        labeled = as_pandas(tables[0])[names]
+        unlabeled = population.reduce(_as_frame, pd.concat, names)[names]
+    elif len(names) == 2:
+        labeled, unlabeled = (_domain_frame(each) for each in names)
+    else:
+        raise InputError("by must be names of columns, or two frames: labeled and unlabeled rows")
+    sizes = {"labeled": (labeled, np.shape(tables[0])[0]), "unlabeled": (unlabeled, n_rows)}
+    for kind, (frame, n) in sizes.items():
+        if len(frame) != n:
+            raise InputError(f"by must have an entry per {kind} row, {n:,}; found {len(frame):,}")
+    return domains_of(labeled, unlabeled)
+
+
+def domains_of(labeled: pd.DataFrame, unlabeled: pd.DataFrame) -> tuple[Groups, Codes]:
+    """Return the domains that all columns make: of unlabeled rows, and the codes of labeled ones.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"sex": ["m", "f", None]})
+    >>> domains, codes = domains_of(rows[1:], rows[:1])
+    >>> domains.names, domains.codes.tolist(), codes.tolist()
+    (['m'], [0], [-1, -1])
+    """
+    filled = [frame.astype(object).where(frame.notna(), EMPTY) for frame in (labeled, unlabeled)]
+    ours, found = (
+        Groups.of([frame[name].to_numpy() for name in frame], tuple(map(str, frame)))
+        for frame in filled
+    )
+    with suppress(TypeError):  # numbers and text do not compare: in the order of their first rows
+        found = found.in_order()
+    check_number_of_domains(found)
+    return found, found.places_of(ours)
+
+
+def check_number_of_domains(found: Groups) -> None:
+    """Refuse a table of too many domains."""
+    if len(found.names) > MOST_DOMAINS:
+        raise InputError(
+            f"{', '.join(map(str, found.columns))} make {len(found.names):,} domains; a table of "
+            f"estimates has at most {MOST_DOMAINS:,}: put numbers in classes first"
+        )
+
+
+def _as_frame(chunk: Chunk) -> pd.DataFrame:
+    return as_pandas(chunk.data)
+
+
+def _domain_frame(given: Any) -> pd.DataFrame:
+    """Return what makes domains as a frame; without names they are called "domain"."""
+    if names_of(given) is not None:
+        return as_pandas(given)
+    frame = pd.DataFrame(given)
+    numbers = [""] if frame.shape[1] == 1 else [f" {k + 1}" for k in range(frame.shape[1])]
+    return frame.set_axis([f"domain{number}" for number in numbers], axis=1)
 
 
 def read_known_labels(given: Any, classes: NDArray[Any], n_rows: int) -> Codes | None:
@@ -422,5 +508,6 @@ class TransductionMixin:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         if "_rows" in state and not isinstance(state["_rows"].population, Memory):
             del state["_rows"]
-        state.pop("_imputer", None)  # it knows the rows
+        for name in ("_imputer", "_tables"):  # they know the rows
+            state.pop(name, None)
         return state

@@ -16,20 +16,24 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
-from c2rf._utils.frames import as_pandas, names_of
+from c2rf._utils.frames import as_pandas, names_of, stacked
 from c2rf._utils.text import listed
 from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import naming_missing
-from c2rf.assignment import AssignmentProblem
+from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     RowSample,
     draw_sample,
     filled,
+    plain,
     probabilities,
 )
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
@@ -44,6 +48,9 @@ from c2rf.learners.default_classifier import (
     uses_population,
 )
 from c2rf.progress import Countdown, report_progress
+
+N_FOLDS = 5
+"""In how many parts labeled rows are held out, one at a time."""
 
 
 def frame_encoder(X: Any) -> Any:
@@ -203,6 +210,43 @@ class Training:
                 model = self.template.fit(self.X, self.y, **options)
             check_classes(model, self.owner.classes_)
         return model
+
+    def out_of_fold(self, problem: AssignmentProblem, counts: Any) -> tuple[Floats, Floats]:
+        """Return probabilities of the labeled rows and of the sample by the same models.
+
+        The labeled rows are split in folds: those of a fold get the probabilities of a model that
+        learned from the other folds, and the sample the mean over these models. A learner that
+        looks at the population is shown the fold among it, so that both are on the same footing.
+        """
+        number = min(N_FOLDS, int(np.unique(self.y, return_counts=True)[1].min()))
+        splits = StratifiedKFold(number, shuffle=True, random_state=problem.seed)
+        options = self.fit_options(problem.in_sample(self.sample.rows))
+        overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
+        n_classes, n_drawn = len(self.owner.classes_), len(self.sample.rows)
+        labeled = np.empty((len(self.y), n_classes))
+        drawn = np.zeros((n_drawn, n_classes))
+        steps = Countdown("learning without the held-out rows", number)
+        for learned, held in splits.split(np.zeros(len(self.y)), self.y):
+            own = options | {
+                name: weight[learned]
+                for name, weight in options.items()
+                if name.endswith("sample_weight")
+            }
+            rows = stacked([self.sample.data, plain(_safe_indexing(self.X, held))])
+            if "X_unlabeled" in own:
+                own["X_unlabeled"] = rows
+            model = clone(self.template)
+            model.fit(plain(_safe_indexing(self.X, learned)), self.y[learned], **own)
+            table = probabilities(model, rows, self.limits.block_rows)
+            if hasattr(model, "learned_proba_"):
+                table[model.learned_rows_] = model.learned_proba_
+            logs = log_scores(table, zero_floor(table))
+            logs += probability_offsets(overall, logs[:n_drawn], total, self.sample.rows)[0]
+            table = softmax(logs, axis=1)
+            labeled[held] = table[n_drawn:]
+            drawn += table[:n_drawn] / number
+            steps.done(1)
+        return labeled, drawn
 
     def score(self, model: Any, n_rows: int) -> Floats:
         """Return the probabilities of all rows, asked block by block where the rows are."""

@@ -18,6 +18,7 @@ from c2rf.report.answer import (
     sensitivity_section,
     unreliable_warning,
 )
+from c2rf.report.estimates import estimates_section
 from c2rf.report.method import (
     assumptions_section,
     cautions_section,
@@ -36,6 +37,7 @@ SECTIONS: list[tuple[str, str, Callable[[Classification], Iterator[Block]]]] = [
     ("assumptions", "What is assumed", assumptions_section),
     ("balance", "How the sample differs from the population", balance_section),
     ("accuracy", "How many labels are right", accuracy_section),
+    ("estimates", "Figures to publish", estimates_section),
     ("confidence", "How sure it is", confidence_section),
     ("sensitivity", "If the totals are wrong", sensitivity_section),
     ("importance", "What the labels rest on", importance_section),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from c2rf._utils.text import short
 from c2rf._utils.types import Floats, Ints
@@ -123,6 +124,31 @@ def group_shares(result: Classification, names: Sequence[str], place: int) -> st
 
     title = f"Share of {short(result.data.classes[place])} in each group, known and given"
     return inline_svg("groups", title, draw, 0.8 + 0.24 * len(shown))
+
+
+def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str:
+    """Draw the share of a class in domains, with the intervals by imputation and held-out rows."""
+    shown = np.argsort(-table["count"].to_numpy(), kind="stable")[:MOST_GROUPS]
+    kinds = (("by imputation", "share", "share", THEME["first"], -0.15),
+             ("by held-out rows", "held_out_share", "held_out", THEME["second"], 0.15))  # fmt: skip
+
+    def draw(axes: Any) -> None:
+        for title, point, ends, color, step in kinds:
+            share, low, high = (
+                table[name].to_numpy(dtype=float)[shown]
+                for name in (point, f"{ends}_low", f"{ends}_high")
+            )
+            if np.isfinite(share).any():
+                rows = np.arange(len(shown)) + step
+                axes.hlines(rows, low, high, color=color, linewidth=2, alpha=0.6)
+                axes.scatter(share, rows, s=16, color=color, label=title, zorder=3)
+        _name_rows(axes, [names[k] for k in shown])
+        _percent_axis(axes, decimals=None)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        _legend(axes)
+
+    title = "Share of a class in each domain, with intervals of both kinds"
+    return inline_svg(f"domains-{number}", title, draw, 0.8 + 0.3 * len(shown))
 
 
 def score_histogram(result: Classification) -> str:

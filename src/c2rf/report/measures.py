@@ -47,6 +47,15 @@ LARGE, SMALL = 0.25, 0.1
 """Standardised differences above the first are usually called large, below the second small."""
 
 
+def about_estimates(table: pd.DataFrame) -> str:
+    """Say how many shares a table of estimates has, and how many of them the two kinds dispute."""
+    shares = count(len(table), "share")
+    if table["differs"].isna().all():
+        return f"{shares}; {table.attrs['note']}"
+    off = int(table["differs"].sum())
+    return f"{shares}, of which {off:,} by held-out rows differ by more than chance"
+
+
 def population_size(data: PreparedData) -> int:
     """Return the number of unlabeled rows, or the sum of their weights: what totals add up to."""
     return data.n_rows if data.weights is None else round(data.weights.sum())

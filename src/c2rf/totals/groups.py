@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.text import all_of, for_user, nearest
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError, InputTypeError
 
 
@@ -76,6 +76,19 @@ class Groups(NamedTuple):
     def look_up(self, known: Mapping[Any, Floats], default: Floats) -> Floats:
         """Return what is known of each group, by its name; the default of the others."""
         return np.array([known.get(name, default) for name in self.names])
+
+    def places_of(self, others: Groups) -> Codes:
+        """Return the number here of the group of each row of others, -1 where there is none.
+
+        Examples
+        --------
+        >>> read_groups(["b", "a"], 2).places_of(read_groups(["a", "c"], 2))
+        array([ 1, -1])
+        """
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return np.array([numbers.get(name, -1) for name in others.names], dtype=np.intp)[
+            others.codes
+        ]
 
     @property
     def sizes(self) -> NDArray[np.int64]:

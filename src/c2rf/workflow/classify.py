@@ -109,6 +109,9 @@ def label(data: PreparedData, command: str) -> Classification:
     if options.imputations is not None:
         with data.timed("drawing imputations"):
             _ = result.imputation_parts  # the classifier keeps them
+    if options.estimates_by:
+        with data.timed("estimating by domain"):
+            _ = result.published
     return result
 
 

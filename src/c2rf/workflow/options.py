@@ -119,6 +119,11 @@ def join_names(names: Sequence[str]) -> str:
     return text.getvalue()
 
 
+def split_tables(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what an option gives once per table: the columns of each, with commas."""
+    return tuple(given or ())
+
+
 def parse_offset(text: str | None) -> tuple[float, float] | None:
     """Return a range from ``lo..hi``.
 
@@ -311,6 +316,12 @@ class Options:
         "N", method="known-totals", least=1, check=_check_imputations,
         label="Imputations, for intervals (0 for none; 20 is usual)",
     )  # fmt: skip
+    estimates_by: Sequence[str] = _option(
+        (), "Columns whose values make the domains of a table to publish: shares of classes with "
+        "intervals. Give it again for another table.",
+        "COLS", method="known-totals", parse=split_tables,
+        label="A table of estimates by these columns",
+    )  # fmt: skip
     sensitivity: float | Literal["se"] | None = _option(
         None, "Label again with the totals of each class higher and lower by this "
         "share, 5% or 0.05, or by their standard errors (se). The labels get the columns robust "
@@ -331,7 +342,7 @@ class Options:
     def __post_init__(self) -> None:
         for option in fields(self):
             value, about = getattr(self, option.name), option.metadata
-            if value is None and option.default is None:
+            if option.default in (None, ()) and (value is None or value in ((), [])):
                 continue
             if about["method"] not in (None, self.method):
                 raise InputError(
@@ -342,6 +353,12 @@ class Options:
                 check_choice(option.name, value, choices(option.name))
             if about["check"] is not None:
                 about["check"](value)
+
+    @property
+    def tables_by(self) -> list[list[str]]:
+        """The columns of each table of estimates."""
+        given = [self.estimates_by] if isinstance(self.estimates_by, str) else self.estimates_by
+        return [split_names([each]) if isinstance(each, str) else list(each) for each in given]
 
     @property
     def read_as(self) -> ReadAs:
@@ -367,11 +384,14 @@ class Options:
         for name, value in self.given().items():
             option = option_field(name)
             command = command_option(option)
-            if option.metadata["parse"] is split_names:
-                value = join_names(value)
+            values = [value]
+            if name == "estimates_by":
+                values = [join_names(columns) for columns in self.tables_by]
+            elif option.metadata["parse"] is split_names:
+                values = [join_names(value)]
             elif isinstance(value, tuple):
-                value = "..".join(map(str, value))
-            words += [] if command is None else [command, str(value)]
+                values = ["..".join(map(str, value))]
+            words += [] if command is None else [w for v in values for w in (command, str(v))]
         return words
 
 

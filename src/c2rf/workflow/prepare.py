@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ from c2rf.data.profile import (
     why_left_out,
 )
 from c2rf.data.totals import TotalsFile
-from c2rf.estimators.labeled_population import find_weights
+from c2rf.estimators.labeled_population import check_number_of_domains, find_weights
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
 from c2rf.progress import report_progress
@@ -110,6 +111,8 @@ class PreparedData:
         How many people each unlabeled row stands for.
     labeled_weights : ndarray of shape (n_labeled,), optional
         The same of the labeled rows, where their table has the column.
+    table : DataFrame
+        The labeled rows as they are.
     known : ndarray of int, optional
         The class of each unlabeled row that is known to have one, else -1: it keeps it.
     totals_of : str, optional
@@ -138,6 +141,7 @@ class PreparedData:
     truth: Codes | None = None
     weights: Floats | None = None
     labeled_weights: Floats | None = None
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
     known: Codes | None = None
     totals_of: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -202,6 +206,9 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     as_data = ReadAs(decimal=how.decimal, likely=likely)
     totals, remarks = read_known(options.totals, table[target], columns, as_data)
     grouping = tuple(map(str, totals.columns))
+    for name in dict.fromkeys(chain.from_iterable(options.tables_by)):
+        for there in (columns, list(map(str, table))):
+            check_column(option_name("estimates_by"), name, [c for c in there if c != target])
     features, left_out = learned_columns(table, rows, grouping, options)
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
@@ -274,6 +281,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         labeled_weights=labeled_weights,
         totals_of=in_words(people) if whom == "everybody" else None,
         known=None if both is None else both.codes(classes, rows.n_rows or 0),
+        table=table,
     )
     _check_possible(data)
     data.seconds["reading and checking"] = time.perf_counter() - start
@@ -628,6 +636,20 @@ def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
     texts = [as_text(table[name]).fillna(NO_GROUP).to_numpy(dtype=object) for name in columns]
     found = Groups.of(texts, tuple(columns))
     return found._replace(codes=found.codes.astype(np.int32))  # four bytes a row are enough
+
+
+def domains_by(data: PreparedData, columns: Sequence[str]) -> tuple[Groups, Codes]:
+    """Return the domains that columns make: of unlabeled rows, and the codes of labeled ones."""
+    if not columns:
+        return Groups.none(data.n_rows), np.zeros(len(data.labels), dtype=np.intp)
+    work = partial(_groups_in_chunk, columns)
+    found = data.rows.reduce(work, Groups.merged, columns).in_order()
+    check_number_of_domains(found)
+    return found, found.places_of(_groups_of(data.table, columns))
+
+
+def _groups_in_chunk(columns: Sequence[str], chunk: Chunk) -> Groups:
+    return _groups_of(as_pandas(chunk.data), columns)
 
 
 def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:

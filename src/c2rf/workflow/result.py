@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._utils.text import count, option_name
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
-from c2rf.data.write import check_writable
+from c2rf.data.profile import check_column
+from c2rf.data.write import check_writable, write_formatted
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
@@ -27,8 +29,9 @@ from c2rf.report import make_page, measures
 from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
+from c2rf.workflow.options import Options
 from c2rf.workflow.predictions import Accuracy, Predictions, check_labels_name, is_placed_by_itself
-from c2rf.workflow.prepare import PreparedData
+from c2rf.workflow.prepare import PreparedData, column_names, domains_by
 from c2rf.workflow.summary import Line, summary_lines
 
 LARGE_RESULT = 1_000_000
@@ -155,6 +158,33 @@ class Classification:
         """How many labels are right, where the unlabeled table has the target after all."""
         return self.predictions.accuracy(self.data.truth, self.data.options.target)
 
+    def estimates(self, by: str | Sequence[str] | None = None) -> pd.DataFrame:
+        """Return a table to publish: shares and counts of classes in domains, with intervals.
+
+        ``by`` are the columns whose values make the domains; they need not be learned from. The
+        columns of the table are those of :meth:`KnownTotalsClassifier.estimates`. It takes as many
+        imputations as :func:`c2rf.classify` was asked for, else 20.
+        """
+        if not hasattr(self.classifier, "impute"):
+            raise InputError(
+                "the method c2rf has no probabilities to make estimates from; use the method "
+                "known-totals"
+            )
+        data, columns = self.data, [by] if isinstance(by, str) else list(by or ())
+        for name in columns:
+            for known in (column_names(data.rows), list(map(str, data.table))):
+                others = [each for each in known if each != data.options.target]
+                check_column(option_name("estimates_by"), name, others)
+        number = max(2, data.options.imputations or USUAL_IMPUTATIONS)
+        domains, labeled = domains_by(data, columns)
+        with self.classifier._jobs():
+            return self.classifier._imputer.estimates(domains, labeled, number, 0.95)
+
+    @cached_property
+    def published(self) -> list[pd.DataFrame]:
+        """The tables of estimates that were asked for."""
+        return [self.estimates(columns) for columns in self.data.options.tables_by]
+
     @cached_property
     def expected_accuracy(self) -> ExpectedAccuracy | None:
         """How many labels are expected to be right, with intervals, if imputations were asked for.
@@ -280,12 +310,15 @@ class Outputs:
     model: Path | None = None
     spreadsheet_safe: bool = False
     imputations: Path | None = None
+    estimates: Sequence[Path] = ()
 
     @property
     def named(self) -> Mapping[str, Path]:
         """What each is, and where it goes."""
         each = {"output": self.labels, "report": self.report, "model": self.model}
         each["imputations"] = self.imputations
+        for number, path in enumerate(self.estimates, start=1):
+            each["estimates" if number == 1 else f"estimates {number}"] = path
         return {name: path for name, path in each.items() if path is not None}
 
     def lines(self) -> list[tuple[str, str]]:
@@ -297,20 +330,21 @@ class Outputs:
         if needed and not self.named:
             raise InputError(
                 "say where the labels should go with --out; or --report, --save-model, "
-                "--imputations-out"
+                "--imputations-out, --estimates-out"
             )
         places = [path.resolve() for path in self.named.values()]
         if len(set(places)) < len(places):
             raise InputError(
-                "--out, --report, --save-model and --imputations-out must be different files"
+                "--out, --report, --save-model, --imputations-out and --estimates-out must be "
+                "different files"
             )
-        checks = {"report": _check_report, "model": _check_model, "imputations": check_writable}
+        checks = {"report": _check_report, "model": _check_model}
         for name, path in self.named.items():
             if name == "output":
                 check_labels_name(path, force=force, inputs=inputs)
             else:
                 check_output(path, force=force, inputs=inputs)
-                checks[name](path)
+                checks.get(name, check_writable)(path)
 
     def write(self, result: Any, *, force: bool) -> int:
         """Write all files; the report last, because it says how long the others took.
@@ -325,8 +359,12 @@ class Outputs:
             "output": labels,
             "imputations": lambda path: result.imputation_parts.write(path),
             "model": result.write_model,
-            "report": result.write_report,
         }
+        for name, path in self.named.items():
+            if name.startswith("estimates"):
+                place = self.estimates.index(path)
+                writers[name] = partial(_write_estimates, result, place)
+        writers["report"] = result.write_report
         files = {name: self.named[name] for name in writers if name in self.named}
         apart = self.labels is not None and is_placed_by_itself(self.labels)
         folder = files.pop("output") if apart else None
@@ -338,6 +376,20 @@ class Outputs:
             if folder is not None:
                 labels(folder, force=force)
         return int(returned.get("output", 0))
+
+
+def _write_estimates(result: Any, number: int, path: Path) -> None:
+    write_formatted(path, result.published[number], result.data.rows.dialect)
+
+
+def check_estimates(options: Options, outputs: Outputs) -> None:
+    """Refuse tables of estimates without a file each, and files without a table."""
+    tables, files = len(options.tables_by), len(outputs.estimates)
+    if tables != files and (files or outputs.report is None):
+        raise InputError(
+            f"--estimates-by is given {count(tables, 'time')} and --estimates-out "
+            f"{count(files, 'time')}: the nth table goes to the nth file"
+        )
 
 
 def _check_report(path: Path) -> None:

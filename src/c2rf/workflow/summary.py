@@ -19,6 +19,7 @@ from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
 from c2rf.report.measures import (
     UNRELIABLE,
+    about_estimates,
     expected_right,
     how_likely,
     known_total,
@@ -138,7 +139,10 @@ HOW_DRAWN = {
 def _imputations(result: Classification) -> list[Line]:
     """Say how imputations were drawn, if they were."""
     method = getattr(result.classifier, "imputation_method_", None)
-    return [] if method is None else [("imputations", HOW_DRAWN[method])]
+    lines = [] if method is None else [("imputations", HOW_DRAWN[method])]
+    for columns, table in zip(result.data.options.tables_by, result.published, strict=True):
+        lines.append((f"by {short(', '.join(columns))}", about_estimates(table)))
+    return lines
 
 
 def _columns(data: PreparedData) -> list[Line]:

@@ -1,0 +1,73 @@
+"""The section "Figures to publish": tables of shares in domains, with intervals of both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from c2rf._utils.text import listed_names, percent, quoted, short
+from c2rf.report import figures
+from c2rf.report.measures import about_estimates
+from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
+
+if TYPE_CHECKING:
+    from c2rf.workflow.result import Classification
+
+HEADER = ["count", "share", "from", "to", "by held-out rows", "from", "to", "labeled rows", ""]
+_NUMBERS = ["share", "share_low", "share_high", "held_out_share", "held_out_low", "held_out_high"]
+
+
+def estimates_section(result: Classification) -> Iterator[Block]:
+    """Show each table that was asked for, and one class of it as a picture."""
+    tables = result.data.options.tables_by
+    for number, (columns, table) in enumerate(zip(tables, result.published, strict=True)):
+        yield Text(as_sentence(about_estimates(table)), "key")
+        domains = domain_names(table, columns)
+        rows = (
+            [name, str(label), f"{n:,.0f}", *shares[:3], *shares[3:], f"{labeled:,}", mark]
+            for name, label, n, shares, labeled, mark in zip(
+                domains, table["class"], table["count"], _percentages(table),
+                table["labeled_rows"], table["differs"].map({True: "differs"}).fillna(""),
+                strict=True,
+            )
+        )  # fmt: skip
+        title = f"Shares by {listed_names([short(name) for name in columns])}"
+        header = [", ".join(columns), "class", *HEADER]
+        yield Table.of_first(title, header, rows, len(table), "lines", n_names=2)
+        positive = result.data.positive or table.groupby("class")["count"].sum().idxmax()
+        own = table[table["class"].astype(str) == str(positive)]
+        names = [name for name, label in zip(domains, table["class"].astype(str), strict=True)
+                 if label == str(positive)]  # fmt: skip
+        yield Picture(
+            figures.domain_shares(own, names, number),
+            f"Share of {quoted(str(positive))} with intervals of both kinds."
+            + not_shown(len(names), figures.MOST_GROUPS, "domains"),
+        )
+    if tables:
+        yield Text(
+            "By imputation, all totals are met and numbers add up; the intervals rest on the "
+            "probabilities of the classifier. By held-out rows, they rest on the labeled rows and "
+            "on label shift, however good the classifier is, and need not add up. Where the two "
+            "differ by more than chance, one of the assumptions is wrong: trust neither before an "
+            "audit (c2rf audit)."
+        )
+
+
+def domain_names(table: pd.DataFrame, columns: list[str]) -> list[str]:
+    """Return what to call the domain of each row.
+
+    Examples
+    --------
+    >>> domain_names(pd.DataFrame({"a": ["x"], "b": [1]}), ["a", "b"])
+    ['x, 1']
+    """
+    return [", ".join(map(str, row)) for row in table[columns].itertuples(index=False)]
+
+
+def _percentages(table: pd.DataFrame) -> list[list[str]]:
+    return [
+        ["" if pd.isna(share) else percent(share) for share in row]
+        for row in table[_NUMBERS].itertuples(index=False)
+    ]

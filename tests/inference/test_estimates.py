@@ -1,0 +1,170 @@
+"""Shares by held-out rows: the formula written out, known designs, coverage of a known truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from c2rf import InputError, KnownTotalsClassifier
+from c2rf.datasets import make_twonorm
+from c2rf.inference import estimates
+from c2rf.inference.estimates import Domains, HeldOutRows, differs_by_chance, held_out_shares
+
+
+def draw(rng: np.random.Generator, n: int = 60, K: int = 3, G: int = 4) -> tuple[Any, Any]:
+    rows = HeldOutRows(
+        np.concatenate([np.arange(K), np.arange(K), rng.integers(0, K, n - 2 * K)]),
+        rng.dirichlet(np.ones(K), n), rng.integers(-1, G, n), rng.uniform(0.5, 2, n),
+    )  # fmt: skip
+    shares = rng.dirichlet(np.ones(K), G)
+    counts = rng.integers(100, 900, K).astype(float)
+    return rows, Domains(rng.uniform(50, 500, G), shares, 0 * shares, counts, counts[None])
+
+
+def test_the_formula_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "OUTLIERS", 0.0)
+    rows, domains = draw(np.random.default_rng(0))
+    w = 0.4
+    found = held_out_shares(rows, domains, power=w)
+    for g in range(4):
+        for k in range(3):
+            s, total, variance = domains.shares[g, k], 0.0, 0.0
+            for c in range(3):
+                own = rows.codes == c
+                z = ((rows.codes == k) - s - w * (rows.probabilities[:, k] - s))[own]
+                z = z * (rows.domains[own] == g)
+                share = rows.weights[own] / rows.weights[own].sum()
+                mean, n = (share * z).sum(), own.sum()
+                total += domains.counts[c] * mean
+                of_mean = n / (n - 1) * (share**2 * (z - mean) ** 2).sum()
+                variance += domains.counts[c] ** 2 * of_mean * (1 + n / domains.counts[c])
+            assert found.share[g, k] == pytest.approx(s + total / domains.sizes[g])
+            error = np.sqrt(variance) / domains.sizes[g]
+            assert found.standard_error[g, k] == pytest.approx(error)
+
+
+def test_without_probabilities_it_is_the_estimator_of_a_stratified_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(estimates, "OUTLIERS", 0.0)
+    rows, domains = draw(np.random.default_rng(1))
+    rows = rows._replace(weights=np.ones(60), domains=np.abs(rows.domains))
+    alone = held_out_shares(rows, domains._replace(shares=0 * domains.shares), power=0.0)
+    for g in range(4):
+        for k in range(3):  # only rows of class k count: a proportion of them, times the total
+            inside = (rows.domains == g)[rows.codes == k]
+            n, N = len(inside), domains.counts[k]
+            assert alone.share[g, k] == pytest.approx(N * inside.mean() / domains.sizes[g])
+            error = N * np.sqrt(inside.var(ddof=1) * (1 / n + 1 / N)) / domains.sizes[g]
+            assert alone.standard_error[g, k] == pytest.approx(error)
+
+
+def test_best_power_has_the_least_variance_and_uncertain_totals_widen() -> None:
+    rows, domains = draw(np.random.default_rng(2), n=300)
+    good = 0.8 * np.eye(3)[rows.codes] + 0.2 * rows.probabilities
+    rows = rows._replace(probabilities=good)
+    best = (held_out_shares(rows, domains).standard_error / 1) ** 2
+    for power in (0.0, 0.5, 1.0):
+        other = held_out_shares(rows, domains, power=power).standard_error ** 2
+        assert best.sum() < 1.02 * other.sum()
+    rng = np.random.default_rng(0)
+    drawn = domains.counts * rng.normal(1, 0.2, (50, 1))
+    unsure = held_out_shares(rows, domains._replace(drawn_counts=drawn))
+    assert (unsure.standard_error**2 >= best - 1e-15).all()
+    sampled = held_out_shares(rows, domains._replace(errors=domains.errors + 0.1))
+    assert (sampled.standard_error**2 > best).all()
+
+
+@pytest.mark.parametrize("useful", [True, False])
+def test_intervals_cover_under_label_shift_with_any_classifier(useful: bool) -> None:
+    rng = np.random.default_rng(3)
+    N, n_labeled, covered = np.array([3000, 1000]), np.array([40, 60]), []
+    for _ in range(150):
+        y = np.repeat([0, 1], N)
+        x = rng.normal(1.5 * y)
+        domain = (rng.random(len(y)) < 0.3 + 0.3 * y).astype(int)
+        p = 1 / (1 + np.exp(-(1.5 * x - 1.1 - 1.1))) if useful else rng.random(len(y))
+        own_y = np.repeat([0, 1], n_labeled)
+        own_x = rng.normal(1.5 * own_y)
+        own_p = 1 / (1 + np.exp(-(1.5 * own_x - 2.2))) if useful else rng.random(len(own_y))
+        own_domain = (rng.random(len(own_y)) < 0.3 + 0.3 * own_y).astype(int)
+        shares = np.array([[1 - p[domain == g].mean(), p[domain == g].mean()] for g in (0, 1)])
+        counts = N.astype(float)
+        domains = Domains(
+            np.bincount(domain).astype(float), shares, 0 * shares, counts, counts[None]
+        )
+        rows = HeldOutRows(own_y, np.column_stack([1 - own_p, own_p]), own_domain, np.ones(100))
+        found = held_out_shares(rows, domains)
+        half = stats.t.ppf(0.975, found.df[:, 1]) * found.standard_error[:, 1]
+        true = np.array([y[domain == g].mean() for g in (0, 1)])
+        covered.append(np.abs(found.share[:, 1] - true) <= half)
+    assert 0.9 <= np.mean(covered) <= 0.99
+
+
+def test_a_known_share_is_exact() -> None:
+    X, y = make_twonorm(500, random_state=0)
+    classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
+    classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 0.4})
+    table = classifier.estimates()
+    for name in ("share", "share_low", "share_high"):
+        assert table[name].tolist() == pytest.approx([0.6, 0.4])
+    np.testing.assert_allclose(table["held_out_share"], [0.6, 0.4], atol=1e-9)
+
+
+def test_by_imputation_numbers_add_up_and_known_rows_count() -> None:
+    X, y = make_twonorm(600, random_state=1)
+    people = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    people["town"] = np.where(X[:, 5] > 0, "Ulm", "Bonn")
+    known = np.where(np.arange(500) % 10 == 0, y[100:].astype(object), None)
+    weight = np.random.default_rng(0).integers(1, 4, 500).astype(float)
+    total = int(weight[y[100:] == 1].sum())
+    classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
+    classifier.fit(
+        people[list("abcd")][:100], y[:100], X_unlabeled=people[100:][list("abcd")],
+        totals={1: total}, unlabeled_labels=known, unlabeled_weight=weight,
+    )  # fmt: skip
+    table = classifier.estimates((people[["town"]][:100], people[["town"]][100:]), n_imputations=4)
+    by_class = table.groupby("class")["count"].sum()
+    assert by_class[1] == pytest.approx(total, abs=1)
+    sizes = table.groupby("town")["count"].sum()
+    assert sizes["Ulm"] == pytest.approx(weight[people["town"][100:] == "Ulm"].sum())
+    np.testing.assert_allclose(table.groupby("town")["share"].sum(), 1)
+    assert table["labeled_rows"].sum() == 100
+    assert (table["held_out_low"] <= table["held_out_share"]).all()
+    assert list(table) == ["town", *estimates.COLUMNS]
+
+
+def test_too_few_labeled_rows_and_fitted_classifiers_leave_it_empty() -> None:
+    X, y = make_twonorm(400, random_state=2)
+    few = np.concatenate([np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:3]])
+    classifier = KnownTotalsClassifier(DummyClassifier(strategy="prior"), random_state=0)
+    classifier.fit(X[few], y[few], X_unlabeled=X, totals={1: 0.5})
+    table = classifier.estimates()
+    assert table["held_out_share"].isna().all()
+    assert table["differs"].isna().all()
+    assert "1 has 3" in table.attrs["note"]
+    frozen = FrozenEstimator(LogisticRegression(max_iter=500).fit(X[:200], y[:200]))
+    classifier = KnownTotalsClassifier(frozen, random_state=0)
+    classifier.fit(X[:200], y[:200], X_unlabeled=X[200:], totals={1: 0.5})
+    assert "fitted before" in classifier.estimates().attrs["note"]
+
+
+def test_holm_by_hand_and_errors() -> None:
+    p = np.array([0.012, 0.02, 0.03, 0.2])
+    off = stats.norm.isf(p / 2)[:, None] * [1, -1]
+    found = differs_by_chance(off, np.ones((4, 2)), np.full((4, 2), 1e9), 0.95)
+    assert found[:, 0].tolist() == [True, False, False, False]  # .012 * 4 < .05 <= .02 * 3
+    X, y = make_twonorm(200, random_state=0)
+    classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
+    classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 0.5})
+    with pytest.raises(InputError, match="no columns with names"):
+        classifier.estimates("region")
+    with pytest.raises(InputError, match="entry per unlabeled row, 100; found 3"):
+        classifier.estimates((y[:100], y[:3]))
