@@ -89,6 +89,7 @@ def ranking(n_classes: int = 2, **more: Any) -> SimpleNamespace:
         "history_": [],
         "offsets_": np.zeros(n_classes),
         "assignment_": {"gap": 0.0},
+        "calibrated_by_": "learner",
     }
     return SimpleNamespace(**plain | more)
 

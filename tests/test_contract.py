@@ -24,8 +24,8 @@ SIGNATURES = {
     "method='auto', backend='highs', offset=None, prefer=None, time_limit=None, n_jobs=None, "
     "random_state=None, pos_label=None, verbose=False)",
     "C2RFClassifier.fit": "(self, X, y, *, X_unlabeled=None, n_positive=None, totals=None)",
-    "KnownTotalsClassifier": "(estimator=None, *, totals_policy='strict', n_jobs=None, "
-    "random_state=None, verbose=False)",
+    "KnownTotalsClassifier": "(estimator=None, *, calibration='auto', totals_policy='strict', "
+    "n_jobs=None, random_state=None, verbose=False)",
     "KnownTotalsClassifier.fit": "(self, X, y, *, X_unlabeled=None, totals=None, "
     "unlabeled_groups=None, sample_weight=None, unlabeled_weight=None, unlabeled_id=None, "
     "unlabeled_labels=None)",

@@ -1,6 +1,7 @@
 """Bootstrap replicates of the blend, of any classifier, and of one that is frozen."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,9 +9,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from c2rf import BlendClassifier
-from c2rf.learners.bootstrap import make_bootstrap, stratified_counts
+from c2rf.learners.bootstrap import (
+    FOLDS_BY_SIZE,
+    LabeledRows,
+    held_out_calibration,
+    make_bootstrap,
+    stratified_counts,
+)
 
 RATES = np.array([0.4, 0.6])
 
@@ -23,7 +31,7 @@ def rows(n=60, seed=0):
 
 def replicates(template, n=2, **options):
     X, y = rows()
-    bootstrap = make_bootstrap(template, X, y, options, RATES)
+    bootstrap = make_bootstrap(template, LabeledRows(X, y, options))
     return [bootstrap.replicate(np.random.default_rng(k)) for k in range(n)]
 
 
@@ -47,9 +55,7 @@ def test_replicates_differ_and_can_be_had_again(template):
     logs = one.predict_log_proba(X)
     assert np.exp(logs).sum(axis=1) == pytest.approx(1)
     assert (logs == again.predict_log_proba(X)).all()
-    assert one.inverse_temperature == again.inverse_temperature > 0
     assert (logs != other.predict_log_proba(X)).any()
-    assert one.inverse_temperature != other.inverse_temperature
     sent = pickle.loads(pickle.dumps(one.predict_log_proba))  # to another process
     assert (sent(X) == logs).all()
 
@@ -68,7 +74,6 @@ def test_a_frozen_one_is_not_fitted_again():
     X, _ = rows(20, seed=1)
     one, other = replicates(frozen)
     assert (one.predict_log_proba(X) == other.predict_log_proba(X)).all()
-    assert one.inverse_temperature == 1.0
 
 
 def test_weights_of_rows_are_drawn_with_them():
@@ -78,6 +83,54 @@ def test_weights_of_rows_are_drawn_with_them():
     weight = np.where(other, 1e-9, 1.0)  # rows with wrong classes do not count
     model = make_pipeline(StandardScaler(), LogisticRegression())
     options = {"logisticregression__sample_weight": weight}
-    bootstrap = make_bootstrap(model, X, flipped, options, RATES)
+    bootstrap = make_bootstrap(model, LabeledRows(X, flipped, options))
     predict = bootstrap.replicate(np.random.default_rng(0)).predict_log_proba
     assert (predict(X).argmax(axis=1) == y).mean() > 0.7
+
+
+class CountingFits(LogisticRegression):
+    """Counts how often all copies were fitted, and with how many rows."""
+
+    sizes: ClassVar[list[int]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.sizes.append(len(y))
+        return super().fit(X, y, sample_weight)
+
+
+def calibrated(model, n, options=None, rates=RATES):
+    X, y = rows(n)
+    population, _ = rows(300, seed=9)
+    return held_out_calibration(model, LabeledRows(X, y, options or {}), population, rates, 1e-3, 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_fits"), [(50, 5), (FOLDS_BY_SIZE[0][0] + 1, 3), (FOLDS_BY_SIZE[1][0] + 1, 1)]
+)
+def test_there_are_fewer_folds_of_many_rows(n, n_fits):
+    CountingFits.sizes.clear()
+    calibrated(CountingFits(), n)
+    assert len(CountingFits.sizes) == n_fits
+    assert max(CountingFits.sizes) < n  # never all of the rows
+
+
+def test_rows_learned_from_do_not_calibrate():
+    """A tree is always right about its own rows; those held out show that it is not."""
+    model = DecisionTreeClassifier(random_state=0)
+    assert calibrated(model, 200).inverse_temperature < 0.5
+
+
+def test_a_calibrated_model_stays_as_it_is():
+    assert calibrated(LogisticRegression(), 4000).inverse_temperature == pytest.approx(1, rel=0.1)
+    unknown = calibrated(LogisticRegression(), 4000, rates=None)
+    assert unknown.inverse_temperature == pytest.approx(1, rel=0.1)
+
+
+def test_weights_count_in_calibration():
+    """Rows with wrong classes weigh nothing: else nothing would be known."""
+    X, y = rows(1000)
+    wrong = np.arange(1000) % 2 == 0
+    weight, population = np.where(wrong, 1e-9, 1.0), rows(300, seed=9)[0]
+    labeled = LabeledRows(X, np.where(wrong, 1 - y, y), {"sample_weight": weight})
+    found = held_out_calibration(LogisticRegression(), labeled, population, RATES, 1e-3, 0)
+    assert 0.6 < found.inverse_temperature < 1.6

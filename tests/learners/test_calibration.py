@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from c2rf.learners.calibration import (
-    DEFAULT_INVERSE_TEMPERATURE,
-    PRIOR_DEVIATION,
     PRIOR_LEVEL,
     PRIOR_SLOPE,
-    blend_inverse_temperature,
+    WIDE_PRIOR,
+    HeldOut,
+    Prior,
+    blend_prior,
+    calibrate,
     calibrated_means,
     disagreement,
-    inverse_temperature,
     matching_offsets,
     poststratified,
 )
@@ -41,56 +42,117 @@ class TestDisagreement:
         assert disagreement([margins(0), margins(1)], HALF, np.array([1.0, 0.0])) is None
 
 
-class TestInverseTemperature:
-    @staticmethod
-    def drawn(n_rows, factor, seed=0):
-        rng = np.random.default_rng(seed)
-        odds = rng.normal(size=n_rows)
-        codes = (rng.random(n_rows) < 1 / (1 + np.exp(-2 * factor * odds))).astype(int)
-        return np.column_stack([-odds, odds]), codes, HALF, np.ones(n_rows)
+def drawn(n_rows, factor, shift=0.0, seed=0):
+    """Draw codes by a logistic law; scores are on another scale, from another origin."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(size=n_rows) - shift
+    codes = (rng.random(n_rows) < expit(factor * odds)).astype(int)
+    return np.column_stack([0 * odds, odds + 7]), codes, expit(factor * odds)
 
+
+def held_out(n_rows, factor, shift=0.0, seed=0):
+    scores, codes, _ = drawn(n_rows, factor, shift, seed)
+    population, _, chances = drawn(4000, factor, shift, seed + 1)
+    rate = chances[:2048].mean()
+    return HeldOut(scores, codes, np.ones(n_rows), population), np.array([1 - rate, rate])
+
+
+class TestCalibrate:
     @pytest.mark.parametrize("true", [0.5, 1.0, 3.0])
-    def test_many_rows_find_it(self, true):
-        assert blend_inverse_temperature(*self.drawn(20_000, true)) == pytest.approx(true, rel=0.08)
-        wrong = blend_inverse_temperature(*self.drawn(20_000, true), differ=0.3)
-        assert wrong == pytest.approx(true, rel=0.08)
+    @pytest.mark.parametrize("shift", [0.0, 2.0])
+    def test_many_rows_find_it(self, true, shift):
+        for prior in (Prior(0, 1), Prior(1, 0.5)):
+            part, rates = held_out(20_000, true, shift)
+            assert calibrate([part], rates, prior).inverse_temperature == pytest.approx(
+                true, rel=0.1
+            )
 
-    def test_few_rows_lean_on_the_learners(self):
-        expected = np.exp(PRIOR_LEVEL + PRIOR_SLOPE * np.log(0.2))
-        found = blend_inverse_temperature(*self.drawn(6, 5.0), differ=0.2)
-        alone = blend_inverse_temperature(*self.drawn(6, 5.0))
-        assert abs(np.log(found / expected)) < abs(np.log(alone / expected)) / 2
-
-    def test_no_rows(self):
-        none = np.empty((0, 2)), np.empty(0, dtype=int), HALF, np.empty(0)
-        assert blend_inverse_temperature(*none) == DEFAULT_INVERSE_TEMPERATURE
-        expected = np.exp(PRIOR_LEVEL + PRIOR_SLOPE * np.log(0.2))
-        assert blend_inverse_temperature(*none, differ=0.2) == pytest.approx(expected, rel=1e-3)
-
-    def test_a_held_out_row_counts_half(self):
-        margins, codes, _, _ = self.drawn(20, 1.0)
-        margins, codes = np.vstack([margins, -margins]), np.append(codes, 1 - codes)
-        found = blend_inverse_temperature(margins, codes, HALF, np.ones(40), differ=0.2)
-        factors = np.exp(np.linspace(-2, 2, 4001))
-        fit = [log_softmax(s * margins, axis=1)[np.arange(40), codes].sum() for s in factors]
-        expected = PRIOR_LEVEL + PRIOR_SLOPE * np.log(0.2)
-        prior = ((np.log(factors) - expected) / PRIOR_DEVIATION) ** 2 / 2
-        best = factors[np.argmin(prior - 0.5 * np.array(fit))]
-        assert found == pytest.approx(best, rel=2e-3)
-
-
-class TestAnyClassifier:
-    def test_overconfident_ones_are_made_less_sure(self):
+    def test_a_biased_sample_finds_it_too(self):
+        part, rates = held_out(40_000, 1.0, 2.0)
         rng = np.random.default_rng(0)
-        z = rng.normal(0, 2, 2000)
-        codes = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
-        logs = np.column_stack([-np.logaddexp(0, 3 * z), -np.logaddexp(0, -3 * z)])
-        assert inverse_temperature(logs, codes, None) == pytest.approx(1 / 3, abs=0.08)
+        kept = rng.random(40_000) < np.where(part.codes == 1, 1.0, 0.1)
+        drawn = HeldOut(part.scores[kept], part.codes[kept], np.ones(kept.sum()), part.population)
+        found = calibrate([drawn], rates, Prior(0, 1))
+        assert found.inverse_temperature == pytest.approx(1.0, rel=0.1)
+        chances = softmax(found.inverse_temperature * part.population + found.offsets, axis=1)
+        assert chances[:2048].mean(axis=0) == pytest.approx(rates, abs=1e-9)
+
+    def test_weak_signal_of_a_rare_class_is_not_taken_for_a_strong_one(self):
+        """Nine tenths are of one class, and nothing tells which: the truth is 82 % at best."""
+        rng = np.random.default_rng(0)
+        scores = np.column_stack([np.zeros(6000), rng.normal(size=6000)])
+        codes, rates = (rng.random(3000) < 0.1).astype(int), np.array([0.9, 0.1])
+        part = HeldOut(scores[:3000], codes, np.ones(3000), scores[3000:])
+        found = calibrate([part], rates, Prior(0, 1))
+        chances = softmax(found.inverse_temperature * scores + found.offsets, axis=1)
+        labels = (scores[:, 1] > np.quantile(scores[:, 1], 0.9)).astype(int)
+        assert chances[np.arange(6000), labels].mean() == pytest.approx(0.82, abs=0.02)
+
+    def test_few_rows_lean_on_the_prior_and_none_leave_it(self):
+        part, rates = held_out(6, 5.0)
+        narrow = [calibrate([part], rates, Prior(0.0, d)).inverse_temperature for d in (0.1, 2.0)]
+        assert abs(np.log(narrow[0])) < abs(np.log(narrow[1])) / 2
+        none = HeldOut(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0), part.population)
+        found = calibrate([none], rates, Prior(0.7, 0.05))
+        assert found.inverse_temperature == pytest.approx(np.exp(0.7), rel=0.02)
+        draws = [found.draw(np.random.default_rng(k)) for k in range(400)]
+        assert np.std(np.log(draws)) == pytest.approx(0.05, rel=0.15)
+
+    def test_the_posterior_is_that_of_a_dense_grid(self):
+        part, rates = held_out(30, 1.5)
+        prior, evidence = Prior(0.2, 0.6), 0.5
+        found = calibrate([part], rates, prior, evidence)
+        weights = poststratified(part.codes, rates)
+        size = weights.sum() ** 2 / (weights**2).sum()
+        grid = np.linspace(-2.2, 2.6, 401)
+        logs = []
+        for each in grid:
+            s = np.exp(each)
+            offsets = matching_offsets(s * part.population[:2048], rates)
+            chances = log_softmax(s * part.scores + offsets, axis=1)[np.arange(30), part.codes]
+            logs.append(evidence * size * weights @ chances - ((each - 0.2) / 0.6) ** 2 / 2)
+        density = np.exp(logs - np.max(logs))
+        density /= density.sum()
+        mean, there = density @ grid, found.posterior @ found.log_factors
+        assert there == pytest.approx(mean, abs=0.01)
+        spread = np.sqrt(density @ (grid - mean) ** 2)
+        assert np.sqrt(found.posterior @ (found.log_factors - there) ** 2) == pytest.approx(
+            spread, rel=0.02
+        )
+
+    def test_scale_and_origin_of_scores_do_not_matter(self):
+        part, rates = held_out(50, 1.0)
+        one = calibrate([part], rates, Prior(0.0, 1.0))
+        moved = part._replace(
+            scores=4 * part.scores + [3, -5], population=4 * part.population + [3, -5]
+        )
+        other = calibrate([moved], rates, Prior(-np.log(4), 1.0))
+        assert 4 * other.inverse_temperature == pytest.approx(one.inverse_temperature, rel=1e-6)
 
     def test_one_class_tells_nothing(self):
-        logs = np.log([[0.9, 0.1], [0.8, 0.2]])
-        assert inverse_temperature(logs, np.array([0, 0]), None) == 1.0
-        assert inverse_temperature(logs, np.array([0, 1]), np.array([1.0, 0.0])) == 1.0
+        part, _ = held_out(50, 1.0)
+        found = calibrate([part], np.array([0.0, 1.0]), Prior(0.0, 1.0))
+        assert found.inverse_temperature == pytest.approx(1.0)
+        assert np.isneginf(found.offsets).tolist() == [True, False]
+
+    def test_folds_are_put_together(self):
+        """Models of two folds have scores from other origins: each gets offsets of its own."""
+        part, rates = held_out(4000, 2.0)
+        half = part._replace(
+            scores=part.scores[:2000], codes=part.codes[:2000], weight=part.weight[:2000]
+        )
+        other = HeldOut(
+            part.scores[2000:] + np.array([5, 0]), part.codes[2000:], part.weight[2000:],
+            part.population + np.array([5, 0]),
+        )  # fmt: skip
+        both = calibrate([half, other], rates, Prior(0, 1)).inverse_temperature
+        assert both == pytest.approx(calibrate([part], rates, Prior(0, 1)).inverse_temperature)
+
+
+def test_the_blend_leans_on_disagreement():
+    assert blend_prior(None) == WIDE_PRIOR
+    assert blend_prior(0.1).mean == pytest.approx(PRIOR_LEVEL + PRIOR_SLOPE * np.log(0.1))
+    assert blend_prior(0.0).mean < np.inf
 
 
 def test_row_weights_have_the_rates():

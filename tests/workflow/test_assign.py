@@ -52,7 +52,7 @@ def test_the_same_labels_as_the_classifier_that_gave_the_probabilities():
     from c2rf.datasets import make_twonorm
 
     X, y = make_twonorm(500, random_state=3)
-    classifier = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
+    classifier = c2rf.KnownTotalsClassifier(LogisticRegression(), calibration=None, random_state=0)
     classifier.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 200})
     found = c2rf.assign(classifier.scores_, {1: 200})
     assert (found.labels == classifier.transduction_).all()

@@ -31,7 +31,7 @@ from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.imputation.poisson import choose
 from c2rf.imputation.rubin import Pooled
 from c2rf.learners.bootstrap import stratified_counts
-from c2rf.learners.calibration import inverse_temperature, matching_offsets
+from c2rf.learners.calibration import WIDE_PRIOR, HeldOut, calibrate, matching_offsets
 
 N_IMPUTATIONS = 20
 OURS, RECIPE = "imputations", "plain recipe"
@@ -197,7 +197,10 @@ def _factor(sample: TrialSample, codes: NDArray[np.intp]) -> float:
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=sample.seed)
     trees = ExtraTreesClassifier(_N_TREES, random_state=sample.seed)
     held_out = cross_val_predict(trees, sample.X_labeled, codes, cv=folds, method="predict_proba")
-    return inverse_temperature(log_scores(held_out, LEAST_PROBABILITY), codes, _rates(sample))
+    scores = log_scores(held_out, LEAST_PROBABILITY)
+    others = log_scores(trees.fit(sample.X_labeled, codes).predict_proba(sample.X_unlabeled))
+    rows = HeldOut(scores, codes, np.ones(len(codes)), others)
+    return calibrate([rows], _rates(sample), WIDE_PRIOR).inverse_temperature
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The label of every row is drawn from probabilities whose logarithms are
     TEMPERATURE_FACTOR * s * (full + REPLICATE_INFLATION / sqrt(2) * (one - other)),
 
 where ``full`` is what was learned from all labeled rows, ``one`` and ``other`` are two bootstrap
-replicates of it, and s is the inverse temperature of another replicate. The difference of two
+replicates of it, and s is an inverse temperature from its posterior. The difference of two
 replicates has a mean of zero and twice the variance of one. Replicates of a learner that smooths
 differ by less than the learner's real error, because all are smoothed alike: the inflation factor
 makes up for it.
@@ -40,7 +40,8 @@ from c2rf.inference.estimates import (
     held_out_shares,
     too_few_labeled,
 )
-from c2rf.learners.bootstrap import Bootstrap, Replicate, make_bootstrap
+from c2rf.learners.bootstrap import Bootstrap, LabeledRows, Replicate, make_bootstrap
+from c2rf.learners.calibration import Calibration
 from c2rf.progress import Countdown
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups
@@ -103,7 +104,11 @@ class Imputer:
     found : Assignment
         The labels.
     full : ndarray of shape (n_rows, n_classes)
-        Logarithms of the probabilities learned from all labeled rows.
+        Logarithms of the probabilities learned from all labeled rows, times the factor.
+    factor : float
+        The inverse temperature that they have been multiplied by.
+    calibration : Calibration or None
+        Of a learner that does not calibrate itself; None if it does, or is taken as it is.
 
     Attributes
     ----------
@@ -117,6 +122,8 @@ class Imputer:
     problem: AssignmentProblem
     found: Assignment
     full: Floats
+    factor: float = 1.0
+    calibration: Calibration | None = None
     drawn: NDArray[Any] | None = None
     method: DrawMethod = "exact"
 
@@ -145,18 +152,18 @@ class Imputer:
             replicate = bootstrap.replicate(rng)
             one = self._logs(replicate)
             if other is not None:
-                yield self._drawn(one, other, replicate.inverse_temperature, rng)
+                yield self._drawn(one, other, _drawn_factor(bootstrap, rng), rng)
             other = one
 
     def right(self, n_bootstraps: int) -> Iterator[Floats]:
-        """Yield the probability that each label is right, at the temperatures of bootstraps."""
+        """Yield the probability that each label is right, at temperatures of the posterior."""
         bootstrap = self._bootstrap()
         labels, groups = self.found.labels, self.problem.groups.codes
         steps = Countdown("estimating how many labels are right", n_bootstraps)
         for k in range(n_bootstraps):
             rng = np.random.default_rng([self.problem.seed, 12, k])
             steps.done(1 if k else 0)
-            factor = bootstrap.inverse_temperature(rng)
+            factor = _drawn_factor(bootstrap, rng)
             logs = factor * np.exp(TEMPERATURE_DEVIATION * rng.normal()) * self.full
             logs += probability_offsets(self.problem, logs, self.found.counts)[groups]
             right = softmax(logs, axis=1)[np.arange(len(labels)), labels]
@@ -250,8 +257,8 @@ class Imputer:
     def _bootstrap(self) -> Bootstrap:
         training = self.training
         problem = self.problem.in_sample(training.sample.rows)
-        options, rates = training.fit_options(problem), problem.bounds.rates()
-        return make_bootstrap(clone(training.template), training.X, training.y, options, rates)
+        labeled = LabeledRows(training.X, training.y, training.fit_options(problem))
+        return make_bootstrap(clone(training.template), labeled, self.calibration)
 
     def _logs(self, replicate: Replicate) -> Floats:
         """Return the logarithms of probabilities of all rows."""
@@ -261,6 +268,8 @@ class Imputer:
             predict, block_rows = replicate.predict_log_proba, self.training.limits.block_rows
             parts = self.training.rows.blocks(predict, block_rows)
         table = filled(self.full.shape, parts)
+        if self.factor != 1:
+            table *= self.factor
         if rows is not None and logs is not None:
             table[self.training.sample.rows[rows]] = logs
         return table
@@ -288,3 +297,8 @@ class Imputer:
                 drawn_totals(totals, rng), problem.groups, self.training.owner.classes_.tolist(),
                 "scale", problem.weights,
             )  # fmt: skip
+
+
+def _drawn_factor(bootstrap: Bootstrap, rng: np.random.Generator) -> float:
+    """Draw an inverse temperature, relative to the one that is used."""
+    return 1.0 if bootstrap.calibration is None else bootstrap.calibration.draw(rng)

@@ -27,7 +27,7 @@ from c2rf._utils.validation import (
 )
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.population import as_population
-from c2rf.data.population.interface import RowSample
+from c2rf.data.population.interface import RowSample, row_blocks
 from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.labeled_population import (
     CheckedRows,
@@ -56,7 +56,8 @@ from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
 from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
 from c2rf.inference.sensitivity import Sensitivity, find_sensitivity, shares_off
-from c2rf.learners.default_classifier import uses_population
+from c2rf.learners.calibration import Calibration
+from c2rf.learners.default_classifier import is_frozen, uses_population
 from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_groups
@@ -64,6 +65,7 @@ from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import are_given, read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
+HELD_OUT = "held-out rows"
 
 
 class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
@@ -78,6 +80,11 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier with predict_proba, or None, default=None
         The learner, whose probabilities rank the rows; None is a :class:`BlendClassifier`. Fitted
         ones go in :class:`sklearn.frozen.FrozenEstimator`, and are not fitted again.
+    calibration : "auto" or None, default="auto"
+        "auto": how sure the learner's probabilities are is corrected by labeled rows that were held
+        out, for which the learner is fitted up to five more times. The default learner holds out
+        rows anyway, and a frozen one cannot be fitted again: its probabilities are taken as they
+        are, as all are with None. The labels do not depend on it.
     totals_policy : {"strict", "scale"}, default="strict"
         What to do with totals that contradict each other or the number of rows: refuse them, or
         rescale them with a warning. Where overall totals contradict those of groups, the latter
@@ -102,7 +109,13 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         The probability of each class for each unlabeled row, corrected such that their means, in
         every group, are the shares of the labels.
     scores_ : ndarray of shape (n_unlabeled, n_classes)
-        The probabilities by which the unlabeled rows were ranked.
+        The probabilities by which the unlabeled rows were ranked, before any correction.
+    calibrated_by_ : {"learner", "held-out rows", None}
+        Who has seen to it that probabilities are neither too sure nor too unsure: the learner
+        itself, this classifier, or nobody.
+    inverse_temperature_ : float
+        The factor of the logarithms of ``scores_`` in corrected probabilities; 1 unless this
+        classifier has calibrated them.
     offsets_ : ndarray of shape (n_classes,)
         What is added to the logarithms of probabilities: every unlabeled row (without groups, and
         but for ties) is of the class with the largest sum. -inf for a class without rows.
@@ -157,6 +170,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     _limits: ClassVar[Limits] = Limits()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",
+        "calibration": [StrOptions({"auto"}), None],
         "totals_policy": [StrOptions({"strict", "scale"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -167,12 +181,14 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
+        calibration: Literal["auto"] | None = "auto",
         totals_policy: Literal["strict", "scale"] = "strict",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
+        self.calibration = calibration
         self.totals_policy = totals_policy
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -317,7 +333,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             self._refuse_groups(groups)
             return self._probabilities(X)
         offsets = self._looked_up(groups, len(X), self._proba_offsets, "_group_proba_offsets")
-        return softmax(log_scores(self._probabilities(X), self._floor) + offsets, axis=1)
+        logs = self.inverse_temperature_ * log_scores(self._probabilities(X), self._floor)
+        return softmax(logs + offsets, axis=1)
 
     def impute(self, n_imputations: int = 20) -> NDArray[Any]:
         """Draw several sets of labels, each of which meets all totals.
@@ -540,6 +557,11 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         report_progress(f"meeting the totals of {problem.n_rows:,} rows")
         found = problem.solve(logs)
         self.offsets_ = problem.overall_offsets(logs, found)
+        calibration = self._calibrate(training, problem)
+        factor = self.inverse_temperature_
+        if factor != 1:
+            for rows in row_blocks(len(logs), reading=[logs]):
+                logs[rows] *= factor
         report_progress("matching the probabilities to the totals")
         groups, counts = problem.groups, found.counts
         self.totals_met_ = totals_table(problem.bounds, groups, self.classes_, counts)
@@ -554,9 +576,21 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         codes = population.aligned(found.labels)
         offsets = probability_offsets(problem, logs, counts)
         self._rows = ScoredPopulation(
-            population, self.classes_, codes, scores, offsets, self._floor, problem
+            population, self.classes_, codes, scores, offsets, self._floor, problem, factor
         )
-        self._imputer = Imputer(training, problem, found, logs)
+        self._imputer = Imputer(training, problem, found, logs, factor, calibration)
+
+    def _calibrate(self, training: Training, problem: AssignmentProblem) -> Calibration | None:
+        """Calibrate the learner, unless it does so itself or cannot be fitted again."""
+        self.inverse_temperature_, self.calibrated_by_ = 1.0, None
+        if hasattr(self.estimator_, "inverse_temperature_"):
+            self.calibrated_by_ = "learner"
+        elif self.calibration is not None and not is_frozen(training.template):
+            report_progress("calibrating probabilities by labeled rows held out")
+            found = training.calibrate(problem, self._floor)
+            self.inverse_temperature_, self.calibrated_by_ = found.inverse_temperature, HELD_OUT
+            return found
+        return None
 
     def _learn_proba_offsets(
         self, training: Training, problem: AssignmentProblem, logs: Floats, counts: Any
@@ -565,6 +599,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         sampled = training.sample.rows
         if hasattr(self.estimator_, "learned_proba_"):  # other rows get the model's own
             logs = log_scores(training.score_sample(self.estimator_), self._floor)
+            logs *= self.inverse_temperature_
         else:
             logs = logs[sampled]
         overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
@@ -629,7 +664,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """Drop what an earlier fit with totals has left."""
         of_totals = (
             "offsets_", "group_offsets_", "history_", "_rows", "totals_met_", "assignment_",
-            "_imputer", "_tables", "imputation_method_",
+            "_imputer", "_tables", "imputation_method_", "inverse_temperature_", "calibrated_by_",
         )  # fmt: skip
         for name in of_totals:
             self.__dict__.pop(name, None)

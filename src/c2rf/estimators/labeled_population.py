@@ -404,18 +404,24 @@ class ScoredPopulation(LabeledPopulation):
         What a probability of zero counts as.
     problem : AssignmentProblem
         The totals that the labels meet, and the group of each row.
+    inverse_temperature : float
+        The factor of the logarithms of scores in corrected probabilities.
     """
 
     proba_offsets: Floats
     floor: float
     problem: AssignmentProblem
+    inverse_temperature: float = 1.0
 
     @cached_property
     def probabilities(self) -> Floats:
         """The corrected probabilities of each row."""
         offsets, groups = self.proba_offsets, self.problem.groups.codes
+        factor = self.inverse_temperature
         corrected = (
-            softmax(log_scores(self.scores[rows], self.floor) + offsets[groups[rows]], axis=1)
+            softmax(
+                factor * log_scores(self.scores[rows], self.floor) + offsets[groups[rows]], axis=1
+            )
             for rows in row_blocks(len(self.scores), reading=[self.scores])
         )
         table = filled(self.scores.shape, corrected)

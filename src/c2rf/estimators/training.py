@@ -39,7 +39,8 @@ from c2rf.data.population.interface import (
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.learners.calibration import matching_offsets
+from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
+from c2rf.learners.calibration import Calibration, matching_offsets
 from c2rf.learners.default_classifier import (
     MOST_LEARNED,
     BlendClassifier,
@@ -117,6 +118,10 @@ def _column(cells: pd.Series[Any]) -> ColumnProfile | None:
             report_progress(f"column {column.name!r} {why}: it is not learned from")
             return None
     return column
+
+
+MOST_CALIBRATING = 2000
+"""Rows of the population, at most, that models of folds are asked about."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +265,22 @@ class Training:
         if own is not None:  # from models that saw these rows: better than the model's own
             scores[self.sample.rows[model.learned_rows_]] = own
         return scores
+
+    def calibrate(self, problem: AssignmentProblem, floor: float) -> Calibration:
+        """Calibrate the learner by labeled rows that are held out; the ``problem`` is of all rows.
+
+        A row of the sample stands for as many rows as its weight says.
+        """
+        inside, n_rows = problem.in_sample(self.sample.rows), len(self.sample.rows)
+        rng = np.random.default_rng([problem.seed, 13])
+        chance = None if inside.weights is None else inside.weights / inside.weights.sum()
+        most = MOST_CALIBRATING if chance is not None else min(n_rows, MOST_CALIBRATING)
+        drawn = rng.choice(n_rows, most, replace=chance is not None, p=chance)
+        labeled = LabeledRows(self.X, self.y, self.fit_options(inside))
+        return held_out_calibration(
+            self.template, labeled, plain(_safe_indexing(self.sample.data, drawn)),
+            inside.bounds.rates(), floor, problem.seed,
+        )  # fmt: skip
 
     def score_sample(self, model: Any) -> Floats:
         """Return the probabilities that the model gives to the sample, as to any other rows."""

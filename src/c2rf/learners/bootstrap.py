@@ -1,8 +1,11 @@
-"""Bootstrap replicates: the learner fitted again to labeled rows drawn with replacement.
+"""A learner fitted again to some of the labeled rows: for calibration, and for imputations.
 
-Rows are drawn within each class, so that every class keeps labeled rows. A learner that offers
-``prepare`` (the blend) is prepared once and fitted again; any other one is fitted to the rows
-drawn, and its inverse temperature is estimated from the rows that were not.
+Calibration of any learner rests on rows that were held out, in up to :data:`MOST_FOLDS` folds. The
+blend has held out rows itself.
+
+Bootstrap replicates are fitted to rows drawn with replacement within each class, so that every
+class keeps labeled rows. A learner that offers ``prepare`` (the blend) is prepared once and fitted
+again; any other one is fitted to the rows drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from sklearn.utils import _safe_indexing
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import log_scores
 from c2rf.forest.ensembles import seeded
-from c2rf.learners.calibration import inverse_temperature
+from c2rf.learners.calibration import WIDE_PRIOR, Calibration, HeldOut, calibrate
+from c2rf.learners.stacking import folds
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _LEAST_PROBABILITY = 1e-3
@@ -37,14 +41,11 @@ class Replicate(NamedTuple):
         learner has better ones for these than ``predict_log_proba``.
     predict_log_proba : callable
         Returns the logarithms of the probabilities of any rows.
-    inverse_temperature : float
-        The factor of the logarithms.
     """
 
     learned_rows: Codes | None
     learned_logs: Floats | None
     predict_log_proba: Callable[[Any], Floats]
-    inverse_temperature: float
 
 
 def stratified_counts(codes: Codes, rng: np.random.Generator) -> Ints:
@@ -68,65 +69,79 @@ class BlendBootstrap:
 
     def __init__(self, template: Any, teacher: Any) -> None:
         self._template, self._teacher = template, teacher
+        self.calibration: Calibration | None = teacher.calibration
 
     def replicate(self, rng: np.random.Generator) -> Replicate:
         """Fit to a bootstrap sample of the labeled rows."""
         logits, model = self._teacher.refit(self._counts(rng), int(rng.integers(_MOST_SEEDS)))
         rows = getattr(self._template, "learned_rows_", None)
-        return Replicate(
-            rows, None if rows is None else logits, partial(_log_proba_of_logits, model),
-            self.inverse_temperature(rng),
-        )  # fmt: skip
-
-    def inverse_temperature(self, rng: np.random.Generator) -> float:
-        """Return the inverse temperature of a bootstrap sample, relative to that of all rows."""
-        teacher = self._teacher
-        return teacher.inverse_temperature_of(self._counts(rng)) / teacher.inverse_temperature
+        own = None if rows is None else logits
+        return Replicate(rows, own, partial(_log_proba_of_logits, model))
 
     def _counts(self, rng: np.random.Generator) -> Floats:
         return stratified_counts(self._teacher.training.codes, rng).astype(float)
 
 
+class LabeledRows(NamedTuple):
+    """What a learner is fitted to.
+
+    Parameters
+    ----------
+    X, y : array or frame, and ndarray
+        The labeled rows and their classes.
+    options : mapping
+        Other arguments of ``fit``.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    options: Mapping[str, Any]
+
+    @property
+    def codes(self) -> Codes:
+        """The numbers of the classes."""
+        return np.unique(self.y, return_inverse=True)[1]
+
+    @property
+    def weight(self) -> Floats | None:
+        """How much each row counts."""
+        return next(iter(self._weights().values()), None)
+
+    def fit(self, model: Any, rows: Codes) -> Any:
+        """Fit a model to some of the rows, which may be repeated."""
+        options = {**self.options, **{k: weight[rows] for k, weight in self._weights().items()}}
+        return model.fit(_safe_indexing(self.X, rows), self.y[rows], **options)
+
+    def _weights(self) -> dict[str, Floats]:
+        # A pipeline takes the weights of rows under the name of its last step.
+        return {k: v for k, v in self.options.items() if k.endswith("sample_weight")}
+
+
 class RefitBootstrap:
-    """Replicates of any classifier: fitted to the rows drawn, calibrated by the others."""
+    """Replicates of any classifier: fitted to the rows drawn."""
 
     def __init__(
-        self, template: Any, X: Any, y: NDArray[Any], options: dict[str, Any], rates: Floats | None
+        self, template: Any, labeled: LabeledRows, calibration: Calibration | None
     ) -> None:
-        self._template, self._X, self._y = template, X, y
-        self._options, self._rates = options, rates
-        self._codes = np.unique(y, return_inverse=True)[1]
-        # A pipeline takes the weights of rows under the name of its last step.
-        self._weight = {k: v for k, v in options.items() if k.endswith("sample_weight")}
+        self._template, self._labeled = template, labeled
+        self.calibration = calibration
 
     def replicate(self, rng: np.random.Generator) -> Replicate:
         """Fit to a bootstrap sample of the labeled rows."""
         if isinstance(self._template, FrozenEstimator):  # it cannot be fitted again
-            return Replicate(None, None, partial(_log_proba, self._template), 1.0)
-        counts = stratified_counts(self._codes, rng)
-        rows = np.repeat(np.arange(len(counts)), counts)
+            return Replicate(None, None, partial(_log_proba, self._template))
+        counts = stratified_counts(self._labeled.codes, rng)
         model = clone(self._template)
         seeded(model, np.random.RandomState(int(rng.integers(_MOST_SEEDS))))
-        options = self._options | {name: weight[rows] for name, weight in self._weight.items()}
-        model.fit(_safe_indexing(self._X, rows), self._y[rows], **options)
-        left = np.flatnonzero(counts == 0)
-        factor = 1.0
-        if len(left):
-            own = next((weight[left] for weight in self._weight.values()), None)
-            logs = _log_proba(model, _safe_indexing(self._X, left))
-            factor = inverse_temperature(logs, self._codes[left], self._rates, own)
-        return Replicate(None, None, partial(_log_proba, model), factor)
-
-    def inverse_temperature(self, rng: np.random.Generator) -> float:
-        """Return the inverse temperature of a bootstrap sample."""
-        return self.replicate(rng).inverse_temperature
+        self._labeled.fit(model, np.repeat(np.arange(len(counts)), counts))
+        return Replicate(None, None, partial(_log_proba, model))
 
 
 Bootstrap = BlendBootstrap | RefitBootstrap
 
 
 def make_bootstrap(
-    template: Any, X: Any, y: NDArray[Any], options: Mapping[str, Any], rates: Floats | None
+    template: Any, labeled: LabeledRows, calibration: Calibration | None = None
 ) -> Bootstrap:
     """Return what makes replicates of a learner.
 
@@ -134,16 +149,56 @@ def make_bootstrap(
     ----------
     template : classifier
         Unfitted, with all its seeds set.
-    X, y : array or frame, and ndarray
-        The labeled rows and their classes.
-    options : mapping
-        Other arguments of ``fit``.
-    rates : ndarray of shape (n_classes,), or None
-        The rates of the classes in the population, where they are known.
+    labeled : LabeledRows
+        What it is fitted to.
+    calibration : Calibration, optional
+        Of a learner that does not calibrate itself.
     """
     if hasattr(template, "prepare"):
+        X, y, options = labeled
         return BlendBootstrap(template, template.prepare(X, y, **options))
-    return RefitBootstrap(template, X, y, dict(options), rates)
+    return RefitBootstrap(template, labeled, calibration)
+
+
+MOST_FOLDS = 5
+FOLDS_BY_SIZE = ((2_000, 5), (20_000, 3))
+"""Folds up to a number of labeled rows; of more rows a fifth is held out once."""
+
+
+def held_out_calibration(
+    template: Any, labeled: LabeledRows, population: Any, rates: Floats | None, floor: float,
+    seed: int,
+) -> Calibration:  # fmt: skip
+    """Calibrate a learner by labeled rows that it has not seen.
+
+    Parameters
+    ----------
+    template : classifier
+        Unfitted, with all its seeds set.
+    labeled : LabeledRows
+        What it is fitted to.
+    population : array or frame
+        Rows of the population, in random order.
+    rates : ndarray of shape (n_classes,), or None
+        Their known rates of the classes; without, held-out rows stand for the population.
+    floor : float
+        What a probability of zero counts as.
+    seed : int
+        Draws the folds.
+    """
+    codes = labeled.codes
+    weight = np.ones(len(codes)) if labeled.weight is None else labeled.weight
+    n_folds = next((number for most, number in FOLDS_BY_SIZE if len(codes) <= most), 0)
+    parts = list(folds(codes, n_folds or MOST_FOLDS, np.random.RandomState(seed)))
+    found = []
+    for kept, held in parts if n_folds else parts[:1]:
+        model = labeled.fit(clone(template), kept)
+        scores = log_scores(model.predict_proba(_safe_indexing(labeled.X, held)), floor)
+        others = scores if rates is None else log_scores(model.predict_proba(population), floor)
+        found.append(HeldOut(scores, codes[held], weight[held], others))
+    if rates is None:
+        rates = np.bincount(codes) / len(codes)
+    return calibrate(found, rates, WIDE_PRIOR)
 
 
 # Functions of modules, so that they can be sent to other processes.

@@ -13,10 +13,10 @@ smaller it is. That relation is about the same for data of many kinds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from c2rf._utils.types import Codes, Floats
 
@@ -156,74 +156,172 @@ def _objective(scores: Floats, rates: Floats, offsets: Floats) -> tuple[float, F
     return value, means, products
 
 
-# The inverse temperature of any classifier: a normal prior of its logarithm around 0
-# (probabilities as they are) with this deviation, and its range.
-_PRIOR_DEVIATION = 1.0
-_RANGE = (0.2, 8.0)
-
-
-def inverse_temperature(
-    logs: Floats, codes: Codes, rates: Floats | None, weight: Floats | None = None
-) -> float:
-    """Return the factor of log-probabilities with the highest likelihood of held-out rows.
+class HeldOut(NamedTuple):
+    """What a learner says of labeled rows that it has not seen, and of rows of the population.
 
     Parameters
     ----------
-    logs : ndarray of shape (n_rows, n_classes)
-        Logarithms of probabilities of held-out labeled rows.
-    codes : ndarray of int, shape (n_rows,)
-        Their classes.
-    rates : ndarray of shape (n_classes,), or None
-        Rates of the classes in the population: rows are weighted such that classes have them.
-    weight : ndarray of shape (n_rows,), optional
-        How much each row counts.
+    scores : ndarray of shape (n_held_out, n_classes)
+        Of the labeled rows: log-probabilities or margins.
+    codes, weight : ndarray of shape (n_held_out,)
+        Numbers of their classes, and how much each counts.
+    population : ndarray of shape (n_rows, n_classes)
+        Scores of the rows in which the classes have the known rates.
+    """
+
+    scores: Floats
+    codes: Codes
+    weight: Floats
+    population: Floats
+
+
+class Prior(NamedTuple):
+    """The logarithm of an inverse temperature is normal with this mean and deviation."""
+
+    mean: float
+    deviation: float
+
+
+class Calibration(NamedTuple):
+    """What makes scores probabilities: softmax(inverse_temperature * scores + offsets).
+
+    Parameters
+    ----------
+    inverse_temperature : float
+        It gives probabilities that are as sure as those of the posterior are in the mean.
+    offsets : ndarray of shape (n_classes,)
+        With them the mean probabilities of the population are the known rates.
+    log_factors, posterior : ndarray of shape (n_grid,)
+        Logarithms of inverse temperatures, and the posterior probability of each.
+    """
+
+    inverse_temperature: float
+    offsets: Floats
+    log_factors: Floats
+    posterior: Floats
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Draw an inverse temperature from the posterior, relative to the one that is used."""
+        return (
+            float(np.exp(rng.choice(self.log_factors, p=self.posterior))) / self.inverse_temperature
+        )
+
+
+N_GRID = 25
+"""Inverse temperatures that are tried, first over all the prior allows, then around the best."""
+
+_WIDEST = 4.0  # deviations of the prior
+_LEAST_LIKELY = 12.0  # differences of logarithms beyond which a posterior is nothing
+_MOST_CELLS = 1 << 12  # of a population's scores
+
+
+def calibrate(
+    parts: Sequence[HeldOut], rates: Floats, prior: Prior, evidence: float = 1.0
+) -> Calibration:
+    """Return the inverse temperature and class offsets, fitted together at the known rates.
+
+    Parameters
+    ----------
+    parts : sequence of HeldOut
+        One per learner that rows were held out from; the populations' rows are in random order.
+    rates : ndarray of shape (n_classes,)
+        The known rates of the classes.
+    prior : Prior
+        What is known without labels.
+    evidence : float
+        What a held-out row counts.
+
+    Notes
+    -----
+    For each inverse temperature s, offsets b(s) give the population the known rates. The posterior
+    of log s is the prior times the likelihood of the held-out rows, weighted to the known rates,
+    under softmax(s * scores + b(s)). A row at the threshold of a known rate is not in doubt by
+    half: without b(s), weak signals of rare classes would seem to be strong ones.
+
+    Probabilities are averaged over the posterior in this sense: of all s, the one is taken whose
+    probabilities have the posterior's mean of sum_k p_k², by which s only grows.
 
     Examples
     --------
-    >>> logs = np.log([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6], [0.4, 0.6]] * 20)
-    >>> inverse_temperature(logs, np.array([0, 0, 1, 1] * 20), None) > 2  # they were always right
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=4000) - 3
+    >>> codes = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(int)
+    >>> scores, rate = np.column_stack([0 * z, 2 * (z + 9)]), codes.mean()
+    >>> found = calibrate(
+    ...     [HeldOut(scores, codes, np.ones(4000), scores)], np.array([1 - rate, rate]), Prior(0, 1)
+    ... )
+    >>> 0.4 < found.inverse_temperature < 0.6
     True
     """
-    own = np.ones(len(codes)) if weight is None else weight
-    sizes = np.bincount(codes, own, minlength=logs.shape[1])
-    present = sizes > 0 if rates is None else (sizes > 0) & (rates > 0)
-    if present.sum() < 2:
-        return 1.0
-    # Only classes that are both in the held-out rows and in the population tell anything.
-    kept = present[codes]
-    logs, codes = logs[kept][:, present], (np.cumsum(present) - 1)[codes[kept]]
-    own = own[kept] / own[kept].mean()
-    in_sample = sizes[present] / sizes[present].sum()
-    in_population = in_sample if rates is None else rates[present] / rates[present].sum()
-    weights = own * (in_population / in_sample)[codes]
-    # With these offsets classes are as frequent as in the sample; from there to the rates of the
-    # population is a change of priors.
-    centred = logs + matching_offsets(logs, in_sample)
-    prior_change = np.log(in_population / in_sample)
+    most = max(1, _MOST_CELLS // len(rates))
+    parts = [part._replace(population=part.population[:most]) for part in parts]
+    codes = np.concatenate([part.codes for part in parts])
+    weights = poststratified(codes, rates, np.concatenate([part.weight for part in parts]))
+    n_effective = weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny)
 
-    def loss(log_factor: float) -> float:
-        chances = log_softmax(np.exp(log_factor) * centred + prior_change, axis=1)
-        fit = float(weights @ chances[np.arange(len(codes)), codes])
-        return -fit + (log_factor / _PRIOR_DEVIATION) ** 2 / 2
+    def tried(log_factors: Floats) -> tuple[Floats, Floats]:
+        """Return logarithms of posteriors, and the means of sum_k p_k²."""
+        points = [_at_rates(parts, rates, np.exp(each)) for each in log_factors]
+        chances, sureness = (np.array(each) for each in zip(*points, strict=True))
+        fit = evidence * n_effective * chances[:, weights > 0] @ weights[weights > 0]
+        return fit - ((log_factors - prior.mean) / prior.deviation) ** 2 / 2, sureness
 
-    best = minimize_scalar(loss, bounds=np.log(_RANGE), method="bounded")
-    return float(np.exp(best.x))
+    reach = _WIDEST * prior.deviation
+    grid = np.linspace(prior.mean - reach, prior.mean + reach, N_GRID)
+    posterior, _ = tried(grid)
+    near = np.flatnonzero(posterior > posterior.max() - _LEAST_LIKELY)
+    first, last = grid[max(near[0] - 1, 0)], grid[min(near[-1] + 1, N_GRID - 1)]
+    grid = np.linspace(first, last, N_GRID)
+    posterior, sureness = tried(grid)
+    posterior = np.exp(posterior - posterior.max())
+    posterior /= posterior.sum()
+    sureness = np.maximum.accumulate(sureness)
+    if sureness[-1] > sureness[0]:
+        log_factor = float(np.interp(posterior @ sureness, sureness, grid))
+    else:
+        log_factor = float(posterior @ grid)
+    factor = float(np.exp(log_factor))
+    offsets = np.mean([matching_offsets(factor * part.population, rates) for part in parts], axis=0)
+    return Calibration(factor, offsets, grid, posterior)
 
 
-DEFAULT_INVERSE_TEMPERATURE = 1.5
-"""Of the blend, where there is no evidence at all."""
+def _at_rates(parts: Sequence[HeldOut], rates: Floats, factor: float) -> tuple[Floats, float]:
+    """Return log-probabilities of held-out rows' classes, and the population's mean sum_k p_k²."""
+    chances, sureness = [], []
+    for part in parts:
+        population = factor * part.population
+        offsets = matching_offsets(population, rates)
+        logs = log_softmax(factor * part.scores + offsets, axis=1)
+        chances.append(logs[np.arange(len(part.codes)), part.codes])
+        sureness.append(np.mean((softmax(population + offsets, axis=1) ** 2).sum(axis=1)))
+    return np.concatenate(chances), float(np.mean(sureness))
 
-PRIOR_LEVEL, PRIOR_SLOPE, PRIOR_DEVIATION = -1.6, -1.2, 0.3
+
+PRIOR_LEVEL, PRIOR_SLOPE, PRIOR_DEVIATION = -1.6, -1.2, 0.6
 """The prior of the blend: the logarithm of its inverse temperature is normal around
-PRIOR_LEVEL + PRIOR_SLOPE log(disagreement). Fitted to samples 0 and 1 of the paper's 13 data sets
-and to the 17 other ones of ``benchmarks.other_data --looked-at``."""
+PRIOR_LEVEL + PRIOR_SLOPE log(disagreement)."""
+
+WIDE_PRIOR = Prior(0.0, 1.0)
+"""The prior where nothing says more: probabilities as they are."""
 
 EVIDENCE = 0.5
-"""What a held-out row counts here: it has been used for the stacking weights, too. Chosen by
-samples 0 and 1 of the paper's 13 data sets; samples 2 to 4 test it."""
+"""What a held-out row counts for the blend: it has been used for the stacking weights, too."""
 
-_BLEND_RANGE = (0.05, 30.0)
 _LEAST_DISAGREEMENT = 1e-2
+
+
+def blend_prior(differ: float | None) -> Prior:
+    """Return the prior of the blend's inverse temperature, from the base learners' disagreement.
+
+    Examples
+    --------
+    >>> blend_prior(0.1).mean > blend_prior(0.5).mean  # the more they agree, the surer
+    True
+    """
+    if differ is None:
+        return WIDE_PRIOR
+    mean = PRIOR_LEVEL + PRIOR_SLOPE * float(np.log(max(differ, _LEAST_DISAGREEMENT)))
+    return Prior(mean, PRIOR_DEVIATION)
 
 
 def disagreement(margins: Sequence[Floats], weights: Floats, rates: Floats) -> float | None:
@@ -261,48 +359,3 @@ def disagreement(margins: Sequence[Floats], weights: Floats, rates: Floats) -> f
         votes[np.arange(len(votes)), own.argmax(axis=1)] += w
     differ = float(np.mean(1.0 - (votes**2).sum(axis=1)))
     return max(0.0, differ) / other_learner / by_chance
-
-
-def blend_inverse_temperature(
-    margins: Floats, codes: Codes, rates: Floats, weight: Floats, differ: float | None = None
-) -> float:
-    """Return the inverse temperature of the blend with the highest posterior.
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n_rows, n_classes)
-        Blended scaled margins of held-out labeled rows.
-    codes, weight : ndarray of shape (n_rows,)
-        Numbers of their classes, and how much each row counts.
-    rates : ndarray of shape (n_classes,)
-        The known rates of the classes.
-    differ : float or None
-        The :func:`disagreement` of the base learners; without, only the labeled rows decide.
-
-    Examples
-    --------
-    >>> margins = np.array([[1.0, -1.0], [0.5, -0.5], [-0.5, 0.5], [1.0, -1.0]])
-    >>> codes, half = np.array([0, 0, 1, 1]), np.array([0.5, 0.5])
-    >>> sure, unsure = (
-    ...     blend_inverse_temperature(margins, codes, half, np.ones(4), d) for d in (0.1, 0.5)
-    ... )
-    >>> sure > unsure
-    True
-    """
-    if not len(codes) and differ is None:
-        return DEFAULT_INVERSE_TEMPERATURE
-    weights = poststratified(codes, rates, weight)
-    n_effective = weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny)
-    expected = None
-    if differ is not None:
-        expected = PRIOR_LEVEL + PRIOR_SLOPE * np.log(max(differ, _LEAST_DISAGREEMENT))
-
-    def loss(log_factor: float) -> float:
-        chances = log_softmax(np.exp(log_factor) * margins, axis=1)
-        unlikely = -EVIDENCE * n_effective * float(weights @ chances[np.arange(len(codes)), codes])
-        if expected is None:
-            return unlikely
-        return unlikely + ((log_factor - expected) / PRIOR_DEVIATION) ** 2 / 2
-
-    best = minimize_scalar(loss, bounds=np.log(_BLEND_RANGE), method="bounded")
-    return float(np.exp(best.x))

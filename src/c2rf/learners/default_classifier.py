@@ -36,6 +36,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
@@ -55,7 +56,16 @@ from c2rf.learners.base_learners import (
     checked_names,
     make_base_learners,
 )
-from c2rf.learners.calibration import blend_inverse_temperature, disagreement
+from c2rf.learners.calibration import (
+    EVIDENCE,
+    Calibration,
+    HeldOut,
+    Prior,
+    blend_prior,
+    calibrate,
+    disagreement,
+    matching_offsets,
+)
 from c2rf.learners.distillation import distil, from_targets, student_predictions, to_targets
 from c2rf.learners.features import FeatureMatrices, Preprocessor
 from c2rf.learners.stacking import Thresholds, cross_validate
@@ -135,8 +145,9 @@ class Teacher:
         self.weights = self.stacking.weights[self._used] / self.stacking.weights[self._used].sum()
         self._fitted = self._fit_learners(self.training, n_jobs)
         margins = [own for _, _, own in self._fitted]
-        self._disagreement = disagreement(margins, self.weights, rates)
-        self.inverse_temperature = self.inverse_temperature_of(np.ones(len(codes)))
+        differ = disagreement(margins, self.weights, rates)
+        self.calibration = self._calibrate(blended(margins, self.weights), blend_prior(differ))
+        self.inverse_temperature = self.calibration.inverse_temperature
 
     def fit(self, n_jobs: int | None = None) -> tuple[Floats, Any]:
         """Fit a student and a distilled model to the base learners, fitted to all labeled rows.
@@ -172,16 +183,12 @@ class Teacher:
         drawn = replace(drawn, weight=drawn.weight * weight[kept], seed=seed)
         return self._distil(drawn, self._fit_learners(drawn, n_jobs), n_jobs)
 
-    def inverse_temperature_of(self, weight: Floats) -> float:
-        """Return the inverse temperature for other weights of the labeled rows."""
-        held_out = self.stacking.held_out
-        codes, own = self.training.codes[held_out], self.training.weight[held_out]
-        own = own * weight[held_out]
-        kept = own > 0
-        return blend_inverse_temperature(
-            self.stacking.margins[kept], codes[kept], self.training.rates, own[kept],
-            self._disagreement,
-        )  # fmt: skip
+    def _calibrate(self, population: Floats, prior: Prior) -> Calibration:
+        """Return what makes blended margins probabilities."""
+        rows = self.stacking.held_out
+        codes, weight = self.training.codes[rows], self.training.weight[rows]
+        held_out = HeldOut(self.stacking.margins, codes, weight, population)
+        return calibrate([held_out], self.training.rates, prior, EVIDENCE)
 
     def _fit_learners(self, training: TrainingSet, n_jobs: int | None) -> list[Any]:
         """Return base learners, fitted, with their thresholds and margins of the population."""
@@ -216,8 +223,12 @@ def blended_logits(
     margins: Sequence[Floats], weights: Floats, inverse_temperature: float
 ) -> Floats:
     """Return the log-probabilities that follow from the scaled margins of base learners."""
-    blended = sum(w * own for w, own in zip(weights, margins, strict=True))
-    return log_softmax(inverse_temperature * blended, axis=1)
+    return log_softmax(inverse_temperature * blended(margins, weights), axis=1)
+
+
+def blended(margins: Sequence[Floats], weights: Floats) -> Floats:
+    """Return the weighted mean of scaled margins."""
+    return np.sum([w * own for w, own in zip(weights, margins, strict=True)], axis=0)
 
 
 def _fit_and_predict(
@@ -367,8 +378,9 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             teacher = self.prepare(X, y, X_unlabeled, rates, sample_weight)
             report_progress("fitting a student to the base learners")
             logits, self._model = teacher.fit(self._n_threads())
+            self._offsets = matching_offsets(logits, self.rates_)
             if X_unlabeled is not None and teacher.has_population:
-                self.learned_proba_ = softmax(logits, axis=1)
+                self.learned_proba_ = softmax(logits + self._offsets, axis=1)
         return self
 
     def prepare(
@@ -439,7 +451,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False
         )
         with owned_threads():
-            return softmax(self._model.logits(X, self._n_threads()), axis=1)
+            return softmax(self._model.logits(X, self._n_threads()) + self._offsets, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row.
@@ -586,6 +598,21 @@ before
                 f"{name} does not hand on to it; give it as the estimator itself, and prepare the "
                 "columns before"
             )
+
+
+def is_frozen(model: Any) -> bool:
+    """Return whether a learner, or a model inside of it, cannot be fitted again.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier()
+    >>> is_frozen(tree), is_frozen(make_pipeline(FrozenEstimator(tree)))
+    (False, True)
+    """
+    return any(isinstance(each, FrozenEstimator) for each in [model, *_inner_models(model)])
 
 
 def _inner_models(model: Any) -> list[Any]:

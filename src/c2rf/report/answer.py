@@ -15,6 +15,7 @@ from c2rf._utils.text import count, listed_names, percent, proof, quoted, short,
 from c2rf.imputation.rubin import Pooled
 from c2rf.report import figures
 from c2rf.report.measures import (
+    CALIBRATED_BY,
     UNRELIABLE,
     expected_right,
     nearest_rows,
@@ -274,7 +275,9 @@ def _expected_overall(result: Classification, confusion: Any) -> str:
         level = f" The interval is made to hold the truth in {cases} of cases."
     rows = f"{count(round(share * n), 'row')} of {n:,}"
     sentence = f"{expected_right(result)}{comma} are expected to be right: {rows}"
-    return as_sentence(sentence) + level
+    by = result.classifier.calibrated_by_
+    doubt = f" But {CALIBRATED_BY[by]}." if by is None else ""
+    return as_sentence(sentence) + level + doubt
 
 
 def _interval(share: Pooled) -> list[float]:

@@ -277,6 +277,17 @@ def expected_right(result: Classification) -> str:
     return f"{percent(found.estimate)} of the labels, with an interval {interval}"
 
 
+CALIBRATED_BY = {
+    "learner": "the learner calibrated its probabilities by labeled rows that it held out",
+    "held-out rows": "the probabilities were calibrated by labeled rows that were held out",
+    None: (
+        "the probabilities are taken as they are, without calibration by labeled rows that were "
+        "held out: the number of right labels may be far from what they say"
+    ),
+}
+"""Who has seen to it that probabilities are true, by ``calibrated_by_``."""
+
+
 def right_by_class(classes: Sequence[str], confusion: Floats) -> dict[str, float]:
     """Return of each class that has labels the share of them that is expected to be right.
 

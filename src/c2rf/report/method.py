@@ -15,7 +15,13 @@ import numpy as np
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
 from c2rf.report import figures
 from c2rf.report.answer import group_name, known_margins
-from c2rf.report.measures import MOST_SHOWN, how_likely, labeled_counts, used_as
+from c2rf.report.measures import (
+    CALIBRATED_BY,
+    MOST_SHOWN,
+    how_likely,
+    labeled_counts,
+    used_as,
+)
 from c2rf.report.page import (
     MOST_ROWS,
     Block,
@@ -106,6 +112,7 @@ def _ranking(result: Classification) -> Iterator[Block]:
         )
     learned = "learned from the labeled rows how probable each class is."
     yield Text(f"{model_in_words(classifier.estimator_)} {learned} {how}")
+    yield Text(as_sentence(CALIBRATED_BY[classifier.calibrated_by_]))
     if len(classifier.history_) > 1:
         yield _base_learners(classifier.history_)
     classes, offsets = result.data.classes, classifier.offsets_
@@ -147,9 +154,9 @@ def _base_learners(history: Sequence[Mapping[str, Any]]) -> Table:
     ]
     note = (
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
-        "base learners that label well have more weight. It is no forecast of the right labels: "
-        "held-out rows are like the rows learned from, the rows to be labeled may not be. "
-        "Use it to compare base learners only."
+        "base learners that label well have more weight. The same rows calibrate the "
+        "probabilities: what is expected of the labels should be near the best of these, and is "
+        "true as far as the rows to be labeled are, within each class, like the labeled ones."
     )
     header = ["base learner", "estimated accuracy", "weight"]
     return Table("Base learners and their weights", header, rows, note)

@@ -134,6 +134,7 @@ def make_classifier(data: PreparedData) -> C2RFClassifier | KnownTotalsClassifie
         )
     return KnownTotalsClassifier(
         make_learner(options.learner),
+        calibration=None if options.calibration == "none" else "auto",
         n_jobs=ALL_CORES if options.n_jobs is None else options.n_jobs,  # same result for any
         random_state=options.random_state,
     )

@@ -263,6 +263,12 @@ class Options:
         None, "Who gives probabilities: blend, or the quicker extra-trees and logistic.", "NAME",
         method="known-totals", shown_default="blend",
     )  # fmt: skip
+    calibration: Literal["auto", "none"] | None = _option(
+        None, "auto: labeled rows that are held out correct how sure probabilities are, for which "
+        "a learner that does not hold out rows itself is fitted up to five more times. none: they "
+        "are taken as they are.",
+        "NAME", method="known-totals", shown_default="auto",
+    )  # fmt: skip
     trees: int | None = _option(
         None, "Number of trees.", "N", TREES, method="c2rf", least=1, shown_default="20"
     )

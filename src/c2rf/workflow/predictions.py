@@ -309,7 +309,8 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
         own = groups.codes[start : start + len(table)]
         logs = log_scores(table, classifier._floor)
         shifted, start = logs + offsets[own], start + len(table)
-        probabilities = softmax(logs + priors[own], axis=1)
+        calibrated = classifier.inverse_temperature_ * logs + priors[own]
+        probabilities = softmax(calibrated, axis=1)
         found.append(by_probabilities(shifted, probabilities, shifted.argmax(axis=1), place))
     return _joined(found)
 

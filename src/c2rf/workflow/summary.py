@@ -18,6 +18,7 @@ from c2rf.data.cells import as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
 from c2rf.report.measures import (
+    CALIBRATED_BY,
     UNRELIABLE,
     about_estimates,
     expected_right,
@@ -118,6 +119,8 @@ def _expected(result: Classification) -> list[Line]:
     if not hasattr(result.classifier, "expected_confusion_"):
         return []
     lines = [("right", expected_right(result))]
+    if result.classifier.calibrated_by_ is None:
+        lines.append(("careful", CALIBRATED_BY[None]))
     names = [f"{short(name)} ({percent(share)})" for name, share in unreliable_classes(result)]
     if names:
         few = f"fewer than {percent(UNRELIABLE)} of these labels are expected to be right"
