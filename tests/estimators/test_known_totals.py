@@ -434,3 +434,88 @@ class TestCheckedTotals:
         model.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 20}).impute(1)
         assert model.imputation_method_ == "exact"
         assert not hasattr(model.fit(X[:50], y[:50]), "imputation_method_")
+
+
+class TestCalibration:
+    """Labels are what they were; probabilities are as true as held-out rows say."""
+
+    ROWS = np.random.default_rng(0).normal(size=(3100, 3))
+    LOGITS = 1.2 * ROWS[:, 0] - 2.5
+    CLASSES = (np.random.default_rng(1).random(3100) < 1 / (1 + np.exp(-LOGITS))).astype(int)
+
+    def rare(self, model, calibration="auto", **options):
+        """One row in nine is positive, and hard to tell."""
+        known = int(self.CLASSES[100:].sum())
+        return KnownTotalsClassifier(model, calibration=calibration, random_state=0).fit(
+            self.ROWS[:100], self.CLASSES[:100], X_unlabeled=self.ROWS[100:],
+            totals={1: known}, **options,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "model", [DecisionTreeClassifier(random_state=0), ExtraTreesClassifier(50), None]
+    )
+    def test_probabilities_promise_what_is_true(self, model):
+        found = self.rare(model)
+        right = (found.transduction_ == self.CLASSES[100:]).mean()
+        expected = found.expected_confusion_.trace() / 3000
+        assert expected == pytest.approx(right, abs=0.05)
+        assert found.calibrated_by_ == ("learner" if model is None else "held-out rows")
+        probabilities = found.transduction_proba_[:, 1]
+        assert probabilities.sum() == pytest.approx(self.CLASSES[100:].sum())
+
+    def test_labels_do_not_depend_on_it(self):
+        for model in (FOREST, DecisionTreeClassifier(max_depth=3)):
+            by_group = pd.crosstab(REGIONS, TRUTH)
+            for more in ({}, {"unlabeled_groups": REGIONS, "totals": by_group}):
+                both = [
+                    classifier(model, calibration=way).fit(
+                        X, Y, X_unlabeled=X_UNLABELED, **{"totals": TOTALS, **more}
+                    )
+                    for way in ("auto", None)
+                ]
+                assert (both[0].transduction_ == both[1].transduction_).all()
+                assert (both[0].scores_ == both[1].scores_).all()
+                assert (both[0].predict(X) == both[1].predict(X)).all()
+                assert both[0].inverse_temperature_ != both[1].inverse_temperature_ == 1
+                assert (both[0].transduction_proba_ != both[1].transduction_proba_).any()
+
+    def test_the_probabilities_of_other_rows_are_corrected_alike(self):
+        found = self.rare(DecisionTreeClassifier(max_depth=2, random_state=0))
+        again = found.predict_proba(self.ROWS[100:])
+        assert again == pytest.approx(found.transduction_proba_)
+
+    def test_a_frozen_one_is_taken_as_it_is(self):
+        fitted = LogisticRegression().fit(self.ROWS[:100], self.CLASSES[:100])
+        for model in (
+            FrozenEstimator(fitted),
+            make_pipeline(StandardScaler(), FrozenEstimator(fitted)),
+        ):
+            found = self.rare(model)
+            assert found.calibrated_by_ is None
+            assert found.inverse_temperature_ == 1
+
+    def test_any_number_of_jobs(self):
+        one, two = (
+            classifier(FOREST, n_jobs=n).fit(X, Y, X_unlabeled=X_UNLABELED, totals=TOTALS)
+            for n in (1, 2)
+        )
+        assert one.inverse_temperature_ == two.inverse_temperature_
+
+    def test_weights_of_the_population_count(self):
+        """Rows of weight zero are not of the population, whatever their scores."""
+        model = DecisionTreeClassifier(max_depth=2, random_state=0)
+        far = self.ROWS + np.array([9, 0, 0])
+        weight = np.repeat([1.0, 0.0], [3000, 3100])
+        known = int(self.CLASSES[100:].sum())
+        found = KnownTotalsClassifier(model, random_state=0).fit(
+            self.ROWS[:100], self.CLASSES[:100], X_unlabeled=np.vstack([self.ROWS[100:], far]),
+            totals={1: known}, unlabeled_weight=weight,
+        )  # fmt: skip
+        alone = self.rare(model).inverse_temperature_
+        assert found.inverse_temperature_ == pytest.approx(alone, rel=0.1)
+
+    def test_a_learner_that_cannot_be_fitted_to_parts(self):
+        neighbors = KNeighborsClassifier(n_neighbors=90)
+        with pytest.raises(InputError, match="calibration=None leaves it out"):
+            self.rare(neighbors)
+        assert self.rare(neighbors, calibration=None).calibrated_by_ is None

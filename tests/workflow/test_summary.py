@@ -136,3 +136,10 @@ def test_tables_of_totals_have_the_decimal_mark_of_the_data(tmp_path):
     totals.write_text("class;total\nyes;1.234\n")
     _, found = previews([data], ReadAs(), [totals])
     assert found.columns.set_index("column").loc["total", "type"] == "number"
+
+
+def test_a_summary_says_that_nothing_was_calibrated():
+    calibrated = lines(classifier=ranking(expected_confusion_=np.eye(2)))
+    assert "careful" not in calibrated
+    found = lines(classifier=ranking(expected_confusion_=np.eye(2), calibrated_by_=None))
+    assert "without calibration" in found["careful"]

@@ -587,7 +587,13 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             self.calibrated_by_ = "learner"
         elif self.calibration is not None and not is_frozen(training.template):
             report_progress("calibrating probabilities by labeled rows held out")
-            found = training.calibrate(problem, self._floor)
+            try:
+                found = training.calibrate(problem, self._floor)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"{type(training.template).__name__} could not be calibrated, for which it is "
+                    f"fitted to parts of the labeled rows: {error}; calibration=None leaves it out"
+                ) from error
             self.inverse_temperature_, self.calibrated_by_ = found.inverse_temperature, HELD_OUT
             return found
         return None
