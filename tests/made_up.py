@@ -100,4 +100,4 @@ def forest(eta: int, bound: int, n_trees: int = 5, **stats: Any) -> SimpleNamesp
     labels = np.ones(60, dtype=np.int8)
     weights = np.arange(1.0, n_trees + 1)
     solution = Solution(weights, 0.0, labels, eta, bound, status, 1.0, stats=stats)
-    return SimpleNamespace(solution_=solution, lower=1.0, upper=100.0)
+    return SimpleNamespace(solution_=solution, lower=1.0, upper=100.0, offset=None)

@@ -18,11 +18,14 @@ from c2rf.exceptions import C2RFError
 SIGNATURES = {
     "solve": "(votes, n_positive, lower=1.0, upper=100.0, *, method='auto', backend='highs', "
     "offset=None, prefer=None, time_limit=None, threads=1, random_state=None, progress=False, "
-    "certificate=False)",
-    "verify": "(votes, n_positive, solution, lower=1.0, upper=100.0, *, offset=None)",
+    "certificate=False, solver_options=None)",
+    "verify": "(votes, n_positive, solution, lower=1.0, upper=100.0, *, offset=None, "
+    "time_limit=None)",
+    "write_vipr": "(votes, n_positive, solution, path, lower=1.0, upper=100.0, *, offset=None, "
+    "force=False)",
     "C2RFClassifier": "(estimator=None, n_estimators=20, max_samples=0.2, lower=1.0, upper=100.0, "
     "method='auto', backend='highs', offset=None, prefer=None, time_limit=None, n_jobs=None, "
-    "random_state=None, pos_label=None, verbose=False)",
+    "random_state=None, pos_label=None, solver_options=None, verbose=False)",
     "C2RFClassifier.fit": "(self, X, y, *, X_unlabeled=None, n_positive=None, totals=None)",
     "KnownTotalsClassifier": "(estimator=None, *, calibration='auto', totals_policy='strict', "
     "n_jobs=None, random_state=None, verbose=False)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -22,15 +23,19 @@ def test_a_short_form_is_one_line_of_at_most_so_many_signs(given_text, most):
 
 def test_what_is_proven_is_said_and_no_more():
     votes = [[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1]]
+    box = SimpleNamespace(lower=1.0, upper=100.0, offset=None)
     met = c2rf.solve(votes, 1)
-    assert "meets the total" in text.proof(met)
+    assert "meets the total" in text.proof(met, box)
     missed = c2rf.solve([[1, 1, 1], [1, 1, 1], [-1, -1, -1]], 1)
     assert missed.eta == 1
-    assert "comes closer than 1" in text.proof(missed)
+    said = text.proof(missed, box)
+    assert said == "no weighting of these 3 trees with weights in [1, 100] comes closer than 1"
+    shifted = SimpleNamespace(lower=0.5, upper=2, offset=(-1.0, 1.5))
+    assert "weights in [0.5, 2] and an offset in [-1, 1.5] comes" in text.proof(missed, shifted)
     open_still = replace(missed, status="feasible", bound=0)
-    said = text.proof(open_still)
+    said = text.proof(open_still, box)
     assert "not proven optimal: off by 1" in said
-    assert "the best possible is at least 0" in said
+    assert "the best possible with weights in [1, 100] is at least 0" in said
 
 
 def test_only_so_many_values_are_listed():

@@ -11,7 +11,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
-from c2rf.exceptions import BackendError, InfeasibleError
+from c2rf.exceptions import BackendError, InfeasibleError, InputError
 
 VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
 
@@ -44,7 +44,7 @@ class TestSolveAndVerify:
             -1 if wished == 4 else 1
         )
         assert run("verify votes.csv s.json") == 0
-        assert "verified" in capsys.readouterr().out
+        assert "recounted" in capsys.readouterr().out
 
     def test_the_file_is_what_the_library_finds(self, votes):
         options = "--lower 2 --upper 9 --method only-pp --seed 3"
@@ -60,7 +60,8 @@ class TestSolveAndVerify:
         assert run("solve votes.csv --total 4") == 0
         said = capsys.readouterr()
         assert re.search(r"labels +3 positive, 1 fewer than the known total of 4\n", said.out)
-        assert "no weighting of these 3 trees comes closer than 1\n" in said.out
+        box = "with weights in [1, 100]"
+        assert f"no weighting of these 3 trees {box} comes closer than 1\n" in said.out
         assert said.err == ""
 
     def test_quiet_is_silent(self, votes, capsys):
@@ -90,6 +91,114 @@ class TestSolveAndVerify:
         assert out == ""
         assert err.startswith("c2rf: ")
         assert said in err
+
+
+class TestWhatVerifyClaims:
+    """No more than was checked, and of whose question."""
+
+    @pytest.fixture(autouse=True)
+    def solved(self, votes, capsys):
+        assert run("solve votes.csv --total 4 --out s.json --certificate p.json --quiet") == 0
+
+    def said(self, capsys, line: str, code: int = 0) -> str:
+        assert run(line) == code
+        out, err = capsys.readouterr()
+        return re.sub(r" +", " ", out if code == 0 else err)
+
+    def test_without_a_certificate_nothing_is_proven(self, capsys):
+        said = self.said(capsys, "verify votes.csv s.json")
+        assert "recounted weights, margins, labels and eta of s.json\n" in said
+        assert "not proven that none comes closer than 1 is a claim of s.json" in said
+        assert "verified" not in said
+        assert "no weighting" not in said
+
+    def test_with_one_the_box_is_named_and_whose_it_is(self, capsys):
+        said = self.said(capsys, "verify votes.csv s.json --certificate p.json")
+        assert "verified" in said
+        assert "no weighting of these 3 trees with weights in [1, 100] comes closer than 1" in said
+        assert "asked as s.json says: the total and the least weight and the greatest" in said
+
+    def test_with_a_question_of_ones_own(self, capsys):
+        own = "--total 100% --lower 1 --upper 100"
+        said = self.said(capsys, f"verify votes.csv s.json --certificate p.json {own}")
+        assert "asked" not in said
+        for other, what in (
+            ("--total 3", "the total 4, not 3"),
+            ("--upper 9", "weight 100.0, not 9"),
+        ):
+            line = f"verify votes.csv s.json --certificate p.json {other}"
+            assert what in self.said(capsys, line, 1)
+
+    def test_a_proof_alone(self, capsys):
+        line = "verify votes.csv --certificate p.json --total 4"
+        assert "proven no weights in [1, 100] come closer than 1 to" in self.said(capsys, line)
+        assert "another problem" in self.said(capsys, f"{line} --upper 9", 1)
+        assert "give --certificate and --total" in self.said(capsys, "verify votes.csv", 2)
+
+    def test_that_there_are_no_weights(self, folder, capsys):
+        (folder / "tie.csv").write_text("1,-1\n1,1\n")
+        asked = "--total 1 --lower 1 --upper 1"
+        proofs = "--certificate none.json --vipr none.vipr"
+        assert "no weights in the box" in self.said(capsys, f"solve tie.csv {asked} {proofs}", 1)
+        said = self.said(capsys, f"verify tie.csv --certificate none.json {asked}")
+        assert "proven no weights in [1, 1] give every row a margin of 1, by none.json" in said
+        assert "RTP infeas" in Path("none.vipr").read_text()
+
+    def test_other_votes_are_told_apart_from_a_false_claim(self, folder, capsys):
+        (folder / "other.csv").write_text(VOTES.replace("-1,-1,1", "-1,-1,-1"))
+        assert "not the votes of this solution" in self.said(capsys, "verify other.csv s.json", 1)
+        document = json.loads(Path("s.json").read_text())
+        for key in ("votes_sha256", "offset_range"):
+            del document[key]
+        Path("s.json").write_text(json.dumps(document | {"format_version": 1}))
+        assert "recounted" in self.said(capsys, "verify votes.csv s.json")
+
+    def test_no_time_for_the_check(self, capsys):
+        line = "verify votes.csv s.json --certificate p.json --time-limit 0"
+        assert "longer than the time limit" in self.said(capsys, line, 1)
+
+    def test_an_offset_is_part_of_the_question(self, capsys):
+        line = "solve votes.csv --total 4 --offset -1..1 --out o.json --certificate q.json"
+        assert "exactly the known total" not in self.said(capsys, line)
+        line = "verify votes.csv o.json --certificate q.json"
+        assert "an offset in [-1, 1] comes closer" in self.said(capsys, line)
+        assert "no weights in [1, 100] and offset in [-1, 1] come closer" in self.said(
+            capsys, "verify votes.csv --certificate q.json --total 4 --offset -1..1"
+        )
+
+    def test_weights_near_equal_and_threads(self, capsys):
+        line = (
+            "solve votes.csv --total 1 --prefer majority --method only-pp --threads 2 --out m.json"
+        )
+        self.said(capsys, line)
+        stats = json.loads(Path("m.json").read_text())["stats"]
+        assert stats["distance_from_equal"] >= 0
+
+    def test_vipr_that_is_refused_for_its_size_loses_nothing(self, capsys, monkeypatch):
+        def refuse(*given: object) -> str:
+            raise InputError("too many lines")
+
+        monkeypatch.setattr("c2rf.data.forest_files.vipr_text", refuse)
+        line = "solve votes.csv --total 4 --out t.json --vipr t.vipr"
+        assert "too many lines" in self.said(capsys, line, 2)
+        assert Path("t.json").exists()
+        assert not Path("t.vipr").exists()
+
+
+class TestSolverOptions:
+    def test_reach_the_solver(self, votes, capsys):
+        line = "solve votes.csv --total 4 --method p-c2rf --solver-option"
+        assert run(f"{line} mip_max_nodes=0 --solver-option presolve=off --quiet") == 0
+        assert run(f"{line} MIPFocus=1") == 2
+        assert "HiGHS has no option 'MIPFocus' that takes 1" in capsys.readouterr().err
+        assert run(f"{line} mip_max_nodes=many") == 2
+        assert "HiGHS has no option 'mip_max_nodes' that takes 'many'" in capsys.readouterr().err
+        assert run(f"{line} mip_max_nodes") == 2
+        assert "must be NAME=VALUE" in capsys.readouterr().err
+
+    def test_no_solver_runs(self, votes, capsys):
+        assert run("solve votes.csv --total 4 --solver-option MIPFocus=1") == 2
+        assert 'method="auto" runs none; leave out' in capsys.readouterr().err
 
 
 def replace_in(name: str, old: str, new: str) -> None:

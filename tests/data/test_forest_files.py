@@ -193,6 +193,11 @@ class TestSolution:
             ({"bound": 0.5}, "'bound' must be int; found 0.5"),
             ({"lower": "1"}, "'lower' must be int or float; found '1'"),
             ({"n_positive": ...}, "'n_positive' is missing"),
+            ({"lower": 10**400}, "'lower' must be int or float; found 1000"),
+            ({"weights": [10**400]}, "'weights' must be numbers; found 1000"),
+            ({"offset_range": [2, 1]}, "finite with lo <= hi"),
+            ({"offset_range": [1]}, "must be None or a pair"),
+            ({"votes_sha256": 3}, "'votes_sha256' must be str; found 3"),
         ],
     )
     def test_a_damaged_file_is_told_apart(self, tmp_path, change, said):
@@ -204,7 +209,19 @@ class TestSolution:
             StoredSolution.read(path)
         assert "solution.json" in str(caught.value)
 
-    @pytest.mark.parametrize(("content", "said"), [("{", "not JSON"), ("[]", "not a solution")])
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("{", "not JSON"),
+            ("[]", "not a solution"),
+            ('{"eta": 1, "eta": 2}', "the key 'eta' is there more than once"),
+            ('{"eta": {"a": 1, "a": 1}}', "the key 'a' is there more than once"),
+            (f'{{"eta": {"9" * 5000}}}', "not JSON: Exceeds the limit"),
+            ("[" * 100_000, "not JSON: maximum recursion depth"),
+            ('{"eta": NaN}', "NaN is not a number of JSON"),
+        ],
+        ids=["cut off", "list", "twice", "twice below", "long", "deep", "NaN"],
+    )
     def test_what_is_no_solution_is_refused(self, tmp_path, content, said):
         with pytest.raises(InputError, match=said):
             StoredSolution.read(write(tmp_path, content))
@@ -216,6 +233,7 @@ def test_certificates_come_back_and_are_json(tmp_path):
     path.write_text(certificate_text(certificate))
     assert read_certificate(path) == certificate
     assert len(path.read_text().splitlines()) == 7  # a line for each node
-    path.write_text("{")
-    with pytest.raises(InputError, match=r"proof.json is not a certificate"):
-        read_certificate(path)
+    for text in ("{", '{"bound": 1, "bound": 2}', "9" * 5000):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"proof.json is not a certificate"):
+            read_certificate(path)

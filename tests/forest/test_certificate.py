@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -254,9 +255,99 @@ def test_forged_problems():
                 assert certificate["bound"] <= c2rf.solve(other, target, *box).eta
 
 
+class TestStatements:
+    """What a certificate is about is checked, too."""
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            ({"patterns": [1, 14]}, "bits beyond the trees"),
+            ({"patterns": [-1, 6]}, "bits beyond the trees"),
+            ({"patterns": [6, 1]}, "not sorted and distinct"),
+            ({"patterns": [1, 1]}, "not sorted and distinct"),
+            ({"patterns": [1, 2, 6]}, "not one count"),
+            ({"counts": [3, 0]}, "a count is below one"),
+            ({"counts": [3, -2]}, "a count is below one"),
+            ({"counts": [3.0, 2]}, "whole numbers"),
+            ({"counts": [True, 2]}, "whole numbers"),
+            ({"patterns": [np.int64(1), 6]}, "whole numbers"),
+            ({"total": 0.5}, "whole numbers"),
+            ({"n_trees": 3.0}, "whole numbers"),
+            ({"lower": Fraction(0)}, "0 < lower"),
+            ({"lower": Fraction(101)}, "0 < lower"),
+            ({"offset": (Fraction(1), Fraction(0))}, "ends in the wrong order"),
+        ],
+    )
+    def test_what_is_no_problem_is_refused(self, change, why):
+        with pytest.raises(CertificateError, match=why):
+            replace(OPPOSITE, **change)
+
+    def test_a_statement_keeps_its_own_lists(self):
+        patterns = [1, 6]
+        stated = replace(OPPOSITE, patterns=patterns)
+        patterns[0] = 0
+        assert stated.patterns == [1, 6]
+
+
+class TwoFaced(list):
+    """A list that holds something else the second time it is read."""
+
+    def __iter__(self):
+        return iter([9] * len(self))
+
+
+@pytest.mark.parametrize(
+    ("bound", "rows", "tree"),
+    [
+        (2, TwoFaced([AT_LEAST_ONE]), [["add", 1, 0, 2]]),
+        (2, [TwoFaced(AT_LEAST_ONE)], [["add", 1, 0, 2]]),
+        (2, [[TwoFaced([-1, -2]), [1, 1], 1]], [["add", 1, 0, 2]]),
+        (2, [AT_LEAST_ONE], [TwoFaced(["add", 1, 0, 2])]),
+    ],
+)
+def test_only_plain_lists_are_read(bound, rows, tree):
+    assert not first(OPPOSITE, by_hand(OPPOSITE, bound, rows, tree))
+
+
+class TestBudget:
+    """A certificate of some bytes must not keep a checker busy."""
+
+    def long_certificates(self):
+        rng = np.random.default_rng(0)
+        patterns = sorted({5, 2**20 - 6} | set(rng.integers(0, 2**20, 300).tolist()))
+        counts = rng.integers(1, 2**60, len(patterns)).tolist()
+        stated = Statement(20, patterns, counts, 2**66, Fraction(1), Fraction(1))
+        pair = [patterns.index(5) + 1, patterns.index(2**20 - 6) + 1]
+        row = [pair, [1, 1], 1]
+        yield stated, by_hand(stated, 2**62, [], [["sums", 12]] * 10**4)
+        yield stated, by_hand(stated, 1, [[pair * 100, [1] * 200, 199]] * 10**4, [])
+        yield stated, by_hand(stated, 1, [[pair * 100, [2**9999] * 200, 199]] * 200, [])
+        yield stated, by_hand(stated, 1, [row], [["add", 0] + [0, 0] * 10**6])
+        yield stated, by_hand(stated, 1, [row], [["add", 0] + [0, 2**9999] * 10**4])
+        yield stated, by_hand(stated, 1, [], [["add", 0]] * 10**5)
+        yield stated, by_hand(stated, 2**62, [], [["steps"]] * 10**5)
+        yield stated, by_hand(stated, 1, [], [["split", 1]] * 10**5)
+
+    def test_steps_are_counted(self, monkeypatch):
+        monkeypatch.setattr(module.Budget.__init__, "__defaults__", (None, 2 * 10**5))
+        for stated, certificate in self.long_certificates():
+            with pytest.raises(CertificateError, match="more than 100,000,000 steps"):
+                check_certificate(stated, certificate)
+
+    def test_proofs_take_few_steps(self, monkeypatch):
+        monkeypatch.setattr(module.Budget.__init__, "__defaults__", (None, 2 * 10**5))
+        for rows, target, *box in proven_problems():
+            c2rf.verify(rows, target, c2rf.solve(rows, target, *box, certificate=True), *box)
+
+    def test_time_is_kept(self):
+        for stated, certificate in self.long_certificates():
+            with pytest.raises(CertificateError, match="longer than the time limit"):
+                check_certificate(stated, certificate, 0)
+
+
 def test_the_checker_is_short_and_stands_alone():
     source = Path(module.__file__).read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= 250
+    assert len(source.splitlines()) <= 300
     assert "import c2rf" not in source
     assert "from c2rf" not in source
     assert "float" not in source

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import c2rf
 from brute import optimum
@@ -23,7 +24,7 @@ from c2rf.exceptions import (
     InputTypeError,
     NoSolutionError,
 )
-from c2rf.forest.backends import installed
+from c2rf.forest.backends import BACKENDS, installed
 from c2rf.forest.bounds.conflict_graph import build_conflict_graph
 from c2rf.forest.bounds.cuts import CutPool, Separator
 from c2rf.forest.bounds.feasibility import LinearProgram
@@ -642,3 +643,58 @@ def test_counts_near_the_limit_of_floats(seed, size):
     found = c2rf.solve(table, total, certificate=True, time_limit=20)
     c2rf.verify(table, total, found)
     assert found.bound == found.eta == optimum(make_problem(table, total))
+
+
+class TestSolverOptions:
+    """Options under the solver's own names; a mistake names the solver."""
+
+    @pytest.mark.parametrize(
+        ("backend", "name", "option"),
+        [
+            ("highs", "HiGHS", {"mip_max_nodes": 10}),
+            ("scip", "SCIP", {"limits/nodes": 10}),
+            ("gurobi", "Gurobi", {"NodeLimit": 10}),
+        ],
+    )
+    def test_of_each_solver(self, backend, name, option):
+        if backend not in installed():
+            pytest.skip(f"{backend} is not installed")
+        how = {"method": "p-c2rf", "backend": backend}
+        assert c2rf.solve(VOTES, 4, **how, solver_options=option).eta == 1
+        for bad in ({"no_such": 1}, dict.fromkeys(option, "many")):
+            with pytest.raises(InputError, match=rf"{name} has no option '{next(iter(bad))}'"):
+                c2rf.solve(VOTES, 4, **how, solver_options=bad)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "said"),
+        [
+            ({"MIPFocus": 1}, InputError, "method=\"auto\" runs none; leave out 'MIPFocus', or"),
+            ([("MIPFocus", 1)], InputTypeError, "must be a mapping"),
+            ({1: 1}, InputTypeError, "must be a mapping"),
+        ],
+    )
+    def test_that_nobody_gets(self, options, error, said):
+        with pytest.raises(error, match=said):
+            c2rf.solve(VOTES, 4, solver_options=options)
+        assert c2rf.solve(VOTES, 4, solver_options={}).eta == 1
+
+    def test_of_the_classifier(self):
+        rows, labels = np.arange(8.0)[:, None], np.arange(8) % 2
+        how = {"n_estimators": 3, "random_state": 0, "method": "only-pp"}
+        known = {"X_unlabeled": rows, "n_positive": 3}
+        classifier = c2rf.C2RFClassifier(**how, solver_options={"mip_max_nodes": 5})
+        assert classifier.fit(rows, labels, **known).solution_.stats["method"] == "only-pp"
+        with pytest.raises(InputError, match="HiGHS has no option 'no_such'"):
+            clone(classifier).set_params(solver_options={"no_such": 1}).fit(rows, labels, **known)
+
+
+def test_solvers_print_nothing(capfd):
+    for backend in installed():
+        c2rf.solve(VOTES, 4, method="p-c2rf", backend=backend)
+        c2rf.solve(VOTES, 4, method="c2rf", backend=backend, time_limit=0)
+        BACKENDS[backend].version()
+    if "scip" in installed():
+        bad = {"limits/nodes": -5}
+        with pytest.raises(InputError, match="takes -5"):
+            c2rf.solve(VOTES, 4, method="p-c2rf", backend="scip", solver_options=bad)
+    assert capfd.readouterr() == ("", "")

@@ -270,3 +270,40 @@ class TestProof:
         found = c2rf.solve(other, 0)
         with pytest.raises(VerificationError):
             c2rf.verify(other, 0, replace(found, certificate=proven.certificate))
+
+
+class TestThereAreNoWeights:
+    def test_the_proof_of_the_error_is_checked(self):
+        tie = [[1, -1], [1, 1]]
+        with pytest.raises(c2rf.InfeasibleError) as found:
+            c2rf.solve(tie, 1, upper=1.0)
+        c2rf.verify(tie, 1, found.value, upper=1.0)
+        for changed in ({"upper": 2.0}, {"offset": (0.0, 0.5)}):
+            with pytest.raises(VerificationError, match="another problem"):
+                c2rf.verify(tie, 1, found.value, **{"upper": 1.0} | changed)
+        with pytest.raises(VerificationError, match="must be an object"):
+            c2rf.verify(tie, 1, c2rf.InfeasibleError("so they say"), upper=1.0)
+
+    def test_the_proof_of_a_bound_is_another_claim(self):
+        solution = c2rf.solve([[1, 1]], 0, certificate=True)
+        false = c2rf.InfeasibleError("none", solution.certificate)
+        with pytest.raises(VerificationError, match="the certificate is for the bound 1"):
+            c2rf.verify([[1, 1]], 0, false)
+
+    @pytest.mark.parametrize("offset", [None, (0.5, 0.5)])
+    def test_the_advice_is_true(self, offset):
+        """A box with two consecutive integers, and an offset that is no integer: no weights."""
+        upper, rows = (2.0, [[-1, 1], [1, -1]]) if offset else (1.0, [[1, 1], [1, -1]])
+        with pytest.raises(c2rf.InfeasibleError) as found:
+            c2rf.solve(rows, 1, 1.0, upper, offset=offset)
+        said = "and an offset whose range holds an integer" in str(found.value)
+        assert said == (offset is not None)
+
+
+def test_a_time_limit_of_the_check():
+    solution = c2rf.solve([[1, 1]], 0, certificate=True)
+    c2rf.verify([[1, 1]], 0, solution, time_limit=60)
+    with pytest.raises(VerificationError, match="longer than the time limit"):
+        c2rf.verify([[1, 1]], 0, solution, time_limit=0)
+    with pytest.raises(c2rf.InputError, match="time_limit must be"):
+        c2rf.verify([[1, 1]], 0, solution, time_limit=-1)

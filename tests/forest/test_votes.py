@@ -116,6 +116,59 @@ def test_merging_adds_counts_beyond_32_bits():
     assert big.merge(big).n_points == 2**41
 
 
+class TestTablesAreChecked:
+    """A table that is believed gives false proofs."""
+
+    def test_bits_beyond_the_trees(self):
+        words = np.array([[21906]] * 18 + [[59256]], dtype=np.uint64)
+        with pytest.raises(InputError, match="bits for the 6 trees only; row 0 has others"):
+            PatternTable.from_words(words, 6)
+        wide = np.array([[0, 1 << 6]], dtype=np.uint64)
+        PatternTable.from_words(wide, 71)
+        with pytest.raises(InputError, match="for the 70 trees only"):
+            PatternTable.from_words(wide, 70)
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"words": np.array([[2], [1]], dtype=np.uint64)}, "increasing order; pattern 1 is"),
+            ({"words": np.array([[1], [1]], dtype=np.uint64)}, "increasing order; pattern 1 is"),
+            ({"words": np.array([[1], [8]], dtype=np.uint64)}, "3 trees only; row 1"),
+            ({"words": np.array([1, 2], dtype=np.uint64)}, r"array of shape \(2,\)"),
+            ({"words": np.array([[1], [2]])}, "uint64; found int64"),
+            ({"words": [[1], [2]]}, "uint64; found list"),
+            ({"counts": np.array([2, -1])}, "at least 1; found -1 for pattern 1"),
+            ({"counts": np.array([0, 1])}, "at least 1; found 0 for pattern 0"),
+            ({"counts": np.array([1.0, 1.0])}, "integers; found float64"),
+            ({"counts": [1, 1]}, "integers; found list"),
+            ({"counts": np.array([1])}, "one count for each of the 2 patterns"),
+            ({"counts": np.array([2**62, 2**62])}, r"2\*\*62 rows can be counted"),
+            ({"n_trees": 0}, "n_trees must be at least 1"),
+            ({"n_trees": 2.0}, "n_trees must be an integer"),
+        ],
+    )
+    def test_what_a_table_must_hold(self, change, said):
+        fields = {"words": np.array([[1], [2]], dtype=np.uint64), "counts": np.array([3, 4])}
+        with pytest.raises((InputError, InputTypeError), match=said):
+            PatternTable(**fields | {"n_trees": 3} | change)
+
+    def test_the_last_word_counts_first(self):
+        words = np.array([[9, 0], [1, 1], [2, 1]], dtype=np.uint64)
+        assert PatternTable(words, np.ones(3, dtype=np.int64), 70).n_patterns == 3
+        with pytest.raises(InputError, match="increasing order; pattern 1"):
+            PatternTable(words[[1, 0, 2]], np.ones(3, dtype=np.int64), 70)
+
+    @pytest.mark.parametrize("use", [c2rf.solve, lambda *given: c2rf.verify(*given, SOLVED)])
+    def test_a_table_that_was_changed_later(self, use):
+        table = PatternTable.from_votes([[1, -1, 1], [1, 1, 1], [-1, 1, 1]])
+        table.counts[0] = -1
+        with pytest.raises(InputError, match="at least 1; found -1"):
+            use(table, 1)
+
+
+SOLVED = c2rf.solve([[1, -1, 1], [1, 1, 1], [-1, 1, 1]], 1)
+
+
 @pytest.mark.parametrize("n_trees", [3, 30, 70])
 def test_lookup_finds_patterns_and_says_which_are_new(n_trees):
     rows = random_votes(60, n_trees, n_kinds=6, seed=1)

@@ -69,7 +69,9 @@ class TestMethod:
     def test_what_is_proven_of_weighted_trees(self):
         assert "none can do better." in texts(method_section(made_up(classifier=forest(0, 0))))[1]
         proven = texts(method_section(made_up(classifier=forest(3, 3), **MISSED)))[1]
-        assert proven == "No weighting of these 5 trees comes closer than 3."
+        assert proven == (
+            "No weighting of these 5 trees with weights in [1, 100] comes closer than 3."
+        )
         open_yet = texts(method_section(made_up(classifier=forest(3, 1), **MISSED)))[1]
         assert open_yet.startswith("Not proven optimal")
 

@@ -82,17 +82,40 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
-def proof(solution: Solution) -> str:
-    """Say what is proven about all weightings of the trees."""
+def proof(solution: Solution, asked: Any) -> str:
+    """Say what is proven about all weightings of the trees.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was found.
+    asked : object
+        Its ``lower``, ``upper`` and ``offset`` are the box that the claim is about.
+    """
     trees = f"weighting of these {count(len(solution.weights), 'tree')}"
     if solution.eta == 0:
         return f"this {trees} meets the total: none can do better"
+    box = f"weights in {interval(asked.lower, asked.upper)}"
+    if asked.offset is not None:
+        box += f" and an offset in {interval(*asked.offset)}"
     if solution.status == "optimal":
-        return f"no {trees} comes closer than {solution.eta:,}"
+        return f"no {trees} with {box} comes closer than {solution.eta:,}"
     return (
-        f"not proven optimal: off by {solution.eta:,}, and the best possible is at least "
-        f"{solution.bound:,}; more time may close the gap"
+        f"not proven optimal: off by {solution.eta:,}, and the best possible with {box} is at "
+        f"least {solution.bound:,}; more time may close the gap"
     )
+
+
+def interval(low: float, high: float) -> str:
+    """Write an interval with its ends as they are.
+
+    Examples
+    --------
+    >>> interval(1.0, 100), interval(0.1, 2.5)
+    ('[1, 100]', '[0.1, 2.5]')
+    """
+    ends = (str(int(end)) if float(end).is_integer() else repr(float(end)) for end in (low, high))
+    return f"[{', '.join(ends)}]"
 
 
 def reached(n_reached: int, target: int) -> str:

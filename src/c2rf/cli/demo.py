@@ -63,7 +63,7 @@ def demo(
     }
     _write_files(out, labeled, rows, truth, weighted, votes)
     solution = weighted.classifier.solution_
-    _compare(labeled, truth, labels_by_method, solution)
+    _compare(labeled, truth, labels_by_method, proof(solution, weighted.classifier))
     _explain_files(out, known["totals"][POSITIVE], seed)
     exit_if_interrupted(solution)
 
@@ -98,7 +98,7 @@ def _write_files(
     import pandas as pd
 
     from c2rf.data.atomic import atomic_output
-    from c2rf.data.forest_files import StoredSolution
+    from c2rf.data.forest_files import StoredSolution, votes_digest
 
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).touch()
@@ -113,12 +113,14 @@ def _write_files(
             table.to_csv(temporary, index=False)
     weighted.write(out / "labels.csv", force=True)
     found, n_positive = weighted.classifier, int((truth == POSITIVE).sum())
-    stored = StoredSolution(found.solution_, n_positive, found.lower, found.upper)
+    stored = StoredSolution(
+        found.solution_, n_positive, found.lower, found.upper, votes=votes_digest(votes)
+    )
     stored.write(out / "solution.json", force=True)
 
 
 def _compare(
-    labeled: pd.DataFrame, truth: pd.Series[str], labels_by_method: dict[str, Any], solution: Any
+    labeled: pd.DataFrame, truth: pd.Series[str], labels_by_method: dict[str, Any], proven: str
 ) -> None:
     """Print the bias of the sample, the known total, how good the labels are, and the proof."""
     from rich.table import Table
@@ -147,7 +149,7 @@ def _compare(
             f"{matthews_corrcoef(is_positive, labels):.2f}",
         )
     say(table)
-    say(f"\nProof for the weights: {proof(solution)}.\n", soft_wrap=True)
+    say(f"\nProof for the weights: {proven}.\n", soft_wrap=True)
 
 
 def _explain_files(out: Path, n_positive: int, seed: int) -> None:

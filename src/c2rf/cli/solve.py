@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from c2rf._utils.text import count, proof, reached
+from c2rf._utils.text import count, interval, proof, reached
 from c2rf.cli import options, terminal
 from c2rf.cli.options import exit_if_interrupted
+from c2rf.workflow.options import parse_offset
 
 if TYPE_CHECKING:
     from c2rf.data.forest_files import StoredSolution
 
 
 HOW_TO_STOP = "- Ctrl-C stops with the best weights so far; --time-limit does so by itself"
+
+
+OffsetRange = Annotated[
+    str | None, typer.Option(metavar="LO..HI", help="Range of a free shift of the score.")
+]
 
 
 def solve(
@@ -32,10 +39,28 @@ def solve(
     ],
     lower: Annotated[float, typer.Option(help="Least weight of a tree.")] = 1.0,
     upper: Annotated[float, typer.Option(help="Greatest weight of a tree.")] = 100.0,
+    offset: OffsetRange = None,
+    prefer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="majority: among weights that give the same labels, those nearest to equal.",
+        ),
+    ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
     ] = "auto",
     backend: options.Backend = "highs",
+    threads: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Threads of the solver of the paper's methods.")
+    ] = 1,
+    solver_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="An option of this solver under its own name, as MIPFocus=1. May be repeated.",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -50,6 +75,12 @@ def solve(
         Path | None,
         typer.Option(metavar="PROOF.json", help="Where the proof of the bound goes."),
     ] = None,
+    vipr: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROOF.vipr", help="Where weights and proof go for checkers of VIPR 1.0."
+        ),
+    ] = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -59,49 +90,105 @@ def solve(
     """
     import c2rf
     from c2rf.data.atomic import check_output
-    from c2rf.data.forest_files import StoredSolution, certificate_text, read_votes
+    from c2rf.data.forest_files import (
+        StoredSolution,
+        certificate_text,
+        read_votes,
+        verified_vipr,
+        votes_digest,
+    )
     from c2rf.data.totals import parse_total
     from c2rf.forest.problem import check_total
     from c2rf.progress import solver_progress
 
-    known = parse_total(total)
-    outputs = [path for path in (out, certificate) if path is not None]
+    known, shift = parse_total(total), parse_offset(offset)
+    solver_options = parse_solver_options(solver_option)
+    outputs = [path for path in (out, certificate, vipr) if path is not None]
     for path in outputs:
         check_output(path, force=force, inputs=[votes])
     cast = read_votes(votes, say=terminal.note(quiet))
     n_positive = check_total(known, len(cast), "--total")
+    found: c2rf.Solution | c2rf.InfeasibleError
+    texts: dict[Path | None, Callable[[], str]] = {}
     try:
         with terminal.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
-            solution = c2rf.solve(
+            found = c2rf.solve(
                 cast,
                 n_positive,
                 lower,
                 upper,
                 method=method,
                 backend=backend,
+                offset=shift,
+                prefer=prefer,
                 time_limit=time_limit,
+                threads=threads,
                 random_state=seed,
                 progress=solver_progress(),
-                certificate=certificate is not None,
+                certificate=bool(certificate or vipr),
+                solver_options=solver_options,
             )
     except c2rf.InfeasibleError as error:
-        _write({certificate: partial(certificate_text, error.certificate or {})}, force)
-        raise
-    stored = StoredSolution(solution, n_positive, lower, upper)
-    proof_text = partial(certificate_text, solution.certificate or {})
-    _write({out: stored.text, certificate: proof_text}, force)
+        found = error
+    else:
+        stored = StoredSolution(found, n_positive, lower, upper, shift, votes_digest(cast))
+        texts[out] = stored.text
+    texts[certificate] = partial(certificate_text, found.certificate or {})
+    foreign = partial(verified_vipr, cast, n_positive, found, lower, upper, shift)
+    _write(texts, vipr, foreign, force)
+    if isinstance(found, c2rf.InfeasibleError):
+        raise found
     terminal.say(_summary(stored, outputs), quiet=quiet)
-    exit_if_interrupted(solution)
+    exit_if_interrupted(found)
 
 
-def _write(texts: dict[Path | None, Callable[[], str]], force: bool) -> None:
-    """Write the files that have a name, all or none."""
+def parse_solver_options(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """Return options of a solver from texts ``name=value``; numbers, true and false are read.
+
+    Examples
+    --------
+    >>> parse_solver_options(["MIPFocus=1", "mip_rel_gap=0.5", "output_flag=true"])
+    {'MIPFocus': 1, 'mip_rel_gap': 0.5, 'output_flag': True}
+    """
+    from c2rf.exceptions import InputError
+
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals or name in found:
+            raise InputError(
+                f"--solver-option must be NAME=VALUE, once for each name; found {text!r}"
+            )
+        found[name] = value
+        for read in (int, float, {"true": True, "false": False}.__getitem__):
+            with suppress(ValueError, KeyError):
+                found[name] = read(value)
+                break
+    return found or None
+
+
+def _write(
+    texts: dict[Path | None, Callable[[], str]],
+    vipr: Path | None,
+    foreign: Callable[[], str],
+    force: bool,
+) -> None:
+    """Write the files that have a name, all or none; only VIPR may be refused for its size."""
     from c2rf.data.atomic import atomic_outputs
+    from c2rf.exceptions import InputError
 
-    paths = [path for path in texts if path is not None]
-    with atomic_outputs(paths, force=force) as temporary:
-        for path, place in zip(paths, temporary, strict=True):
-            place.write_text(texts[path](), encoding="utf-8")
+    refused = None
+    named = {path: text() for path, text in texts.items() if path is not None}
+    if vipr is not None:
+        try:
+            named[vipr] = foreign()
+        except InputError as error:  # what was found is not lost
+            refused = error
+    with atomic_outputs(list(named), force=force) as temporary:
+        for path, place in zip(named, temporary, strict=True):
+            place.write_text(named[path], encoding="utf-8")
+    if refused is not None:
+        raise refused
 
 
 def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str]]:
@@ -112,7 +199,7 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
     rows = [
         ("votes", f"{labeled}, {count(len(solution.weights), 'tree')}"),
         ("labels", reached(positives, stored.n_positive)),
-        ("proof", proof(solution)),
+        ("proof", proof(solution, stored)),
         ("time", f"{solution.runtime:.2f} s"),
     ]
     if outputs:
@@ -123,38 +210,95 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
 def verify(
     votes: options.Votes,
     solution: Annotated[
-        Path, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
-    ],
+        Path | None, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
+    ] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(metavar="PROOF.json", help="The proof of the bound, checked as well."),
+    ] = None,
+    total: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Your total; without it, that of the solution is taken."),
+    ] = None,
+    lower: Annotated[float | None, typer.Option(help="Your least weight, likewise.")] = None,
+    upper: Annotated[float | None, typer.Option(help="Your greatest weight, likewise.")] = None,
+    offset: OffsetRange = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="A check of the proof that is longer fails."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Check what a solution says, exactly: weights, labels, distance.
 
     Exits with 1 and says what is wrong if it does not hold. With --certificate the lower
-    bound is checked, too, in whole numbers and without a solver.
+    bound is checked, too, in whole numbers and without a solver. Without SOLUTION the certificate
+    alone is checked, for --total, --lower and --upper.
     """
     import c2rf
     from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
+    from c2rf.data.totals import parse_total
+    from c2rf.forest.problem import check_total
+    from c2rf.forest.verify import proven_bound
 
-    stored = StoredSolution.read(solution)
-    found = stored.solution
-    table = read_votes(votes, say=terminal.note(quiet))
-    box = stored.lower, stored.upper
-    checked = f"weights, margins, labels and eta of {solution}"
-    if certificate is not None:
-        found = replace(found, certificate=read_certificate(certificate))
-        checked += f"; the bound {found.bound:,} by {certificate}"
-    c2rf.verify(table, stored.n_positive, found, *box)
+    known = None if total is None else parse_total(total)
+    shift = parse_offset(offset)
+    stored = None if solution is None else StoredSolution.read(solution)
+    if stored is None and (certificate is None or known is None):
+        raise c2rf.InputError(
+            "without SOLUTION.json, verify checks a proof alone: give --certificate and --total"
+        )
+    proof_of = None if certificate is None else read_certificate(certificate)
+    cast = read_votes(votes, say=terminal.note(quiet))
+    n_positive = None if known is None else check_total(known, len(cast), "--total")
+    if stored is None:
+        assert n_positive is not None
+        box = (1.0 if lower is None else lower), (100.0 if upper is None else upper)
+        proven = proven_bound(cast, n_positive, proof_of, *box, shift, time_limit)
+        within = f"no weights in {interval(*box)}"
+        within += f" and offset in {interval(*shift)}" if shift else ""
+        claim = f"{within} give every row a margin of 1"
+        if proven is not None:
+            claim = f"{within} come closer than {proven:,} to the total of {n_positive:,}"
+        terminal.say([("proven", f"{claim}, by {certificate}")], quiet=quiet)
+        return
+    stored.check_votes(cast)
+    given = {"n_positive": n_positive, "lower": lower, "upper": upper, "offset": shift}
+    taken = [name for name, value in given.items() if value is None]
+    for name, value in given.items():
+        if value is not None and value != getattr(stored, name):
+            raise c2rf.VerificationError(
+                f"{solution} is about {_ASKED[name]} {getattr(stored, name)!r}, not {value!r}"
+            )
+    found = replace(stored.solution, certificate=proof_of)
+    c2rf.verify(
+        cast, stored.n_positive, found, stored.lower, stored.upper, offset=stored.offset,
+        time_limit=time_limit,
+    )  # fmt: skip
+    about = f"weights, margins, labels and eta of {solution}"
     positives = int((found.labels > 0).sum())
-    rows = [
-        ("verified", checked),
-        ("labels", reached(positives, stored.n_positive)),
-        ("proof", proof(found)),
-    ]
+    if certificate is None:
+        rows = [("recounted", about)]
+    else:
+        rows = [("verified", f"{about}; the bound {found.bound:,} by {certificate}")]
+    rows.append(("labels", reached(positives, stored.n_positive)))
+    if certificate is not None or found.eta == 0:
+        rows.append(("proof", proof(found, stored)))
+    else:
+        claim = f"that none comes closer than {found.bound:,} is a claim of {solution}"
+        rows.append(("not proven", f"{claim}; --certificate checks it"))
+    names = [_ASKED[name] for name in taken if name != "offset" or stored.offset]
+    if names:
+        rows.append(("asked", f"as {solution} says: {' and '.join(names)}"))
     terminal.say(rows, quiet=quiet)
+
+
+_ASKED = {
+    "n_positive": "the total",
+    "lower": "the least weight",
+    "upper": "the greatest weight",
+    "offset": "the range of the offset",
+}
 
 
 def backends() -> None:

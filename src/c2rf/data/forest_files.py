@@ -9,6 +9,7 @@ a row, ``+`` or ``-``, in the order of the votes.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import platform
@@ -17,22 +18,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Any, NoReturn, TextIO, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from c2rf._utils.text import all_of
+from c2rf._utils.text import all_of, short
 from c2rf.data.atomic import atomic_output
 from c2rf.data.dialect import SEPARATORS
 from c2rf.data.formats import naming_source
-from c2rf.exceptions import InfeasibleError, InputError, InputTypeError
-from c2rf.forest.certificate import check_certificate
-from c2rf.forest.problem import Solution, Status, check_total, make_statement
+from c2rf.exceptions import InfeasibleError, InputError, InputTypeError, VerificationError
+from c2rf.forest.problem import Solution, Status, check_offset, check_total, make_statement
 from c2rf.forest.verify import verify
 from c2rf.forest.vipr import vipr_text
-from c2rf.forest.votes import PatternTable, check_votes
+from c2rf.forest.votes import PatternTable, check_votes, pack
 
 ZEROS = "votes are 0 and 1; 0 is taken as -1"
 """The remark on votes without -1."""
@@ -216,16 +216,31 @@ def read_certificate(path: Path) -> Any:
 
 
 def _read_json(path: Path, what: str) -> Any:
+    """Read JSON in which no key is there twice, and all numbers are finite."""
     with naming_source(path):
         text = path.read_text(encoding="utf-8")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # no JSON, or numbers that are too long
         raise InputError(f"{path} is not {what}: {error}") from error
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {short(repeated)!r} is there more than once")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
 FORMAT = "c2rf-solution"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Format 1 had neither the digest of the votes nor the range of an offset; it is still read."""
 _ENTRIES: dict[str, type] = {
     "n_positive": int, "lower": float, "upper": float, "status": str, "eta": int, "bound": int,
     "weights": list, "offset": float, "runtime": float, "stats": dict, "labels": str,
@@ -270,29 +285,53 @@ def write_vipr(
     >>> path.read_text().split("RTP ")[1].splitlines()[0]
     'range 1 1'
     """
-    certificate = solution.certificate
-    if certificate is None:
+    text = verified_vipr(votes, n_positive, solution, lower, upper, offset)
+    with atomic_output(Path(path), force=force) as temporary:
+        temporary.write_text(text, encoding="ascii")
+
+
+def verified_vipr(
+    votes: ArrayLike | PatternTable,
+    n_positive: int | float,
+    solution: Solution | InfeasibleError,
+    lower: float,
+    upper: float,
+    offset: tuple[float, float] | None = None,
+) -> str:
+    """Return what :func:`write_vipr` writes."""
+    if solution.certificate is None:
         raise InputError(
             "a proof in VIPR is made from a certificate, and this solution has none; solve with "
             "certificate=True"
         )
+    verify(votes, n_positive, solution, lower, upper, offset=offset)
     table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(votes)
     total = check_total(n_positive, table.n_points)
     statement = make_statement(table, total, lower, upper, offset)
     weights = None
     if isinstance(solution, Solution):
-        verify(votes, n_positive, solution, lower, upper, offset=offset)
         weights = [*map(float, solution.weights), *([solution.offset] if offset else [])]
-    else:
-        check_certificate(statement, certificate)
-    text = vipr_text(statement, certificate, weights)
-    with atomic_output(Path(path), force=force) as temporary:
-        temporary.write_text(text, encoding="ascii")
+    return vipr_text(statement, solution.certificate, weights)
+
+
+def votes_digest(votes: NDArray[np.int8]) -> str:
+    """Return a fingerprint of votes in their order.
+
+    Examples
+    --------
+    >>> votes_digest(np.array([[1, -1]], dtype=np.int8))[:8]
+    '41bb2c70'
+    """
+    shape = " ".join(map(str, votes.shape))
+    packed = pack(votes).astype("<u8").tobytes()
+    return hashlib.sha256(f"c2rf-votes {shape}\n".encode() + packed).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class StoredSolution:
     """A solution together with the question it answers.
+
+    ``offset`` is the range of the shift, ``votes`` the digest of the votes if it is known.
 
     Examples
     --------
@@ -309,6 +348,17 @@ class StoredSolution:
     n_positive: int
     lower: float
     upper: float
+    offset: tuple[float, float] | None = None
+    votes: str | None = None
+
+    def check_votes(self, votes: NDArray[np.int8]) -> None:
+        """Raise if these are other votes than those that were solved."""
+        if self.votes is not None and self.votes != votes_digest(votes):
+            shape = len(self.solution.labels), len(self.solution.weights)
+            raise VerificationError(
+                "these are not the votes of this solution, which was found for {} rows of {} "
+                "votes; found {} rows of {}, with another digest".format(*shape, *votes.shape)
+            )
 
     def write(self, path: Path, *, force: bool = False) -> None:
         """Write the file; an existing one is overwritten only by force."""
@@ -326,6 +376,8 @@ class StoredSolution:
             "n_positive": self.n_positive,
             "lower": float(self.lower),
             "upper": float(self.upper),
+            "offset_range": None if self.offset is None else [*map(float, self.offset)],
+            "votes_sha256": self.votes,
             "status": solution.status,
             "eta": int(solution.eta),
             "bound": int(solution.bound),
@@ -345,7 +397,7 @@ class StoredSolution:
         document = _read_json(path, "JSON")
         try:
             return cls._from_document(document)
-        except InputError as error:
+        except (InputError, InputTypeError) as error:
             raise InputError(f"{path}: {error}") from error
 
     @classmethod
@@ -353,9 +405,9 @@ class StoredSolution:
         """Undo :meth:`text`, but for reading JSON."""
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f'not a solution: it must hold "format": "{FORMAT}"')
-        if _entry(document, "format_version", int) != FORMAT_VERSION:
+        if not 1 <= _entry(document, "format_version", int) <= FORMAT_VERSION:
             raise InputError(
-                f"its format_version is {document['format_version']}, this c2rf reads "
+                f"its format_version is {document['format_version']}, this c2rf reads 1 to "
                 f"{FORMAT_VERSION}; use the c2rf that wrote it"
             )
         entries = {key: _entry(document, key, kind) for key, kind in _ENTRIES.items()}
@@ -363,13 +415,21 @@ class StoredSolution:
             raise InputError(
                 f"'status' must be one of {get_args(Status)}; found {entries['status']!r}"
             )
-        for value in entries["weights"]:
-            if not _is_a(value, float):
-                raise InputError(f"'weights' must be numbers; found {value!r:.40}")
-        entries["weights"] = np.array(entries["weights"], dtype=float)
+        entries["weights"] = np.array(_numbers("weights", entries["weights"]))
         entries["labels"] = _text_to_labels(entries["labels"])
         question = {key: entries.pop(key) for key in ("n_positive", "lower", "upper")}
+        if document.get("offset_range") is not None:
+            question["offset"] = check_offset(
+                _numbers("offset_range", _entry(document, "offset_range", list))
+            )
+        if document.get("votes_sha256") is not None:
+            question["votes"] = _entry(document, "votes_sha256", str)
         return cls(Solution(**entries), **question)
+
+
+def _numbers(key: str, values: list[Any]) -> list[float]:
+    """Return the numbers of a list as floats."""
+    return [_checked_entry(key, "numbers", value, float) for value in values]
 
 
 def _text_to_labels(text: str) -> NDArray[np.int8]:
@@ -397,14 +457,16 @@ def _entry(document: dict[str, Any], key: str, kind: type) -> Any:
     """Return an entry, which must be of this type; a float may be written as an integer."""
     if key not in document:
         raise InputError(f"{key!r} is missing")
-    value = document[key]
-    if not _is_a(value, kind):
-        allowed = "int or float" if kind is float else kind.__name__
-        raise InputError(f"{key!r} must be {allowed}; found {value!r:.40}")
-    return kind(value)
+    allowed = "int or float" if kind is float else kind.__name__
+    return _checked_entry(key, allowed, document[key], kind)
 
 
-def _is_a(value: Any, kind: type) -> bool:
-    """Whether a value is of a type; true and false are not numbers, as they are in Python."""
+def _checked_entry(key: str, allowed: str, value: Any, kind: type) -> Any:
+    """Return a value of a type; true and false are not numbers, as they are in Python."""
     kinds = (int, float) if kind is float else kind
-    return isinstance(value, kinds) and not isinstance(value, bool)
+    try:
+        if isinstance(value, kinds) and not isinstance(value, bool):
+            return kind(value)
+    except OverflowError:  # an integer beyond floats
+        pass
+    raise InputError(f"{key!r} must be {allowed}; found {value!r:.40}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -83,6 +83,8 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     pos_label : label or None, default=None
         The class that ``n_positive`` counts. None means the greater one of numbers or bools; of
         other labels it must be given where ``n_positive`` is.
+    solver_options : mapping or None, default=None
+        Options of the solver of the paper's methods, as in :func:`c2rf.solve`.
     verbose : bool, default=False
         Whether to print on standard error what is being done.
 
@@ -156,6 +158,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "pos_label": "no_validation",
+        "solver_options": "no_validation",
         "verbose": ["boolean"],
     }
 
@@ -174,6 +177,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         pos_label: Any = None,
+        solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
@@ -189,6 +193,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label
+        self.solver_options = solver_options
         self.verbose = verbose
 
     def fit(
@@ -365,6 +370,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             time_limit=self.time_limit,
             random_state=seed,
             progress=solver_progress(),
+            solver_options=self.solver_options,
         )
         self.weights_, self.offset_ = solution.weights, float(solution.offset)
         return solution

@@ -11,9 +11,11 @@ from total - (B - 1) to total + (B - 1). Branch and bound over z shows that this
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd, lcm
 from operator import mul
 from typing import Any
@@ -21,6 +23,8 @@ from typing import Any
 FORMAT, VERSION = "c2rf-certificate", 1
 TOLERANCE = Fraction(1, 10**9)  # of weights outside of the box, of margins below one
 MOST_SUMS = 1 << 20  # that the rule "sums" may look at
+MOST_STEPS = 10**8  # of a check: operations on small numbers, about; a minute at most
+_STEPS_OF_A_SUM = _STEPS_OF_A_NODE = 16
 
 
 class CertificateError(ValueError):
@@ -29,7 +33,10 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """The problem that a certificate is about, in whole numbers and fractions."""
+    """The problem that a certificate is about, in whole numbers and fractions.
+
+    Patterns must be different and in order, without bits beyond the trees; counts are at least 1.
+    """
 
     n_trees: int
     patterns: Sequence[int]
@@ -38,6 +45,19 @@ class Statement:
     lower: Fraction
     upper: Fraction
     offset: tuple[Fraction, Fraction] | None = None
+
+    def __post_init__(self) -> None:
+        patterns, counts = list(self.patterns), list(self.counts)
+        vars(self).update(patterns=patterns, counts=counts)  # its own lists
+        whole = _ints([self.n_trees, self.total, *patterns, *counts])
+        least, most = whole[2] if patterns else 0, patterns[-1] if patterns else 0
+        _require(least >= 0 and most >> self.n_trees == 0, "a pattern has bits beyond the trees")
+        _require(all(a < b for a, b in pairwise(patterns)), "patterns are not sorted and distinct")
+        _require(len(counts) == len(patterns), "there is not one count for each pattern")
+        _require(min(counts, default=1) >= 1, "a count is below one")
+        _require(0 < self.lower <= self.upper, "the box is not 0 < lower <= upper")
+        low, high = self.offset or (0, 0)
+        _require(low <= high, "the range of the offset has its ends in the wrong order")
 
     def digest(self) -> str:
         """Return the SHA-256 of the problem, written out as text."""
@@ -49,30 +69,46 @@ class Statement:
         return digest.hexdigest()
 
 
-def check_certificate(statement: Statement, certificate: Any) -> int | None:
+class Budget:
+    """The steps that a check may take, and the seconds."""
+
+    def __init__(self, seconds: Any = None, steps: int = MOST_STEPS) -> None:
+        self.left = steps
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def spend(self, steps: int, *numbers: int) -> None:
+        """Count steps, each as often as the greatest of the numbers has words of 64 bits."""
+        self.left -= steps * (1 + max(map(int.bit_length, numbers), default=0) // 64)
+        _require(self.left >= 0, f"its check takes more than {MOST_STEPS:,} steps")
+        late = self.end is not None and time.monotonic() >= self.end
+        _require(not late, "its check takes longer than the time limit")
+
+
+def check_certificate(statement: Statement, certificate: Any, seconds: Any = None) -> int | None:
     """Return the bound that is proven, None for "no weights at all"; raise if it is not proven."""
     keys = ["bound", "format", "rows", "sha256", "tree", "version"]
-    named = isinstance(certificate, dict) and set(certificate) == set(keys)
+    named = type(certificate) is dict and set(certificate) == set(keys)
     _require(named, f"it must be an object with the keys {keys}")
-    _require(certificate["format"] == FORMAT, f"its format is not {FORMAT!r}")
-    _require(_ints([certificate["version"]]) == [VERSION], f"its version is not {VERSION}")
-    _require(certificate["sha256"] == statement.digest(), "it is about another problem")
-    bound = certificate["bound"]
+    bound, name, rows, digest, tree, version = (certificate[key] for key in keys)
+    _require(type(name) is str and name == FORMAT, f"its format is not {FORMAT!r}")
+    _require(_ints([version]) == [VERSION], f"its version is not {VERSION}")
+    right = type(digest) is str and digest == statement.digest()
+    _require(right, "it is about another problem")
     _require(bound is None or _ints([bound])[0] >= 0, "its bound is below zero")
-    rows, tree, box = certificate["rows"], certificate["tree"], Box(statement)
-    _require(isinstance(rows, list) and isinstance(tree, list), "rows and tree must be lists")
-    proven = [box.proven_row(row, number) for number, row in enumerate(rows)]
+    _require(type(rows) is type(tree) is list, "rows and tree must be lists")
     _require(bound != 0 or not (rows or tree), "a bound of 0 has no rows and no tree")
+    box = Box(statement, Budget(seconds))
+    proven = [box.proven_row(row, number) for number, row in enumerate(rows)]
     if bound != 0:
-        _Tree(statement, proven, tree).close(_Subproblem(box.decided(), box.interval(bound)))
+        _Tree(box, proven, tree).close(_Subproblem(box.decided(), box.interval(bound)))
     return None if bound is None else int(bound)
 
 
 class Box:
     """The box of the weights in whole numbers, and what scores it allows."""
 
-    def __init__(self, statement: Statement) -> None:
-        self.statement = statement
+    def __init__(self, statement: Statement, budget: Budget) -> None:
+        self.statement, self.budget = statement, budget
         low, high = statement.lower - TOLERANCE, statement.upper + TOLERANCE
         sides = [(low, high)] * statement.n_trees
         if statement.offset is not None:  # the offset is a tree that always votes +1
@@ -93,6 +129,7 @@ class Box:
         True literals of weight W = sum of q_i have scores of at least W in all. Column j adds
         alpha_j (2 d_j - W) to them, d_j being the weight of those that have +1 there.
         """
+        self.budget.spend(len(literals) * len(self.sides), *multipliers)
         votes, total, reach = list(map(self.votes, literals)), sum(multipliers), 0
         if most == 1 < len(literals) - 1:
             return self.is_clique(votes)
@@ -108,6 +145,7 @@ class Box:
     def is_clique(self, literals: list[list[int]]) -> bool:
         """Say whether no two literals are true together, given the votes of each."""
         for k, a in enumerate(literals):
+            self.budget.spend((len(literals) - k) * len(self.sides))
             # The weights that are best for a are best for a + b: where they differ, none matters.
             best = [side[vote > 0] for side, vote in zip(self.sides, a, strict=True)]
             needed = 2 * self.one - sum(map(mul, best, a))
@@ -117,6 +155,7 @@ class Box:
 
     def decided(self) -> list[int | None]:
         """Return for each pattern the z that the box decides, None where it does not."""
+        self.budget.spend(len(self.statement.patterns))
         n, z, (low, high) = self.statement.n_trees, list[int | None](), self.sides[0]
         shift = (self.sides[n:] or [(0, 0)])[0]
         for bits in self.statement.patterns:
@@ -133,9 +172,10 @@ class Box:
 
     def proven_row(self, row: Any, number: int) -> tuple[list[int], int]:
         """Return the literals of a row and how many of them are true at most."""
-        _require(isinstance(row, list) and len(row) == 3, f"row {number} is not a list of three")
+        _require(type(row) is list and len(row) == 3, f"row {number} is not a list of three")
         literals, multipliers, (most,) = _ints(row[0]), _ints(row[1]), _ints(row[2:])
         size, numbers = len(literals), range(1, len(self.statement.patterns) + 1)
+        self.budget.spend(size)
         there = all(abs(literal) in numbers for literal in literals)
         _require(there, f"row {number} names a pattern that is not there")
         _require(len(multipliers) == size > most >= 0, f"row {number} has the wrong length")
@@ -160,8 +200,13 @@ class _Subproblem:
 class _Tree:
     """A branch-and-bound tree whose nodes are written one after the other, depth first."""
 
-    def __init__(self, statement: Statement, rows: list[Any], tree: list[Any]) -> None:
-        self.counts, self.rows, self.tree = statement.counts, rows, tree
+    def __init__(self, box: Box, rows: list[Any], tree: list[Any]) -> None:
+        self.counts, self.budget, self.rows, self.tree = (
+            box.statement.counts,
+            box.budget,
+            rows,
+            tree,
+        )
         self.rules = {"add": self._add, "steps": self._steps, "sums": self._sums}
 
     def close(self, root: _Subproblem) -> None:
@@ -169,16 +214,19 @@ class _Tree:
         waiting = [root]
         for number, node in enumerate(self.tree):
             _require(len(waiting) > 0, f"node {number} belongs to no subproblem")
-            _require(isinstance(node, list) and len(node) > 0, f"node {number} is not a list")
+            _require(type(node) is list and len(node) > 0, f"node {number} is not a list")
             sub, rule, numbers = waiting.pop(), node[0], _ints(node[1:])
+            _require(type(rule) is str, f"node {number} has no rule")
+            self.budget.spend(_STEPS_OF_A_NODE * (1 + len(self.counts)), *numbers)
             if rule == "split":
                 there = len(numbers) == 1 and 1 <= numbers[0] <= len(sub.z)
                 _require(there, f"node {number} splits by no pattern")
+                self.budget.spend(len(sub.z) * len(waiting))
                 for value in (1, 0):  # z = 0 comes first in the tree
                     waiting.append(_Subproblem(list(sub.z), sub.interval))
                     waiting[-1].z[numbers[0] - 1] = value
                 continue
-            _require(isinstance(rule, str) and rule in self.rules, f"node {number} has no rule")
+            _require(rule in self.rules, f"node {number} has no rule")
             if not self.rules[rule](sub, numbers):
                 waiting.append(sub)
         _require(not waiting, f"{len(waiting)} subproblems are left open")
@@ -195,6 +243,7 @@ class _Tree:
         for row, y in zip(numbers[1::2], numbers[2::2], strict=True):
             _require(0 <= row < len(self.rows) and y >= 0, "add uses a row that is not there")
             literals, most = self.rows[row]
+            self.budget.spend(_STEPS_OF_A_NODE + len(literals), y)
             constant += y * (sum(literal < 0 for literal in literals) - most)
             for literal in literals:
                 slope[abs(literal) - 1] += y if literal > 0 else -y
@@ -234,6 +283,7 @@ class _Tree:
             both = sums | {value + count for value in sums}
             sums = {value for value in both if value <= high and value + rest >= low}
             _require(len(sums) <= MOST_SUMS, "there are too many sums to look at")
+            self.budget.spend(_STEPS_OF_A_SUM * len(both))
         if not sums:
             return True
         sub.interval = max(low, min(sums)), min(high, max(sums) + rest)
@@ -246,5 +296,5 @@ def _require(condition: bool, what: str) -> None:
 
 
 def _ints(values: Any) -> list[int]:
-    _require(isinstance(values, list) and {*map(type, values)} <= {int}, "not whole numbers only")
+    _require(type(values) is list and {*map(type, values)} <= {int}, "not whole numbers only")
     return list(values)

@@ -7,7 +7,7 @@ their margins hold, and a bound only if it is proven in whole numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,11 +67,13 @@ class SolveState(Incumbent):
         time_limit: float | None = None,
         threads: int = 1,
         seed: int = 0,
+        solver_options: Mapping[str, Any] | None = None,
         eta_shift: int = 0,
         listener: Listener | None = None,
     ) -> None:
         super().__init__(problem)
         self.backend, self.threads, self.seed = backend, threads, seed
+        self.solver_options = dict(solver_options or {})
         self.eta_shift, self.listener = eta_shift, listener
         self.started = time.perf_counter()
         self.deadline = None if time_limit is None else self.started + float(time_limit)
@@ -148,6 +150,7 @@ class SolveState(Incumbent):
             time_limit=self.time_left(),
             threads=self.threads,
             seed=self.seed,
+            extra=self.solver_options,
             on_progress=on_progress,
         )
         raw = solve_model(model, self.backend, options)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from c2rf._utils.types import Floats, check_number, is_number
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.certificate import TOLERANCE, Statement
-from c2rf.forest.votes import PatternTable
+from c2rf.forest.votes import PatternTable, check_table
 
 MARGIN_TOLERANCE: Final = float(TOLERANCE)
 """A margin is met at 1 - MARGIN_TOLERANCE; a weight may leave its box by as much."""
@@ -39,7 +39,6 @@ excluded for weights and margins within tolerance, too.
 
 
 _LARGEST_BOUND = 1e100
-_MOST_POINTS = 2**62
 Status = Literal["optimal", "feasible"]
 
 
@@ -132,7 +131,7 @@ def make_problem(
     """Check the user's values and build the problem; the shift, if any, is the last column."""
     table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(votes)
     check_box(lower, upper)
-    check_size(table)
+    check_table(table)
     patterns = table.patterns
     low, high = np.full(table.n_trees, float(lower)), np.full(table.n_trees, float(upper))
     if offset is not None:
@@ -159,7 +158,7 @@ def make_statement(
     """
     shift = None if offset is None else (Fraction(float(offset[0])), Fraction(float(offset[1])))
     return Statement(
-        table.n_trees,
+        int(table.n_trees),
         _whole_numbers(table),
         table.counts.tolist(),
         total,
@@ -178,13 +177,6 @@ def _whole_numbers(table: PatternTable) -> list[int]:
             for high, low in zip(patterns, table.words[:, place].tolist(), strict=True)
         ]
     return patterns
-
-
-def check_size(table: PatternTable) -> None:
-    """Refuse more rows than can be counted."""
-    points = float(table.counts.sum(dtype=np.float64))
-    if points > _MOST_POINTS:
-        raise InputError(f"votes of at most 2**62 rows can be counted; found {points:.3g}")
 
 
 def check_total(n_positive: Any, n_points: int, name: str = "n_positive") -> int:
@@ -225,6 +217,26 @@ def check_box(lower: float, upper: float) -> None:
             f"the box must satisfy 0 < lower <= upper < {_LARGEST_BOUND:g}; "
             f"found [{lower}, {upper}]"
         )
+
+
+def check_time_limit(time_limit: Any) -> None:
+    """Refuse a time limit that is neither None nor seconds."""
+    if time_limit is not None:
+        check_number("time_limit", time_limit)
+        if not float(time_limit) >= 0:
+            raise InputError(f"time_limit must be None or seconds >= 0; found {time_limit}")
+
+
+def box_with_weights(with_offset: bool) -> str:
+    """Name a box that has weights for all votes: one with a point of the odd lattice.
+
+    Examples
+    --------
+    >>> box_with_weights(False)
+    'a box that holds two consecutive integers'
+    """
+    also = " and an offset whose range holds an integer" if with_offset else ""
+    return f"a box that holds two consecutive integers{also}"
 
 
 def check_offset(offset: Any) -> tuple[float, float]:

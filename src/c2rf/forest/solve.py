@@ -16,16 +16,16 @@ are quick.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from c2rf._utils.text import check_choice
-from c2rf._utils.types import Floats, check_number, check_whole
-from c2rf.exceptions import InputError, NoSolutionError
+from c2rf._utils.text import all_of, check_choice
+from c2rf._utils.types import Floats, check_whole
+from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
 from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
 from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
@@ -37,7 +37,14 @@ from c2rf.forest.minimal_change import (
     start_near_majority,
 )
 from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
-from c2rf.forest.problem import Problem, Solution, make_problem, make_statement
+from c2rf.forest.problem import (
+    Problem,
+    Solution,
+    box_with_weights,
+    check_time_limit,
+    make_problem,
+    make_statement,
+)
 from c2rf.forest.search.lattice import odd_lattice_point
 from c2rf.forest.search.searcher import Searcher
 from c2rf.forest.verify import certain_signs, verify
@@ -64,6 +71,7 @@ def solve(
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     progress: bool | Callable[[Event], None] = False,
     certificate: bool = False,
+    solver_options: Mapping[str, Any] | None = None,
 ) -> Solution:
     """Find tree weights whose weighted vote makes ``n_positive`` rows positive, or nearly so.
 
@@ -101,6 +109,9 @@ def solve(
     certificate : bool
         Whether the solution carries the proof of its bound, ``solution.certificate``. The bound
         is proven and checked in either case.
+    solver_options : mapping or None
+        Options of the solver of the paper's methods under its own names, such as
+        ``{"MIPFocus": 1}``; they override all others.
 
     Returns
     -------
@@ -133,7 +144,9 @@ def solve(
     check_backend(backend)
     if prefer is not None:
         check_choice("prefer", prefer, PREFERENCES)
-    _check_limits(time_limit, threads)
+    check_time_limit(time_limit)
+    _check_solver_options(solver_options, method)
+    check_whole("threads", threads, least=1)
     if isinstance(votes, PatternTable):
         table, expand = votes, None
     else:
@@ -149,6 +162,7 @@ def solve(
             time_limit=time_limit,
             threads=threads,
             seed=_seed(random_state),
+            solver_options=solver_options,
             eta_shift=reduction.eta_shift,
             listener=listener,
         )
@@ -158,7 +172,7 @@ def solve(
             if start is not None:
                 state.offer(np.bincount(reduction.group, weights=start).astype(float))
         _run_method(state, method, certifier)
-        weights = reduction.lift(_best(state))
+        weights = reduction.lift(_best(state, offset is not None))
         if prefer == "majority":
             weights = _closest_to_equal(state, problem, table.n_trees, weights)
     solution = _solution(table, problem, weights, state, certifier)
@@ -197,7 +211,7 @@ def _closest_to_equal(state: SolveState, problem: Problem, n_trees: int, weights
     return weights
 
 
-def _best(state: SolveState) -> Floats:
+def _best(state: SolveState, with_offset: bool) -> Floats:
     """Return the best weights found; at worst those that need no search."""
     if state.best is None:
         instant = odd_lattice_point(state.problem)
@@ -206,7 +220,7 @@ def _best(state: SolveState) -> Floats:
             if not state.over:
                 found += ", and rounding hides whether there are any"
             advice = "allow more time, or" if state.over else "try"
-            raise NoSolutionError(f"{found}; {advice} a box that holds two consecutive integers")
+            raise NoSolutionError(f"{found}; {advice} {box_with_weights(with_offset)}")
     assert state.best is not None
     return state.best
 
@@ -257,12 +271,19 @@ def _method_stats(name: str, state: SolveState) -> dict[str, Any]:
     return stats
 
 
-def _check_limits(time_limit: Any, threads: Any) -> None:
-    if time_limit is not None:
-        check_number("time_limit", time_limit)
-        if not float(time_limit) >= 0:
-            raise InputError(f"time_limit must be None or seconds >= 0; found {time_limit}")
-    check_whole("threads", threads, least=1)
+def _check_solver_options(given: Any, method: str) -> None:
+    """Refuse options that are no mapping, or that no solver gets; a solver refuses the others."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InputTypeError(
+            f"solver_options must be a mapping from names of options to values; found {given!r}"
+        )
+    if given and method == "auto":
+        raise InputError(
+            f'solver_options are for the solver of the paper\'s methods, and method="auto" runs '
+            f"none; leave out {all_of(list(given))}, or choose one of {', '.join(PAPER_METHODS)}"
+        )
 
 
 def _seed(random_state: Any) -> int:

@@ -8,38 +8,41 @@ value computed. The lower bound is checked where the solution has its certificat
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from c2rf._utils.types import Floats
-from c2rf.exceptions import VerificationError
-from c2rf.forest.certificate import TOLERANCE, CertificateError, Statement, check_certificate
+from c2rf.exceptions import InfeasibleError, VerificationError
+from c2rf.forest.certificate import TOLERANCE, CertificateError, check_certificate
 from c2rf.forest.problem import (
     Solution,
     check_box,
     check_offset,
+    check_time_limit,
     check_total,
     make_statement,
     scores,
 )
-from c2rf.forest.votes import PatternTable, check_votes
+from c2rf.forest.votes import PatternTable, check_table, check_votes
 
 
 def verify(
     votes: ArrayLike | PatternTable,
     n_positive: int | float,
-    solution: Solution,
+    solution: Solution | InfeasibleError,
     lower: float = 1.0,
     upper: float = 100.0,
     *,
     offset: tuple[float, float] | None = None,
+    time_limit: float | None = None,
 ) -> None:
     """Check everything a solution claims that can be recomputed from its weights.
 
     Weights within the box and margins of at least one (both to within 1e-9), labels, eta, and
     the status against the bound. Where the solution has its certificate, the bound is checked as
-    well, in whole numbers and without a solver.
+    well, in whole numbers and without a solver; without one, the bound is only a claim.
 
     Parameters
     ----------
@@ -47,12 +50,14 @@ def verify(
         What was solved.
     n_positive : int or float
         The known number of positives, or their rate.
-    solution : Solution
-        What is claimed.
+    solution : Solution or InfeasibleError
+        What is claimed. The error claims that there are no weights, and its certificate is checked.
     lower, upper : float
         The box of the weights.
     offset : (lo, hi) or None
         The range of the shift; without it the shift must be zero.
+    time_limit : float or None
+        Seconds for the certificate; a check that takes longer fails.
 
     Raises
     ------
@@ -65,7 +70,17 @@ def verify(
     >>> votes = [[1, 1, -1], [-1, 1, -1], [-1, 1, 1]]
     >>> c2rf.verify(votes, 1, c2rf.solve(votes, 1))
     """
+    if isinstance(solution, InfeasibleError):
+        proven = proven_bound(
+            votes, n_positive, solution.certificate, lower, upper, offset, time_limit
+        )
+        if proven is not None:
+            raise VerificationError(
+                f"that there are no weights is claimed; the certificate is for the bound {proven}"
+            )
+        return
     if isinstance(votes, PatternTable):
+        check_table(votes)
         rows, counts = votes.patterns, votes.counts
     else:
         rows = check_votes(votes)
@@ -82,21 +97,39 @@ def verify(
         raise VerificationError(f"eta is claimed to be {solution.eta}; recounted it is {eta}")
     _check_status(solution)
     if solution.certificate is not None:
-        table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(rows)
-        statement = make_statement(table, target, lower, upper, offset)
-        _check_proof(solution, statement)
+        proven = proven_bound(votes, target, solution.certificate, lower, upper, offset, time_limit)
+        if proven != solution.bound:
+            raise VerificationError(
+                f"the bound is claimed to be {solution.bound}; its certificate is for {proven}"
+            )
 
 
-def _check_proof(solution: Solution, statement: Statement) -> None:
-    """Check the proof of the bound, in whole numbers and without a solver."""
+def proven_bound(
+    votes: ArrayLike | PatternTable,
+    n_positive: int | float,
+    certificate: Any,
+    lower: float,
+    upper: float,
+    offset: tuple[float, float] | None = None,
+    time_limit: float | None = None,
+) -> int | None:
+    """Return the bound that a certificate proves, None for "no weights at all".
+
+    It is checked in whole numbers and without a solver. The parameters are those of
+    :func:`verify`.
+    """
+    table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(votes)
+    check_time_limit(time_limit)
+    check_box(lower, upper)
+    check_table(table)
+    total = check_total(n_positive, table.n_points)
+    statement = make_statement(
+        table, total, lower, upper, None if offset is None else check_offset(offset)
+    )
     try:
-        proven = check_certificate(statement, solution.certificate)
+        return check_certificate(statement, certificate, time_limit)
     except CertificateError as error:
         raise VerificationError(str(error)) from error
-    if proven != solution.bound:
-        raise VerificationError(
-            f"the bound is claimed to be {solution.bound}; its certificate is for {proven}"
-        )
 
 
 def certain_signs(rows: NDArray[np.int8], weights: Floats, shift: float = 0.0) -> NDArray[np.int8]:

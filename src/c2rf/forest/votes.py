@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from c2rf._utils.types import check_whole
 from c2rf.exceptions import InputError, InputTypeError
 
 _WORD = 64
@@ -24,6 +25,7 @@ _CHUNK_ROWS = 1 << 18
 _BLOCK_ROWS = 1 << 14
 # With so many trees at most, an array with an entry for each possible pattern is small.
 _MAX_DENSE_TREES = 20
+_MOST_POINTS = 2**62
 
 
 def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[np.int8]:
@@ -185,6 +187,9 @@ class PatternTable:
     n_trees: int
     inverse: NDArray[np.int64] | None = None
 
+    def __post_init__(self) -> None:
+        check_table(self)
+
     @classmethod
     def from_votes(cls, votes: ArrayLike, *, inverse: bool = False) -> PatternTable:
         """Count the patterns of ``votes``."""
@@ -202,6 +207,7 @@ class PatternTable:
         >>> PatternTable.from_words(np.array([[5], [1], [5]], dtype=np.uint64), n_trees=3).counts
         array([1, 2])
         """
+        _check_words(words, n_trees)
         if _is_dense(n_trees, len(words)):
             return _count_dense(words, n_trees, inverse=inverse)
         if words.shape[1] == 1 and not inverse:  # sorting is much faster than finding the order
@@ -315,6 +321,64 @@ class PatternTable:
     def n_points(self) -> int:
         """Number of rows counted."""
         return int(self.counts.sum())
+
+
+def check_table(table: PatternTable) -> None:
+    """Refuse a table that does not hold what its fields say, or more rows than can be counted.
+
+    Examples
+    --------
+    >>> two = np.array([[1], [2]], dtype=np.uint64)
+    >>> PatternTable(two, np.array([4, -4]), n_trees=2)
+    Traceback (most recent call last):
+    ...
+    c2rf.exceptions.InputError: counts of patterns must be at least 1; found -4 for pattern 1
+    """
+    words, counts = table.words, table.counts
+    _check_words(words, table.n_trees)
+    if not isinstance(counts, np.ndarray) or counts.dtype.kind != "i":
+        found = getattr(counts, "dtype", type(counts).__name__)
+        raise InputTypeError(f"counts of patterns must be an array of integers; found {found}")
+    if counts.shape != (len(words),):
+        raise InputError(
+            f"there must be one count for each of the {len(words)} patterns; found {counts.shape}"
+        )
+    if (counts < 1).any():
+        k = int((counts < 1).argmax())
+        raise InputError(
+            f"counts of patterns must be at least 1; found {counts[k]} for pattern {k}"
+        )
+    if (points := float(counts.sum(dtype=np.float64))) > _MOST_POINTS:
+        raise InputError(f"votes of at most 2**62 rows can be counted; found {points:.3g}")
+    rises, undecided = np.zeros(max(len(words) - 1, 0), dtype=bool), True
+    for place in reversed(range(words.shape[1])):  # the last word counts first
+        rises |= undecided & (words[1:, place] > words[:-1, place])
+        undecided = undecided & (words[1:, place] == words[:-1, place])
+    if not rises.all():
+        raise InputError(
+            "patterns must be different and in increasing order; pattern "
+            f"{int(rises.argmin()) + 1} is not: PatternTable.from_words sorts and counts"
+        )
+
+
+def _check_words(words: NDArray[np.uint64], n_trees: int) -> None:
+    """Refuse packed votes of another type or shape, and with bits beyond the trees."""
+    check_whole("n_trees", n_trees, least=1)
+    n_words = -(-n_trees // _WORD)
+    if not isinstance(words, np.ndarray) or words.dtype != np.uint64:
+        found = getattr(words, "dtype", type(words).__name__)
+        raise InputTypeError(f"packed votes must be an array of uint64; found {found}")
+    if words.ndim != 2 or words.shape[1] != n_words:
+        raise InputError(
+            f"packed votes of {n_trees} trees have {n_words} words in a row; found an array of "
+            f"shape {words.shape}"
+        )
+    beyond = words[:, -1] >> np.uint64(n_trees % _WORD) if n_trees % _WORD else words[:0, 0]
+    if beyond.any():
+        row = int((beyond > 0).argmax())
+        raise InputError(
+            f"packed votes must have bits for the {n_trees} trees only; row {row} has others"
+        )
 
 
 def _is_dense(n_trees: int, n_points: int) -> bool:

@@ -80,7 +80,11 @@ def _met(result: Classification, totals: str) -> str:
     if missed > 0:
         sentence = f"The known totals are missed by {count(int(missed), 'row')}."
         solution = getattr(result.classifier, "solution_", None)
-        return sentence if solution is None else f"{sentence} {as_sentence(proof(solution))}"
+        return (
+            sentence
+            if solution is None
+            else f"{sentence} {as_sentence(proof(solution, result.classifier))}"
+        )
     sentences = _ranges(result)
     if _has_ranges_in_groups(result):
         sentences.append("Totals of groups are met, those that are ranges anywhere in their range.")

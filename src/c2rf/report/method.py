@@ -170,7 +170,7 @@ def _forest(result: Classification) -> Iterator[Block]:
         f"a weight between {classifier.lower:g} and {classifier.upper:g}, chosen so that the "
         "weighted votes add up to the known total."
     )
-    yield Text(as_sentence(proof(solution)), "key")
+    yield Text(as_sentence(proof(solution, result.classifier)), "key")
     yield Picture(
         figures.tree_weights(solution.weights),
         f"The weights of the {trees}; together {solution.weights.sum():,.4g}"
@@ -239,9 +239,9 @@ def _about_totals(result: Classification) -> Iterator[str]:
     solution = getattr(result.classifier, "solution_", None)
     if solution is not None and solution.eta > 0:
         yield (
-            f"The total is missed. {as_sentence(proof(solution))} Rows on which all trees vote "
-            "alike can only change sides together. More trees, an offset, or the method "
-            "known-totals meet it."
+            f"The total is missed. {as_sentence(proof(solution, result.classifier))} Rows on "
+            "which all trees vote alike can only change sides together. More trees, an offset, or "
+            "the method known-totals meet it."
         )
     for k, name in enumerate(data.classes):
         if bounds.lower[k] == bounds.upper[k] in (0, bounds.n_rows):

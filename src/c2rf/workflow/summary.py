@@ -63,7 +63,7 @@ def summary_lines(result: Classification) -> list[Line]:
         lines.append(("accuracy", str(result.accuracy)))
     lines += [*_expected(result), *_imputations(result)]
     if hasattr(result.classifier, "solution_"):
-        lines.append(("proof", proof(result.classifier.solution_)))
+        lines.append(("proof", proof(result.classifier.solution_, result.classifier)))
     lines += _columns(data)
     if result.sensitivity is not None:
         lines.append(("robust", robustness(result, short)))

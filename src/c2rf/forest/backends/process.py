@@ -6,8 +6,8 @@ has reported is not lost. The process is kept for the next model. Where none can
 (programs frozen into one file, or that embed Python), the solver runs in this process.
 
 The second half of this file, from :func:`main` on, is what the other process runs. Models come in
-on standard input, messages go out on standard output, both pickled; what a solver prints goes to
-standard error. The process ends when its input does.
+on standard input, messages go out on standard output, both pickled; what a solver prints goes
+nowhere. The process ends when its input does.
 """
 
 from __future__ import annotations
@@ -285,9 +285,11 @@ def _portable(error: Exception) -> Exception:
 
 
 def _own_output() -> BinaryIO:
-    """Keep standard output for messages; what others print goes to standard error."""
+    """Keep standard output for messages; what solvers print goes nowhere."""
     own = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
     return own
 
 

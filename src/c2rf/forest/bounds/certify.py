@@ -31,7 +31,7 @@ from c2rf.forest.certificate import (
     check_certificate,
 )
 from c2rf.forest.incumbent import SolveState
-from c2rf.forest.problem import Problem
+from c2rf.forest.problem import Problem, box_with_weights
 
 if TYPE_CHECKING:
     from c2rf.forest.paper import Reduction
@@ -142,10 +142,9 @@ def raise_infeasible(statement: Statement, certificate: dict[str, Any]) -> NoRet
         if len(named) == 1
         else f"no weights in the box give these patterns margins of 1 together: {shown}{more}"
     )
+    always = box_with_weights(statement.offset is not None)
     raise InfeasibleError(
-        f"{what}. Widen the box [lower, upper]: if it holds two consecutive integers, there "
-        "always are weights",
-        certificate,
+        f"{what}. Widen [lower, upper]: with {always} there always are weights", certificate
     )
 
 
@@ -160,7 +159,7 @@ def raise_if_infeasible(prover: Prover) -> None:
                 raise_infeasible(statement, certificate)
     raise NoSolutionError(
         "no weights with all margins were found, and there seem to be none, but the proof of "
-        "that was not accepted; try a box that holds two consecutive integers"
+        f"that was not accepted; try {box_with_weights(statement.offset is not None)}"
     )
 
 
@@ -234,7 +233,10 @@ class Certifier:
                 continue
             if bound is not None and bound <= eta:
                 break
-            self.state.warn(f"a proof of {bound} is not used: there are weights with {eta}")
+            raise AssertionError(
+                f"a certificate was accepted for the bound {bound}, and there are weights that "
+                f"miss the total by {eta}: one of the two is a mistake of c2rf; please report it"
+            )
         stats = _proof_stats(certificate) | {"seconds": time.perf_counter() - started}
         if prover is not None:
             stats |= {"cuts": len(prover.pool.cuts), "rounds": prover.rounds}

@@ -37,7 +37,7 @@ from c2rf.forest.bounds.conflict_graph import (
     slack,
 )
 from c2rf.forest.bounds.feasibility import LinearProgram
-from c2rf.forest.certificate import Box, Statement
+from c2rf.forest.certificate import Box, Budget, Statement
 from c2rf.forest.problem import Problem
 from c2rf.forest.votes import pack
 
@@ -437,7 +437,7 @@ class CutPool:
 
     def __init__(self, statement: Statement, kept: Ints) -> None:
         self.statement, self.kept = statement, kept
-        self.box = Box(statement)
+        self.box = Box(statement, Budget(steps=_SAFE))
         self.decided = self.box.decided()
         self.cuts: list[Cut] = []
         self._known: dict[tuple[tuple[int, ...], int], int] = {}
