@@ -34,6 +34,11 @@ SIGNATURES = {
     "unlabeled_labels=None)",
     "KnownTotalsClassifier.impute": "(self, n_imputations=20)",
     "KnownTotalsClassifier.sensitivity": "(self, share=None)",
+    "KnownTotalsClassifier.estimates": "(self, by=None, *, n_imputations=20, level=0.95)",
+    "Classification.estimates": "(self, by=None)",
+    "audit_sample": "(labels, n, *, id='id', by=None, rows=None, columns=None, show_label=False, "
+    "purpose='audit', random_state=0)",
+    "audit": "(labels, checked, *, id='id', target='true', by=None, level=0.95, rows=None)",
     "pool": "(estimates, variances=None, *, level=0.95, df=None)",
     "Estimate": "(value, se)",
     "Classification.summary": "(self)",
@@ -102,7 +107,8 @@ def test_errors_are_of_the_usual_kinds() -> None:
 def test_commands_and_extras() -> None:
     commands = set(typer.main.get_command(app).commands)
     assert commands == {
-        "classify", "predict", "assign", "solve", "verify", "app", "bench", "demo", "backends",
+        "classify", "predict", "assign", "audit", "solve", "verify", "app", "bench", "demo",
+        "backends",
     }  # fmt: skip
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from c2rf.learners.default_classifier import BlendClassifier
     from c2rf.totals.stated import Estimate
     from c2rf.workflow.assign import AssignedLabels, assign
+    from c2rf.workflow.audit import Audit, audit, audit_sample
     from c2rf.workflow.classify import classify
     from c2rf.workflow.result import Classification
 
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 # Imported when they are first used: the command line starts without scikit-learn.
 _HOMES = {
     "AssignedLabels": "c2rf.workflow.assign",
+    "Audit": "c2rf.workflow.audit",
     "BlendClassifier": "c2rf.learners.default_classifier",
     "C2RFClassifier": "c2rf.estimators.c2rf",
     "Classification": "c2rf.workflow.result",
@@ -55,6 +57,8 @@ _HOMES = {
     "Pooled": "c2rf.imputation.rubin",
     "Solution": "c2rf.forest.problem",
     "assign": "c2rf.workflow.assign",
+    "audit": "c2rf.workflow.audit",
+    "audit_sample": "c2rf.workflow.audit",
     "classify": "c2rf.workflow.classify",
     "pool": "c2rf.imputation.rubin",
     "solve": "c2rf.forest.solve",
@@ -64,6 +68,7 @@ _HOMES = {
 
 __all__ = [
     "AssignedLabels",
+    "Audit",
     "BackendError",
     "BackendNotInstalledError",
     "BlendClassifier",
@@ -83,6 +88,8 @@ __all__ = [
     "VerificationError",
     "__version__",
     "assign",
+    "audit",
+    "audit_sample",
     "baselines",
     "classify",
     "datasets",

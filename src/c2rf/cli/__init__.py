@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from c2rf._utils.text import for_command_line
-from c2rf.cli import assign, bench, classify, demo, solve
+from c2rf.cli import assign, audit, bench, classify, demo, solve
 from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
 from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
@@ -40,6 +40,7 @@ for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel, cls=QuickCommand)(command)
 app.command("app", rich_help_panel=LABEL, cls=QuickCommand)(classify.page)
+app.add_typer(audit.audit, name="audit", rich_help_panel=LABEL)
 app.add_typer(bench.bench, name="bench", rich_help_panel=LOOK_AROUND)
 
 

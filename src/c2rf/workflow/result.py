@@ -338,7 +338,7 @@ class Outputs:
                 "--out, --report, --save-model, --imputations-out and --estimates-out must be "
                 "different files"
             )
-        checks = {"report": _check_report, "model": _check_model}
+        checks = {"report": check_report, "model": _check_model}
         for name, path in self.named.items():
             if name == "output":
                 check_labels_name(path, force=force, inputs=inputs)
@@ -392,7 +392,8 @@ def check_estimates(options: Options, outputs: Outputs) -> None:
         )
 
 
-def _check_report(path: Path) -> None:
+def check_report(path: Path) -> None:
+    """Refuse a name that a report cannot have."""
     _check_ending(path, "a report is a page of HTML", (".html", ".htm"))
     from c2rf.report import page
 

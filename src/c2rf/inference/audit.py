@@ -1,0 +1,223 @@
+"""An audit: rows drawn with known probabilities, to be checked by hand.
+
+What it says of the labels rests on the draw alone: not on the model, the sample it learned from, or
+any assumption. The model only makes it more precise, in two ways.
+
+- A row whose label has the confidence 1 - e is drawn with a probability in proportion to the
+  deviation sqrt(e (1 - e)) of being wrong, at least :data:`FLOOR`; systematically, in random order
+  [Särndal et al. 1992].
+- The difference estimator of the mean of y (is the label wrong? is the class k?), of which the
+  model expects a_i in row i, corrects what the model says by what was found:
+
+      mean of a over all rows + sum of (y_i - a_i) / pi_i / sum of 1 / pi_i,  over checked rows.
+
+The interval holds the means that are not further from the estimate than chance allows: by the
+variance in the sample, or, where that is larger because few rows are wrong, by the variance if that
+mean were true. The second makes it a score interval, as Wilson's is for a simple random sample.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit, logit
+
+from c2rf._utils.types import Bools, Codes, Floats
+
+FLOOR = 0.02
+"""The least e (1 - e) by which rows are drawn: some rows of which the model is sure are wrong."""
+
+_SURE = 0.005  # expectations are at least so far from 0 and 1 where others are tried
+_BINS, _SHIFTS, _STEPS = 60, 181, 2000
+
+
+class Interval(NamedTuple):
+    """An estimate with its standard error, and the ends of its interval."""
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def deviations(confidence: Floats) -> Floats:
+    """Return the standard deviation of a label being wrong, at least that of the floor."""
+    return np.asarray(np.sqrt(np.maximum(confidence * (1 - confidence), FLOOR)))
+
+
+def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
+    """Return probabilities in proportion to sizes, at most 1, that add up to n.
+
+    Examples
+    --------
+    >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0, 96.0]), 2)
+    array([0.25, 0.25, 0.5 , 1.  ])
+    """
+    certain = np.zeros(len(sizes), dtype=bool)
+    while True:
+        left = n - certain.sum()
+        total = sizes[~certain].sum()
+        found = np.where(certain, 1.0, sizes * (left / total if total > 0 else 0.0))
+        if not (found > 1).any():
+            return found
+        certain |= found >= 1
+
+
+def systematic_sample(
+    probabilities: Floats, rng: np.random.Generator, order: Codes | None = None
+) -> Codes:
+    """Draw rows with given probabilities, at equal steps along an order; a random one by default.
+
+    As many rows are drawn as the probabilities add up to.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> systematic_sample(np.array([0.5, 0.5, 1.0, 0.5, 0.5]), rng).tolist()
+    [0, 2, 4]
+    """
+    order = rng.permutation(len(probabilities)) if order is None else order
+    ends = np.cumsum(probabilities[order])
+    n = round(float(ends[-1]))
+    ends *= n / ends[-1]
+    places = np.searchsorted(ends, rng.random() + np.arange(n), side="right")
+    return np.sort(order[np.minimum(places, len(order) - 1)])
+
+
+def rows_for_width(confidence: Floats, width: float, level: float = 0.95) -> int:
+    """Return how many rows make the interval of the accuracy as narrow as wished.
+
+    By the confidences as they are; where these are too high, it takes more rows.
+
+    Examples
+    --------
+    >>> rows_for_width(np.full(100_000, 0.5), 0.1)  # 384 without an end to the population
+    383
+    """
+    sizes, N = deviations(confidence), len(confidence)
+    z = float(stats.norm.ppf((1 + level) / 2))
+    # width² = (2 z)² ((sum of sizes)² / n - sum of sizes²) / N²
+    needed = sizes.sum() ** 2 / ((width * N / (2 * z)) ** 2 + (sizes**2).sum())
+    return int(min(max(np.ceil(needed - 1e-9), 2), N))
+
+
+class Design(NamedTuple):
+    """What is known of all rows that were drawn from.
+
+    Parameters
+    ----------
+    expected : ndarray of shape (n_rows,)
+        What the model expects of each, from 0 to 1.
+    probabilities : ndarray of shape (n_rows,)
+        With which each was drawn.
+    """
+
+    expected: Floats
+    probabilities: Floats
+
+
+def difference_estimate(
+    y: Floats, rows: Codes, design: Design, level: float = 0.95, decided: Bools | None = None
+) -> Interval:
+    """Return the mean of y over all rows, given y in the rows that were drawn.
+
+    Parameters
+    ----------
+    y : ndarray of 0 and 1, shape (n_drawn,)
+        What was found.
+    rows : ndarray of int, shape (n_drawn,)
+        The rows that were drawn, two or more.
+    design : Design
+        What is known of all rows.
+    level : float
+        How often the interval should hold the mean.
+    decided : ndarray of bool, shape (n_drawn,), optional
+        Which of them could be decided. The interval holds what it would be if all others were 0,
+        and if all were 1; in the estimate they are as expected.
+
+    Examples
+    --------
+    >>> design = Design(np.full(1000, 0.1), np.full(1000, 0.05))
+    >>> y = np.repeat([1.0, 0.0], [10, 40])
+    >>> found = difference_estimate(y, np.arange(50), design)
+    >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
+    (0.2, 0.088, 0.327)
+    """
+    if decided is not None and not decided.all():
+        values = [np.where(decided, y, 0.0), np.where(decided, y, 1.0)]
+        lowest, highest = (difference_estimate(each, rows, design, level) for each in values)
+        middle, error = _estimate(np.where(decided, y, design.expected[rows]), rows, design)
+        return Interval(float(np.clip(middle, 0.0, 1.0)), error, lowest.low, highest.high)
+    estimate, error = _estimate(y, rows, design)
+    steps = np.linspace(0.0, 1.0, _STEPS + 1)
+    by_sample = float(stats.t.ppf((1 + level) / 2, len(rows) - 1)) * error
+    by_model = float(stats.norm.ppf((1 + level) / 2)) * _errors_if(steps, design)
+    near = np.abs(steps - estimate) <= np.maximum(by_sample, by_model)
+    inside = float(np.clip(estimate, 0.0, 1.0))
+    ends = (steps[near].min(), steps[near].max()) if near.any() else (inside, inside)
+    low, high = min(float(ends[0]), inside), max(float(ends[1]), inside)
+    if error == 0 and (design.probabilities >= 1).all():  # all rows were checked
+        low = high = inside
+    return Interval(inside, error, low, high)
+
+
+def _estimate(y: Floats, rows: Codes, design: Design) -> tuple[float, float]:
+    """Return the estimate and its standard error, by the approximations of Hájek."""
+    n, drawn = len(rows), design.probabilities[rows]
+    off = y - design.expected[rows]
+    mean_off = (off / drawn).sum() / (1 / drawn).sum()
+    estimate = float(design.expected.mean() + mean_off)
+    share = (1 - drawn) * n / (n - 1)
+    if share.sum() <= 0:
+        return estimate, 0.0
+    each = (off - mean_off) / drawn
+    centre = (share * each).sum() / share.sum()
+    return estimate, float(np.sqrt((share * (each - centre) ** 2).sum()) / (1 / drawn).sum())
+
+
+def _errors_if(means: Floats, design: Design) -> Floats:
+    """Return the standard error of the estimate if y had these means.
+
+    The chances of y are those that the model expects, all shifted by as much on the scale of
+    log-odds. Rows are put in bins by what is expected.
+    """
+    a, pi = design.expected, design.probabilities
+    N, odds = len(a), logit(np.clip(a, _SURE, 1 - _SURE))
+    edges = np.linspace(odds.min(), odds.max() + 1e-9, _BINS + 1)
+    place = np.minimum(np.searchsorted(edges, odds, side="right") - 1, _BINS - 1)
+
+    def summed(values: Any) -> Floats:
+        return np.bincount(place, values, _BINS).astype(float)
+
+    number, spread, rest = summed(np.ones(N)), (1 - pi) / pi, 1 - pi
+    middle = np.divide(summed(odds), number, out=np.zeros(_BINS), where=number > 0)
+    chances = expit(middle + np.linspace(-12, 12, _SHIFTS)[:, None])
+    tried = chances @ number / N
+    off = tried - a.mean()
+    # E (y - a - off)² = q (1 - 2 a) + a² - 2 off (q - a) + off² in a row of chance q ...
+    squares = chances @ (summed(spread) - 2 * summed(spread * a)) + (spread * a**2).sum()
+    squares -= 2 * off * (chances @ summed(spread) - (spread * a).sum())
+    squares += off**2 * spread.sum()
+    # ... less what the mean of (y - a - off) / pi explains
+    explained, mass = (
+        chances @ summed(rest) - (rest * a).sum() - off * rest.sum(),
+        (pi * rest).sum(),
+    )
+    variances = squares - (explained**2 / mass if mass > 0 else 0.0)
+    found = np.interp(means, tried, np.maximum(variances, 0.0))
+    return np.asarray(np.sqrt(found) / N)
+
+
+def learning_sizes(probabilities: Floats) -> Floats:
+    """Return sizes by which rows to learn from are drawn: the doubtful ones, but all have some.
+
+    The doubt of a row is one minus its largest probability.
+    """
+    doubt = 1 - probabilities.max(axis=1)
+    return np.asarray(np.maximum(doubt, LEAST_DOUBT) ** DOUBT_POWER)
+
+
+LEAST_DOUBT, DOUBT_POWER = 0.02, 2.0
+"""Rows to learn from are drawn by this power of their doubt, which is at least the first."""

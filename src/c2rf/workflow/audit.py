@@ -1,0 +1,606 @@
+"""``c2rf.audit_sample`` and ``c2rf.audit``: rows to check by hand, and what they say of labels.
+
+Labels may be from any model: a column ``label``, and ``confidence`` if there is one. A sheet of
+rows to check holds a fingerprint of the labels and of each row, so that a sheet for other labels,
+or with changed probabilities, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from c2rf._utils.frames import as_pandas
+from c2rf._utils.text import all_of, check_choice, count, listed, nearest, option_name
+from c2rf._utils.types import Bools, Codes, Floats, Texts, is_number, is_whole
+from c2rf.data.cells import as_text
+from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.exceptions import InputError, InputTypeError
+from c2rf.inference.audit import (
+    Design,
+    Interval,
+    deviations,
+    difference_estimate,
+    inclusion_probabilities,
+    learning_sizes,
+    systematic_sample,
+)
+from c2rf.report.audit import audit_page
+from c2rf.totals.groups import Groups
+from c2rf.totals.make_bounds import largest_remainder
+from c2rf.workflow.predictions import CONFIDENCE, LABEL, PREDICTED
+from c2rf.workflow.prepare import SENSITIVITY_COLUMNS, find_rows
+
+TRUE, PROBABILITY, AUDIT = "true", "inclusion_probability", "audit"
+"""Columns of a sheet: to be filled in, how likely the row was drawn, and its fingerprint."""
+
+Purpose = Literal["audit", "learn"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledRows:
+    """The labels that an audit is about.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All columns.
+    ids, labels : ndarray of str
+        What names the rows, and their labels.
+    confidence : ndarray of shape (n_rows,)
+        How sure each label is; 1 where nothing is known.
+    """
+
+    table: pd.DataFrame
+    ids: Texts
+    labels: Texts
+    confidence: Floats
+
+    @property
+    def fingerprint(self) -> str:
+        """A number that changes if any id or label does, whatever the order of the rows."""
+        pairs = pd.Series(self.ids) + "\x1f" + pd.Series(self.labels)
+        return f"{np.sum(pd.util.hash_array(pairs.to_numpy(dtype=object)), dtype=np.uint64):016x}"
+
+    def domains(self, by: Sequence[str]) -> Groups:
+        """Return the domain of each row; one that has a single row cannot be judged."""
+        for name in by:
+            if name not in self.table:
+                raise InputError(
+                    f"{option_name('by')}: there is no column {name!r} in the labels; the columns "
+                    f"are {all_of(list(self.table))}{nearest(name, list(self.table))}"
+                )
+        if not by:
+            return Groups.none(len(self.ids))
+        texts = [as_text(self.table[name]).fillna("").to_numpy(dtype=object) for name in by]
+        found = Groups.of(texts, tuple(by)).in_order()
+        alone = np.flatnonzero(found.sizes == 1)
+        if len(alone):
+            row = int(np.flatnonzero(found.codes == alone[0])[0])
+            raise InputError(
+                f"{option_name('by')}: the domain {found.names[alone[0]]!r} of {', '.join(by)} has "
+                f"one row only, {self.ids[row]!r}; put it together with another domain"
+            )
+        return found
+
+
+def read_labels(given: Any, id: str, how: ReadAs = AS_FOUND, rows: Any = None) -> LabeledRows:
+    """Read labels, and join the columns of ``rows`` to them by the id."""
+    given = given.labels if hasattr(given, "summary") and hasattr(given, "labels") else given
+    table = _frame(given, how, "the labels")
+    for name in (id, LABEL):
+        if name not in table:
+            raise InputError(
+                f"the labels have no column {name!r}; found {all_of(list(table))}"
+                f"{nearest(name, list(table))}"
+                + (f" ({option_name('id')} names the rows)" if name == id else "")
+            )
+    texts = {name: as_text(table[name]) for name in (id, LABEL)}
+    for name, cells in texts.items():
+        if cells.isna().any():
+            where = _row(cells.isna())
+            raise InputError(f"the labels have an empty cell in {where}, column {name!r}")
+    ids, labels = (cells.to_numpy(dtype=object) for cells in texts.values())
+    _check_unique(ids, id, "the labels")
+    confidence = np.ones(len(ids))
+    if CONFIDENCE in table:
+        numbers = pd.to_numeric(table[CONFIDENCE], errors="coerce")
+        wrong = ~((numbers >= 0) & (numbers <= 1))
+        if wrong.any():
+            raise InputError(
+                f"the labels: {CONFIDENCE!r} must be from 0 to 1; found "
+                f"{table[CONFIDENCE][wrong].iloc[0]} in {_row(wrong)}"
+            )
+        confidence = numbers.to_numpy(dtype=float)
+    if rows is not None:
+        table = _joined(table, ids, _frame(rows, how, "the rows"), id)
+    return LabeledRows(table, ids, labels, confidence)
+
+
+def audit_sample(
+    labels: Any,
+    n: int,
+    *,
+    id: str = "id",
+    by: str | Sequence[str] | None = None,
+    rows: Any = None,
+    columns: Sequence[str] | None = None,
+    show_label: bool = False,
+    purpose: Purpose = "audit",
+    random_state: int = 0,
+) -> pd.DataFrame:
+    """Draw rows to check by hand, with known probabilities.
+
+    Parameters
+    ----------
+    labels : data frame, path or Classification
+        A row per labeled row: its id, ``label``, and ``confidence`` if there is one. They may be of
+        any model.
+    n : int
+        How many rows to draw.
+    id : str, default="id"
+        The column that names the rows.
+    by : str or sequence of str, optional
+        Columns whose values make domains. Half of the rows are shared out equally among them.
+    rows : data frame or path, optional
+        The rows themselves, where the labels have only ids.
+    columns : sequence of str, optional
+        The columns that a person needs to decide; by default all that are there.
+    show_label : bool, default=False
+        Whether the labels are shown. A checker who sees them agrees with them.
+    purpose : {"audit", "learn"}
+        What the rows are drawn for: to judge the labels, or to learn most from.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    DataFrame
+        The id, the columns, ``true`` (to be filled in; it may stay empty where nobody can decide),
+        ``inclusion_probability``, and ``audit``, a fingerprint of the labels.
+
+    Examples
+    --------
+    >>> import c2rf
+    >>> labels = pd.DataFrame({"id": range(500), "label": "no", "confidence": 0.9, "town": "Ulm"})
+    >>> sheet = c2rf.audit_sample(labels, 50)
+    >>> len(sheet), sheet.columns.tolist()
+    (50, ['id', 'town', 'true', 'inclusion_probability', 'audit'])
+    >>> found = c2rf.audit(labels, sheet.assign(true="no"))
+    >>> found.accuracy.estimate, found.accuracy.low > 0.9
+    (1.0, True)
+    """
+    return draw_sheet(
+        read_labels(labels, id, rows=rows), n, id, _names(by), columns, show_label, purpose,
+        random_state,
+    )  # fmt: skip
+
+
+def draw_sheet(
+    labels: LabeledRows,
+    n: Any,
+    id: str,
+    by: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    show_label: bool = False,
+    purpose: Purpose = "audit",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Draw a sheet of rows to check, see :func:`audit_sample`."""
+    N, table = len(labels.ids), labels.table
+    if not is_whole(n):
+        raise InputTypeError(f"n must be a whole number; found {n!r}")
+    check_choice("purpose", purpose, ("audit", "learn"))
+    if not 2 <= n <= N:
+        raise InputError(
+            f"{option_name('n')} must be from 2 to {N:,}, the number of rows; found {n:,}"
+        )
+    domains, rng = labels.domains(by), np.random.default_rng([seed, 17])
+    sizes = deviations(labels.confidence)
+    if purpose == "learn":
+        sizes = learning_sizes(np.column_stack([labels.confidence, 1 - labels.confidence]))
+    shares = _allocated(int(n), domains, sizes)
+    probabilities = np.zeros(N)
+    drawn = []
+    for g, share in enumerate(shares):
+        own = np.flatnonzero(domains.codes == g)
+        probabilities[own] = inclusion_probabilities(sizes[own], int(share))
+        drawn.append(own[systematic_sample(probabilities[own], rng)])
+    found = np.sort(np.concatenate(drawn))
+    return sheet_of(labels, found, probabilities, id, _shown(table, id, columns, by), show_label)
+
+
+def sheet_of(
+    labels: LabeledRows,
+    rows: Codes,
+    probabilities: Floats,
+    id: str,
+    columns: Sequence[str],
+    show_label: bool = False,
+) -> pd.DataFrame:
+    """Return a sheet of rows that were drawn with these probabilities."""
+    table = labels.table[[id, *columns]].iloc[rows].reset_index(drop=True)
+    if show_label:
+        table[LABEL] = labels.labels[rows]
+    table[TRUE] = pd.Series([None] * len(rows), dtype=object)
+    table[PROBABILITY] = [float(f"{p:.9g}") for p in probabilities[rows]]
+    table[AUDIT] = _seals(labels, labels.ids[rows], table[PROBABILITY].to_numpy())
+    return table
+
+
+def _allocated(n: int, domains: Groups, sizes: Floats) -> Codes:
+    """Share n rows out to domains: half equally, half by the sums of sizes; two at least."""
+    number, there = len(domains.names), domains.sizes
+    if n < 2 * number:
+        raise InputError(
+            f"{option_name('n')}: {count(number, 'domain')} need 2 rows each, {2 * number:,} in "
+            f"all; found {n:,}"
+        )
+    mass = np.bincount(domains.codes, sizes, number)
+    wanted = n * (0.5 / number + 0.5 * mass / mass.sum())
+    while True:  # what does not fit into small domains goes to the others
+        low, high = wanted < 2, wanted > there
+        if not (low | high).any():
+            break
+        fixed = low | high | (wanted == 2) | (wanted == there)
+        wanted = np.clip(wanted, 2, there)
+        rest = n - wanted[fixed].sum()
+        if fixed.all() or wanted[~fixed].sum() <= 0:
+            break
+        wanted[~fixed] *= rest / wanted[~fixed].sum()
+    return np.minimum(largest_remainder(wanted, n), there)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit says of labels.
+
+    Parameters
+    ----------
+    accuracy : Interval
+        The share of right labels: ``estimate``, ``standard_error``, ``low``, ``high``.
+    expected : float or None
+        What the confidences promise; None where there are none.
+    p_value : float or None
+        Of the test that the expected accuracy is right.
+    confusion : DataFrame
+        How many rows of each label (rows) are of each class (columns), as estimated.
+    shares : DataFrame
+        A row per class: its share among all rows, with its interval, and among the labels.
+    table : DataFrame
+        The same by domain, and counts.
+    domains : DataFrame
+        A row per domain: its rows, how many were checked, and its accuracy with an interval.
+    n_checked, n_undecided, n_rows : int
+        How many rows were drawn, how many of them could not be decided, and of how many.
+    level : float
+        How often an interval should cover the truth.
+    """
+
+    accuracy: Interval
+    expected: float | None
+    p_value: float | None
+    confusion: pd.DataFrame
+    shares: pd.DataFrame
+    table: pd.DataFrame
+    domains: pd.DataFrame
+    n_checked: int
+    n_undecided: int
+    n_rows: int
+    level: float
+
+    def report(self, path: Any) -> None:
+        """Write what was found as one page of HTML."""
+        Path(path).write_text(audit_page(self), encoding="utf-8")
+
+
+def audit(
+    labels: Any,
+    checked: Any,
+    *,
+    id: str = "id",
+    target: str = TRUE,
+    by: str | Sequence[str] | None = None,
+    level: float = 0.95,
+    rows: Any = None,
+) -> Audit:
+    """Say how many labels are right, by rows that were checked by hand.
+
+    The intervals rest on how the rows were drawn alone: they hold whatever the model, the labeled
+    sample and the assumptions are.
+
+    Parameters
+    ----------
+    labels : data frame, path or Classification
+        The labels, as given to :func:`audit_sample`.
+    checked : data frame or path
+        The sheet, with the column ``target`` filled in. Rows where it is empty could not be
+        decided: the intervals hold what would be if they were right, and if they were wrong.
+    id : str, default="id"
+        The column that names the rows.
+    target : str, default="true"
+        The column with the class that was found.
+    by : str or sequence of str, optional
+        Columns whose values make domains.
+    level : float, default=0.95
+        How often an interval should cover the truth.
+    rows : data frame or path, optional
+        The rows themselves, where the labels do not have the columns of ``by``.
+
+    Returns
+    -------
+    Audit
+        With ``accuracy``, ``confusion``, ``shares``, ``table``, ``domains``, ``expected`` and
+        ``p_value``.
+    """
+    return read_sheet(read_labels(labels, id, rows=rows), checked, id, target, _names(by), level)
+
+
+def read_sheet(
+    labels: LabeledRows,
+    checked: Any,
+    id: str,
+    target: str = TRUE,
+    by: Sequence[str] = (),
+    level: float = 0.95,
+    how: ReadAs = AS_FOUND,
+) -> Audit:
+    """Check a sheet that was filled in, and estimate, see :func:`audit`."""
+    if not is_number(level) or not 0 < level < 1:
+        raise InputError(f"level must be a number between 0 and 1; found {level!r}")
+    sheet = _frame(checked, how, "the check file")
+    rows, drawn = _checked_rows(labels, sheet, id)
+    classes = sorted(set(labels.labels))
+    truth = check_classes(sheet, target, classes)
+    decided = truth.notna().to_numpy()
+    if not decided.any():
+        raise InputError(
+            f"the check file: all cells of the column {target!r} are empty; fill in the class of "
+            "the rows that can be decided"
+        )
+    N, confidence = len(labels.ids), labels.confidence
+    probabilities = np.full(N, np.nan)
+    probabilities[rows] = drawn
+    probabilities = _of_others(probabilities, labels, rows, drawn)
+    found = _Found(
+        labels, classes, rows, truth.to_numpy(dtype=object), decided, probabilities, level
+    )
+    everything = np.ones(N, dtype=bool)
+    accuracy = found.accuracy(everything)
+    expected = float(confidence.mean()) if CONFIDENCE in labels.table else None
+    p_value = None
+    if expected is not None and accuracy.standard_error > 0:
+        ratio = abs(accuracy.estimate - expected) / accuracy.standard_error
+        p_value = float(2 * stats.t.sf(ratio, len(rows) - 1))
+    domains = labels.domains(by)
+    table, of_domains = [], []
+    for g, name in enumerate(domains.names):
+        own = domains.codes == g
+        values = name if len(by) > 1 else (name,)
+        place = dict(zip(by, values, strict=True)) if by else {}
+        number = int(own[rows].sum())
+        if number < 2:
+            raise InputError(
+                f"{option_name('by')}: {count(number, 'row')} of the domain {name!r} of "
+                f"{', '.join(by)} were checked; it takes 2 at least: leave it out, or draw with it"
+            )
+        right = found.accuracy(own)
+        of_domains.append(
+            place | {"rows": int(own.sum()), "checked": number} | _named(right, "accuracy")
+        )
+        table += [place | row for row in found.shares(own)]
+    overall = found.shares(everything)
+    return Audit(
+        accuracy, expected, p_value, found.confusion(), pd.DataFrame(overall).drop(columns="count"),
+        pd.DataFrame(table), pd.DataFrame(of_domains), len(rows), int((~decided).sum()), N, level,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Checked rows, and the estimates that they give."""
+
+    labels: LabeledRows
+    classes: list[str]
+    rows: Codes
+    truth: Any
+    decided: Bools
+    probabilities: Floats
+    level: float
+
+    def mean(self, y: Any, expected: Floats, within: Bools) -> Interval:
+        """Estimate the mean of something in the rows of a domain."""
+        inside = within[self.rows]
+        place = np.cumsum(within) - 1
+        design = Design(expected[within], self.probabilities[within])
+        return difference_estimate(
+            np.asarray(y, dtype=float)[inside], place[self.rows[inside]], design, self.level,
+            self.decided[inside],
+        )  # fmt: skip
+
+    def accuracy(self, within: Bools) -> Interval:
+        right = self.truth == self.labels.labels[self.rows]
+        return self.mean(right, self.labels.confidence, within)
+
+    def expected(self, name: str) -> Floats:
+        """Return the chance of a class in each row: what is left of a label is the others'."""
+        own = self.labels.labels == name
+        numbers = pd.Series(self.labels.labels).value_counts()
+        others = len(own) - numbers.reindex(self.labels.labels).to_numpy()
+        share = np.divide(own.sum(), others, out=np.zeros(len(own)), where=others > 0)
+        return np.where(own, self.labels.confidence, (1 - self.labels.confidence) * share)
+
+    def shares(self, within: Bools) -> list[dict[str, Any]]:
+        """Return the share of each class in a domain."""
+        n, found = int(within.sum()), []
+        for name in self.classes:
+            share = self.mean(self.truth == name, self.expected(name), within)
+            counts = {"count": n * share.estimate}
+            ends = {"count_low": n * share.low, "count_high": n * share.high}
+            labeled = float((self.labels.labels[within] == name).mean())
+            found.append({"class": name} | counts | _named(share, "share") | ends
+                         | {"share_of_labels": labeled})  # fmt: skip
+        return found
+
+    def confusion(self) -> pd.DataFrame:
+        """Return how many rows of each label are of each class."""
+        every = np.ones(len(self.labels.ids), dtype=bool)
+        cells = {}
+        for name in self.classes:
+            expected = self.expected(name)
+            for label in self.classes:
+                own = self.labels.labels == label
+                y = (self.truth == name) & own[self.rows]
+                share = self.mean(y, np.where(own, expected, 0.0), every)
+                cells[label, name] = len(own) * max(share.estimate, 0.0)
+        table = pd.Series(cells).unstack()
+        return table.rename_axis(index="label", columns=TRUE)
+
+
+def _named(found: Interval, name: str) -> dict[str, float]:
+    error = {f"{name}_se": found.standard_error} if name == "accuracy" else {}
+    return {name: found.estimate} | error | {f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def _of_others(probabilities: Floats, labels: LabeledRows, rows: Codes, drawn: Floats) -> Floats:
+    """Return the probabilities of all rows, given those of the rows that were drawn.
+
+    Those of the others are only used for how far chance may go, and are taken to be in proportion
+    to the deviations that :func:`draw_sheet` draws by.
+    """
+    sizes = deviations(labels.confidence)
+    scale = float(np.median(drawn / sizes[rows]))
+    found = np.clip(scale * sizes, 1e-9, 1.0)
+    if len(rows) == len(probabilities):
+        found = np.ones(len(found))
+    found[rows] = drawn
+    return found
+
+
+def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Codes, Floats]:
+    """Return the rows of a sheet and their probabilities; refuse a sheet that was tampered with."""
+    for name in (id, PROBABILITY, AUDIT):
+        if name not in sheet:
+            raise InputError(
+                f"the check file has no column {name!r}, which c2rf audit draw wrote; found "
+                f"{all_of(list(sheet))}"
+            )
+    ids = as_text(sheet[id]).fillna("").to_numpy(dtype=object)
+    seals = as_text(sheet[AUDIT]).fillna("").to_numpy(dtype=object)
+    ours = np.array([seal.startswith(labels.fingerprint) for seal in seals])
+    if not ours.any():
+        raise InputError(
+            "the check file was drawn for other labels: their fingerprint is not that of these; "
+            "give the labels it was drawn for, or draw again"
+        )
+    rows = pd.Index(labels.ids).get_indexer(pd.Index(ids))
+    if (rows < 0).any():
+        where = int(np.argmax(rows < 0))
+        raise InputError(
+            f"the check file: {_row(rows < 0)}, column {id!r}: {ids[where]!r} is not in the labels"
+            f"{nearest(ids[where], labels.ids[:10_000].tolist())}"
+        )
+    _check_unique(ids, id, "the check file")
+    numbers = pd.to_numeric(sheet[PROBABILITY], errors="coerce").to_numpy(dtype=float)
+    wrong = _seals(labels, ids, numbers) != seals
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise InputError(
+            f"the check file: {_row(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not what "
+            f"the id {ids[where]!r} was drawn with; only the column to be filled in may be changed"
+        )
+    if len(rows) < 2:
+        raise InputError("the check file has 1 row; an audit takes 2 at least")
+    return rows, numbers
+
+
+def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> pd.Series[Any]:
+    """Return the classes that were filled in, None where empty; refuse other spellings."""
+    if target not in sheet:
+        raise InputError(
+            f"the check file has no column {target!r} with the classes; found "
+            f"{all_of(list(sheet))}{nearest(target, list(sheet))}"
+        )
+    truth = as_text(sheet[target])
+    wrong = truth.notna() & ~truth.isin(classes)
+    if wrong.any():
+        name = truth[wrong].iloc[0]
+        raise InputError(
+            f"the check file: {_row(wrong)}, column {target!r}: {name!r} is not a class; the "
+            f"classes are {listed(classes)}{nearest(name, classes)}"
+        )
+    return truth
+
+
+def _seals(labels: LabeledRows, ids: Any, probabilities: Floats) -> Any:
+    """Return the fingerprint of the labels, with that of each row."""
+    print_ = labels.fingerprint
+    texts = [f"{print_}{name}\x1f{p:.9g}" for name, p in zip(ids, probabilities, strict=True)]
+    found = pd.util.hash_array(np.array(texts, dtype=object)) & np.uint64(0xFFFFFFFF)
+    return np.array([f"{print_}-{number:08x}" for number in found], dtype=object)
+
+
+def _shown(
+    table: pd.DataFrame, id: str, columns: Sequence[str] | None, by: Sequence[str]
+) -> list[str]:
+    """Return the columns that a sheet shows: those of the domains, and what one decides by."""
+    left = (id, *PREDICTED, *SENSITIVITY_COLUMNS)
+    if columns is None:
+        columns = [str(name) for name in table if name not in left]
+    for name in columns:
+        if name not in table:
+            raise InputError(
+                f"{option_name('columns')}: there is no column {name!r}; the columns are "
+                f"{all_of(list(table))}{nearest(name, list(table))}"
+            )
+    return list(dict.fromkeys([*by, *columns]))
+
+
+def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.DataFrame:
+    if id not in rows:
+        raise InputError(f"the rows have no column {id!r}; found {all_of(list(rows))}")
+    own = as_text(rows[id]).fillna("").to_numpy(dtype=object)
+    _check_unique(own, id, "the rows")
+    places: Codes = pd.Series(np.arange(len(own)), index=own).reindex(ids).fillna(-1).to_numpy(int)
+    if (places < 0).any():
+        where = int(np.argmax(places < 0))
+        raise InputError(
+            f"the labels: {_row(places < 0)}, column {id!r}: {ids[where]!r} is not in the rows"
+        )
+    more = rows[[name for name in rows if name not in table]].iloc[places].reset_index(drop=True)
+    return pd.concat([table.reset_index(drop=True), more], axis=1)
+
+
+def _frame(given: Any, how: ReadAs, what: str) -> pd.DataFrame:
+    """Return a table in memory, whatever it was given as."""
+    if hasattr(given, "frame") and not hasattr(given, "columns"):  # predictions, in chunks
+        return given.frame()
+    found = find_rows(given, "memory", how)
+    parts = [as_pandas(part) for part, _ in found.read(found.names)]
+    if not parts or not sum(map(len, parts)):
+        raise InputError(f"{what} have no rows")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _check_unique(ids: Any, id: str, what: str) -> None:
+    repeated = pd.Series(ids).duplicated()
+    if repeated.any():
+        where = int(np.argmax(repeated))
+        raise InputError(
+            f"{what}: {_row(repeated)}, column {id!r}: the id {ids[where]!r} is there twice; every "
+            "row needs an id of its own"
+        )
+
+
+def _row(wrong: Any) -> str:
+    return f"data row {int(np.argmax(np.asarray(wrong))) + 1}"
+
+
+def _names(by: str | Sequence[str] | None) -> list[str]:
+    return [by] if isinstance(by, str) else list(by or ())

@@ -1,0 +1,147 @@
+"""Sheets of rows to check: drawn, filled in, read; and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import c2rf
+from c2rf import InputError
+from c2rf.cli import main
+
+N = 600
+rng = np.random.default_rng(0)
+TRUTH = pd.Series(rng.choice(["no", "yes"], N, p=[0.7, 0.3]), index=[f"{k:04d}" for k in range(N)])
+RIGHT = rng.random(N) < 0.85
+LABELS = pd.DataFrame(
+    {
+        "id": TRUTH.index,
+        "label": np.where(RIGHT, TRUTH, np.where(TRUTH == "no", "yes", "no")),
+        "confidence": rng.uniform(0.7, 1, N),
+        "region": np.array(["north", "south", "west"])[np.arange(N) % 3],
+    }
+)
+
+
+def filled(n: int = 100, **how: Any) -> pd.DataFrame:
+    sheet = c2rf.audit_sample(LABELS, n, **how)
+    return sheet.assign(true=TRUTH[sheet["id"]].to_numpy())
+
+
+def test_the_truth_is_in_the_intervals_and_tables_add_up() -> None:
+    found = c2rf.audit(LABELS, filled(200), by="region")
+    assert found.accuracy.low <= RIGHT.mean() <= found.accuracy.high
+    assert found.accuracy.standard_error < 0.03
+    share = found.shares.set_index("class")
+    assert (
+        share.loc["yes", "share_low"] <= (TRUTH == "yes").mean() <= share.loc["yes", "share_high"]
+    )
+    assert found.shares["share"].sum() == pytest.approx(1)
+    assert found.table.groupby("region")["count"].sum().tolist() == pytest.approx([200] * 3)
+    assert found.confusion.to_numpy().sum() == pytest.approx(N, rel=0.01)
+    assert found.domains["checked"].sum() == 200
+    assert found.expected == pytest.approx(LABELS["confidence"].mean())
+
+
+def test_all_rows_give_the_truth() -> None:
+    found = c2rf.audit(LABELS, filled(N))
+    assert found.accuracy[0] == pytest.approx(RIGHT.mean())
+    assert found.accuracy[2:] == pytest.approx((RIGHT.mean(), RIGHT.mean()))
+    expected = pd.crosstab(LABELS["label"], TRUTH.to_numpy()).to_numpy()
+    np.testing.assert_allclose(found.confusion.to_numpy(), expected, atol=1e-6)
+
+
+def test_domains_get_their_rows_and_labels_are_hidden() -> None:
+    rows = pd.DataFrame({"id": TRUTH.index, "age": 7, "town": ["Ulm"] * 590 + ["Bonn"] * 10})
+    sheet = c2rf.audit_sample(
+        LABELS[["id", "label"]], 60, rows=rows, by="town", columns=["age"], random_state=1
+    )
+    assert sheet.columns.tolist() == [
+        "id", "town", "age", "true", "inclusion_probability", "audit",
+    ]  # fmt: skip
+    assert sheet["town"].value_counts()["Bonn"] == 10
+    assert "label" in c2rf.audit_sample(LABELS, 10, show_label=True)
+    assert c2rf.audit_sample(LABELS, 10).equals(c2rf.audit_sample(LABELS, 10))
+    checked = sheet.assign(true=TRUTH[sheet["id"]].to_numpy())
+    found = c2rf.audit(LABELS[["id", "label"]], checked, by="town", rows=rows)
+    bonn = found.domains.set_index("town").loc["Bonn"]
+    assert bonn["accuracy_low"] == bonn["accuracy_high"] == pytest.approx(RIGHT[590:].mean())
+    assert found.expected is None
+
+
+def test_undecided_rows_widen() -> None:
+    sheet = filled()
+    whole, part = c2rf.audit(LABELS, sheet), c2rf.audit(LABELS, sheet.assign(
+        true=sheet["true"].where(np.arange(100) % 5 != 0)))  # fmt: skip
+    assert part.accuracy.low < whole.accuracy.low < whole.accuracy.high < part.accuracy.high
+    assert part.n_undecided == 20
+
+
+def changed(**how: Any) -> pd.DataFrame:
+    sheet = filled(20)
+    for name, value in how.items():
+        sheet.loc[3, name] = value
+    return sheet
+
+
+@pytest.mark.parametrize(
+    ("sheet", "message"),
+    [
+        (lambda: changed(id="9999"), r"data row 4, column 'id': '9999' is not in the labels"),
+        (lambda: changed(id=filled(20)["id"][0]), "data row 4, column 'id'.* is there twice"),
+        (lambda: changed(true="Yess"), r"data row 4, column 'true': 'Yess'.*mean 'yes'"),
+        (lambda: changed(inclusion_probability=0.9), "data row 4, column 'inclusion_probability'"),
+        (lambda: filled(20).assign(audit="0-0"), "drawn for other labels"),
+        (lambda: filled(20).assign(true=None), "all cells of the column 'true' are empty"),
+        (lambda: filled(20).drop(columns="true"), "no column 'true'"),
+        (lambda: filled(20).head(1), "takes 2 at least"),
+    ],
+)
+def test_mistakes_in_a_sheet_name_row_and_column(sheet: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        c2rf.audit(LABELS, sheet())
+
+
+def test_mistakes_in_labels_and_wishes() -> None:
+    with pytest.raises(InputError, match="from 2 to 600"):
+        c2rf.audit_sample(LABELS, 601)
+    alone = LABELS.assign(region=["east", *LABELS["region"][1:]])
+    with pytest.raises(InputError, match=r"'east' of region has one row only, '0000'"):
+        c2rf.audit_sample(alone, 50, by="region")
+    with pytest.raises(InputError, match="did you mean 'region'"):
+        c2rf.audit_sample(LABELS, 50, by="regin")
+    with pytest.raises(InputError, match="there twice"):
+        c2rf.audit_sample(LABELS.assign(id="a"), 50)
+    with pytest.raises(InputError, match="from 0 to 1; found 7"):
+        c2rf.audit_sample(LABELS.assign(confidence=7), 50)
+    with pytest.raises(InputError, match="other labels"):
+        c2rf.audit(LABELS.assign(label="no"), filled())
+
+
+def test_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LABELS.to_csv("labels.csv", index=False)
+    assert main(["audit", "draw", "labels.csv", "--width", "10%"]) == 0
+    assert "10.0 % takes" in capsys.readouterr().out
+    draw = ["audit", "draw", "labels.csv", "--n", "40", "--by", "region", "--out", "check.xlsx"]
+    assert main(draw) == 0
+    sheet = pd.read_excel("check.xlsx", dtype={"id": str}, engine="calamine")
+    sheet["true"] = TRUTH[sheet["id"]].to_numpy()
+    sheet.to_csv("filled.csv", index=False)
+    read = ["audit", "read", "filled.csv", "labels.csv", "--by", "region"]
+    assert main([*read, "--report", "a.html", "--table-out", "t.xlsx"]) == 0
+    out = capsys.readouterr().out
+    assert "40 rows of 600" in out
+    assert "An audit of labels" in Path("a.html").read_text()
+    assert len(pd.read_excel("t.xlsx", engine="calamine")) == 6
+    sheet.assign(true="maybe").to_csv("filled.csv", index=False)
+    assert main([*read, "--report", "b.html"]) == 2
+    assert not Path("b.html").exists()
+    assert "data row 1, column 'true': 'maybe'" in capsys.readouterr().err
+    assert main(draw) == 2  # nothing is overwritten
