@@ -1,4 +1,4 @@
-"""Audits: draws with the probabilities they say, and intervals that hold whatever the model says."""
+"""Audits: draws with the probabilities they say, and intervals that hold for any model."""
 
 from __future__ import annotations
 

@@ -512,8 +512,8 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
     if wrong.any():
         where = int(np.argmax(wrong))
         raise InputError(
-            f"the check file: {_row(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not what "
-            f"the id {ids[where]!r} was drawn with; only the column to be filled in may be changed"
+            f"the check file: {_row(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
+            f"what the id {ids[where]!r} was drawn with; only the column to fill in may be changed"
         )
     if len(rows) < 2:
         raise InputError("the check file has 1 row; an audit takes 2 at least")
