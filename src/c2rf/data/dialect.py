@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,7 +81,7 @@ class Dialect:
     Parameters
     ----------
     separator, quote, escape : str
-        Between cells, around cells, and before quotes in cells ("" if they are doubled).
+        Between cells, around cells, and before quotes in cells ("" if they are only doubled).
     encoding : str
         As Python calls it.
     decimal : str or None
@@ -113,6 +114,8 @@ class Dialect:
         if any(mark.group for mark in self.marks.values()):
             words.append("marks between thousands")
         words.append(encoding_name(self.encoding))
+        if self.escape:
+            words.append("backslashes before quotes")
         return ", ".join(words + (["single quotes"] if self.quote == "'" else []))
 
     def reader(self, lines: Iterable[str], *, strict: bool = False) -> Any:
@@ -122,7 +125,6 @@ class Dialect:
             delimiter=self.separator,
             quotechar=self.quote,
             escapechar=self.escape or None,
-            doublequote=not self.escape,
             strict=strict,
         )
 
@@ -157,6 +159,8 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
         raise InputError(f"{path} is empty or has a header but no rows")
     separator, start = _take_separator(start)
     dialect = _find_dialect(start, is_cut, how.sep or separator, path)
+    if _holds(path, f"\\{dialect.quote}", encoding):
+        dialect = replace(dialect, escape=_find_escape(path, encoding, dialect))
     records = _whole_records(dialect, start, is_cut)
     header, rows = records[0], records[1:]
     for place in places:
@@ -203,11 +207,11 @@ def _sample(path: Path, encoding: str) -> tuple[str, list[str], bool]:
 def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -> Dialect:
     """Return separator and quotes by the start of a file."""
     quote = '"' if '"' in start or not _has_single_quotes(start) else "'"
-    escape = "\\" if f"\\{quote}" in start else ""
     if separator is not None:
-        return Dialect(separator, quote, escape)
+        return Dialect(separator, quote)
     order = sorted(SEPARATORS, key=lambda mark: mark != "\t" or not has_tabs(path))
-    tried = [Dialect(mark, quote, escape) for mark in order]
+    escapes = ["", "\\"] if f"\\{quote}" in start else [""]
+    tried = [Dialect(mark, quote, escape) for escape in escapes for mark in order]
     widths = [[len(row) for row in _whole_records(one, start, is_cut)] for one in tried]
     for dialect, found in zip(tried, widths, strict=True):
         if len(set(found)) == 1 and found[0] > 1:
@@ -216,7 +220,73 @@ def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -
     # a title line the widest row. The reader says where a row is too long or too short.
     headers = [found[0] for found in widths]
     widest = headers if max(headers) > 1 else [max(found) for found in widths]
-    return tried[widest.index(max(widest))] if max(widest) > 1 else Dialect(",", quote, escape)
+    return tried[widest.index(max(widest))] if max(widest) > 1 else Dialect(",", quote)
+
+
+def _holds(path: Path, text: str, encoding: str) -> bool:
+    """Whether a text is anywhere in a file."""
+    wanted = text.encode(without_mark(encoding))
+    with opened(path) as file:
+        last = b""
+        while block := file.read(BLOCK):
+            if wanted in last + block:
+                return True
+            last = block[1 - len(wanted) :]
+    return False
+
+
+def _find_escape(path: Path, encoding: str, dialect: Dialect) -> str:
+    r"""Return what is before a quote in a cell: "\", or "" if the backslashes are text.
+
+    Both readings are tried on the whole file. The right one gives rows of one length, and all
+    quotes are closed.
+    """
+    tried = dialect, replace(dialect, escape="\\")
+    widths = [_widths(path, encoding, each) for each in tried]
+    possible = [each for each, found in zip(tried, widths, strict=True) if len(found) == 1]
+    if not possible:  # the reader says which row is longer
+        possible = [each for each, found in zip(tried, widths, strict=True) if found][:1]
+    if len(possible) == 2:
+        rows = (_records(path, encoding, each) for each in possible)
+        pairs = zip(*map(chain.from_iterable, rows), strict=False)
+        differ = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        if differ is not None:
+            raise InputError(
+                f"{path}: a cell is {differ[0]!r} if its backslash is text, and {differ[1]!r} if "
+                "it marks a quote that follows; write quotes in cells twice, and all such cells in "
+                "quotes"
+            )
+    if not possible:
+        raise InputError(
+            f"{path} has backslashes before quotes, and it is not clear whether they are text: "
+            "either way some quote is never closed, or another backslash marks nothing; write "
+            "quotes in cells twice"
+        )
+    return possible[0].escape
+
+
+def _widths(path: Path, encoding: str, dialect: Dialect) -> set[int]:
+    """Return the lengths that rows have in this dialect; none if a quote or backslash is wrong."""
+    try:
+        return set(map(len, _records(path, encoding, dialect)))
+    except csv.Error:
+        return set()
+
+
+def _records(path: Path, encoding: str, dialect: Dialect) -> Iterator[list[str]]:
+    """Yield all rows of a file."""
+    marked = re.compile(rf"\\[\\{dialect.quote}]")
+    with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+        first = text.readline()
+        above = [] if _EXCEL_SEPARATOR.match(first) else [first]
+
+        def lines() -> Iterator[str]:
+            for line in chain(above, text):
+                if dialect.escape and "\\" in marked.sub("", line):
+                    raise csv.Error("a backslash before another character")
+                yield line
+
+        yield from filter(None, dialect.reader(lines(), strict=True))
 
 
 def _whole_records(dialect: Dialect, text: str, is_cut: bool) -> list[list[str]]:
@@ -444,6 +514,13 @@ def find_encoding(path: Path) -> str:
     raise InputError(
         f"{path} is not UTF-8 text, nor Windows-1252; save it as UTF-8, or name its encoding, "
         f"like {option}"
+    )
+
+
+def without_mark(encoding: str) -> str:
+    """Return the encoding for text that is not at the start of a file."""
+    return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(
+        encoding, encoding
     )
 
 

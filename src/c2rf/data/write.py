@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from c2rf.data.dialect import Dialect, has_tabs, plain_name
+from c2rf.data.dialect import Dialect, has_tabs, plain_name, without_mark
 from c2rf.data.formats import PARQUET, TEXT
 from c2rf.data.numerals import Marks
 from c2rf.exceptions import InputError
@@ -111,7 +111,7 @@ class TableWriter:
             lineterminator="\n",
         )
         # Only the start of the file may have a byte order mark.
-        encoding = dialect.encoding if is_first else _without_mark(dialect.encoding)
+        encoding = dialect.encoding if is_first else without_mark(dialect.encoding)
         self._file.write(text.encode(encoding))
 
     def _localised(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -250,10 +250,3 @@ def _values(column: pd.Series[Any], dates: bool = False) -> list[Any]:
 
 def _is_text(column: pd.Series[Any]) -> bool:
     return bool(pd.api.types.is_string_dtype(column.dtype) or column.dtype == object)
-
-
-def _without_mark(encoding: str) -> str:
-    """Return the encoding for text that is not at the start of a file."""
-    return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(
-        encoding, encoding
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,47 @@ class TestTable:
             read_table(tmp_path / "absent.csv")
         with pytest.raises(InputError, match="cannot be read"):
             read_votes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "cells"),
+    [
+        ('"C:\\dir\\","x"', ["C:\\dir\\", "x"]),  # backslashes are text
+        ('"say \\"hi\\" now","x"', ['say "hi" now', "x"]),  # they mark quotes
+        ('"a ""b\\"" c","x"', ['a "b\\" c', "x"]),  # text beside doubled quotes
+        ('"a ""b""","say \\"hi\\""', ['a "b"', 'say "hi"']),  # both ways in one file
+        ('"x","end\\"', ["x", "end\\"]),
+        ('"x","\\\\ and \\""', ["x", '\\ and "']),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_backslashes_before_quotes(tmp_path, content, cells, encoding, ending):
+    path = tmp_path / f"x.csv{ending}"
+    data = f'a,b\n"1","2"\n{content}\n"3","4"\n'.encode(encoding)
+    path.write_bytes(gzip.compress(data) if ending else data)
+    assert read_file(path).frame.iloc[1].tolist() == cells
+
+
+def test_backslashes_before_quotes_far_into_a_file(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = '"1","2"\n' * 60_000
+    path.write_text(f'a,b\n{rows}"say \\"hi\\"","x"\n')
+    table = read_file(path)
+    assert table.frame.iloc[-1].tolist() == ['say "hi"', "x"]
+    assert "backslashes before quotes" in table.read_as
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('5\\",x', r"is '5\\\\\"' if its backslash is text, and '5\"' if it marks a quote"),
+        ('"C:\\dir \\"x\\"",x', "not clear whether they are text"),
+        ('"a \\"b\\" c","x","y"', r"line 2 has 3 cells"),
+    ],
+)
+def test_backslashes_with_two_readings_or_none_are_refused(tmp_path, row, said):
+    path = tmp_path / "x.csv"
+    path.write_text(f"a,b\n{row}\n1,2\n")
+    with pytest.raises(InputError, match=said):
+        read_file(path)
