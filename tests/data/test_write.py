@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 
 from c2rf.data.cells import as_numbers, as_text
 from c2rf.data.dialect import Dialect
@@ -66,7 +71,7 @@ def test_text_that_a_spreadsheet_would_run(tmp_path, safe):
     path = tmp_path / "x.csv"
     with TableWriter(path, spreadsheet_safe=safe) as writer:
         writer.write(pd.DataFrame({"a": ["=1+1", "-5", "+", "@x", "b"]}))
-    assert writer.n_formulas == 2
+    assert writer.cautions == {"formulas": 2}
     kept = ["'=1+1", "-5", "+", "'@x", "b"] if safe else ["=1+1", "-5", "+", "@x", "b"]
     assert read_file(path).frame["a"].tolist() == kept
 
@@ -92,3 +97,125 @@ def test_a_sheet_that_is_too_long(tmp_path, monkeypatch):
 def test_names_that_no_format_has(tmp_path, name):
     with pytest.raises(InputError, match=r"labels are written as .csv"):
         check_writable(tmp_path / name)
+
+
+DAY, MOMENT = dt.date(2020, 1, 2), dt.datetime(2020, 1, 2, 3, 4, 5)
+KINDS = {
+    "bool": (pa.bool_(), [True, False]),
+    "int8": (pa.int8(), [1, -128]),
+    "int64": (pa.int64(), [2**53 + 1, -(2**63)]),
+    "uint64": (pa.uint64(), [2**64 - 1, 0]),
+    "float32": (pa.float32(), [1.5, float("inf")]),
+    "float64": (pa.float64(), [0.1, -2.5e300]),
+    "decimal": (pa.decimal128(30, 4), [Decimal("12345678901234567890.1234"), Decimal("-0.5000")]),
+    "string": (pa.string(), ["007", 'a\rb\n"c",\\"d\\']),
+    "large_string": (pa.large_string(), ["1e5", " x"]),
+    "string_view": (pa.string_view(), ["x" * 40, "é"]),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["u", "v"]),
+    "date32": (pa.date32(), [DAY, dt.date(9999, 12, 31)]),
+    "date64": (pa.date64(), [DAY, dt.date(1850, 1, 1)]),
+    "timestamp": (pa.timestamp("us"), [MOMENT, dt.datetime(1500, 1, 1, 0, 0, 0, 7)]),
+    "timestamp with zone": (pa.timestamp("ms", "Europe/Berlin"), [MOMENT, MOMENT]),
+    "time": (pa.time64("us"), [dt.time(1, 2, 3, 4), dt.time(23)]),
+    "duration": (pa.duration("ms"), [dt.timedelta(1, 0, 5000), dt.timedelta(0)]),
+    "null": (pa.null(), [None, None]),
+}
+
+
+def by_pandas(path):
+    """Read the cells of a column with pandas."""
+    options = {
+        "csv": {"dtype": str, "keep_default_na": False},
+        "xlsx": {"dtype": object, "engine": "openpyxl"},
+    }
+    options["jsonl"] = {"lines": True, "dtype": False, "precise_float": True}
+    kind = path.suffix[1:]
+    read = {"csv": pd.read_csv, "xlsx": pd.read_excel, "jsonl": pd.read_json}
+    read["parquet"] = pd.read_parquet
+    return read[kind](path, **options.get(kind, {}))["x"].astype(object).tolist()
+
+
+def by_polars(path):
+    """Read the cells of a column with Polars."""
+    read = {"csv": pl.read_csv, "xlsx": pl.read_excel, "jsonl": pl.read_ndjson}
+    options = {"csv": {"infer_schema": False}, "xlsx": {"engine": "openpyxl"}}
+    read["parquet"] = pl.read_parquet
+    kind = path.suffix[1:]
+    return read[kind](path, **options.get(kind, {}))["x"].to_list()
+
+
+def alike(cell, given):
+    """Whether a cell says what was given, be it as text."""
+    if given is None or pd.isna(cell):
+        return given is None and (pd.isna(cell) or cell == "")
+    if isinstance(cell, str):  # Excel writes a line end as x000D
+        given = pd.Timedelta(given) if isinstance(given, dt.timedelta) else given
+        texts = {str(given), str(given).removesuffix(" 00:00:00")}
+        return cell.replace("_x000D_", "\r") in texts
+    if isinstance(cell, float) and isinstance(given, int):
+        return abs(given) <= 2**53 and cell == given
+    if isinstance(given, dt.date) and not isinstance(given, dt.datetime):
+        return str(cell)[:10] == str(given)
+    return bool(cell == given)
+
+
+@pytest.mark.parametrize("read", [by_pandas, by_polars])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "jsonl"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_cells_comes_back(tmp_path, kind, ending, read):
+    cells = pa.array([*KINDS[kind][1], None], KINDS[kind][0])
+    feather.write_feather(pa.table({"id": ["a", "b", "c"], "x": cells}), tmp_path / "x.arrow")
+    path = tmp_path / f"x.{ending}"
+    table = read_file(tmp_path / "x.arrow").frame
+    write_table(table, path)
+    given = table["x"].astype(object).where(table["x"].notna(), None).tolist()
+    is_float = ending == "jsonl" and read is by_pandas and "int64" in kind  # of pandas's reader
+    found = [] if is_float else read(path)
+    assert all(map(alike, found, given)), (found, given)
+    texts = [as_text(column).tolist() for column in (read_file(path).frame["x"], table["x"])]
+    if kind in ("float64", "decimal"):  # text keeps their exponents and zeros
+        texts = [[text and float(text) for text in column] for column in texts]
+    assert texts[0] == texts[1]
+
+
+def test_line_ends_of_any_kind_stay_in_their_cells(tmp_path):
+    table = pd.DataFrame({"a\rb": ["1\r2", "3\r\n4", "x"], "n": ["1", "", "2"]})
+    write_table(table, tmp_path / "x.csv")
+    found = read_file(tmp_path / "x.csv").frame
+    assert found.to_dict("list") == table.to_dict("list")
+
+
+@pytest.mark.parametrize("start", ["", " ", "\t", "\u00a0", "\u3000", "\ufeff"])
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff20"])
+@pytest.mark.parametrize("kind", ["str", "category", object])
+def test_what_a_spreadsheet_runs_after_blanks_and_in_names(tmp_path, start, sign, kind):
+    cell = f"{start}{sign}SUM(A1)"
+    path = tmp_path / "x.csv"
+    with TableWriter(path, spreadsheet_safe=True) as writer:
+        writer.write(pd.DataFrame({cell: [cell, "b"]}, dtype=kind))
+        writer.write(pd.DataFrame({cell: ["b", "-5 "]}, dtype=kind))
+    assert writer.cautions == {"formulas": 2}
+    assert path.read_text().replace('"', "") == f"'{cell}\n'{cell}\nb\nb\n-5 \n"
+
+
+def test_what_no_sheet_holds_exactly_is_text_there_and_counted(tmp_path):
+    dates = pd.Series(["1850-01-01", "2020-01-01"], dtype="datetime64[s]")
+    table = pd.DataFrame({"id": [10**15, 7], "day": dates, "x": [0.5, float("inf")]})
+    with TableWriter(tmp_path / "x.xlsx") as writer:
+        writer.write(table)
+    assert writer.cautions == {"texts": 4}
+    with pytest.raises(InputError, match="a text in column 'a' has more"):
+        write_table(pd.DataFrame({"a": ["x" * 32_768]}), tmp_path / "y.xlsx")
+
+
+def test_columns_of_mixed_values_are_no_parquet(tmp_path):
+    with pytest.raises(InputError, match="holds values of several types"):
+        write_table(pd.DataFrame({"a": [1, "x"]}), tmp_path / "x.parquet")
+
+
+def test_decimals_of_few_digits_are_numbers_of_sheets_and_json(tmp_path):
+    cells = pa.array([Decimal("12.50"), None], pa.decimal128(10, 2)).to_pandas(
+        types_mapper=pd.ArrowDtype
+    )
+    write_table(pd.DataFrame({"pay": cells}), tmp_path / "x.jsonl")
+    assert (tmp_path / "x.jsonl").read_text() == '{"pay": 12.5}\n{"pay": null}\n'

@@ -157,7 +157,7 @@ def test_all_are_written_and_named(small, tmp_path):
     assert outputs.lines() == [
         ("output", str(tmp_path / "labels.csv")), ("model", str(tmp_path / "model.skops")),
     ]  # fmt: skip
-    assert outputs.write(small, force=False) == 0
+    assert not outputs.write(small, force=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.csv", "model.skops"]
     assert small.data.seconds["writing"] > 0
 

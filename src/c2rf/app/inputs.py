@@ -75,8 +75,8 @@ class Inputs:
     --------
     >>> inputs = Inputs(labeled=Path("a.csv"), totals={"yes": "12%"}, chosen={"target": "sick"})
     >>> inputs.command()
-    'c2rf classify a.csv --target sick --totals yes=12% --out labels.csv --report report.html \
---save-model model.skops'
+    'c2rf classify a.csv --target sick --totals yes=12% --out labels.csv --spreadsheet-safe \
+--report report.html --save-model model.skops'
     >>> print(inputs.python())
     import c2rf
     <BLANKLINE>
@@ -85,7 +85,7 @@ class Inputs:
         target='sick',
         totals={'yes': 0.12},
     )
-    result.write('labels.csv')
+    result.write('labels.csv', spreadsheet_safe=True)
     result.report('report.html')
     result.save_model('model.skops')
     """
@@ -130,7 +130,7 @@ class Inputs:
         imputations = folder / "imputations.csv" if self.chosen.get("imputations") else None
         return Outputs(
             labels=folder / self._labels, report=folder / "report.html",
-            model=folder / "model.skops", imputations=imputations,
+            model=folder / "model.skops", imputations=imputations, spreadsheet_safe=True,
             estimates=[folder / "estimates.xlsx"] if self.chosen.get("estimates_by") else [],
         )  # fmt: skip
 
@@ -142,7 +142,15 @@ class Inputs:
             words += ["--totals", self._plain_totals()]
         for path in self.totals_files:
             words += ["--totals-file", self._called(path)]
-        words += ["--out", self._labels, "--report", "report.html", "--save-model", "model.skops"]
+        words += [
+            "--out",
+            self._labels,
+            "--spreadsheet-safe",
+            "--report",
+            "report.html",
+            "--save-model",
+            "model.skops",
+        ]
         words += ["--imputations-out", "imputations.csv"] if self.chosen.get("imputations") else []
         words += ["--estimates-out", "estimates.xlsx"] if self.chosen.get("estimates_by") else []
         return shlex.join(words)
@@ -162,8 +170,8 @@ class Inputs:
         lines = [
             "import c2rf", "", "result = c2rf.classify(",
             *(f"    {argument}," for argument in arguments), ")",
-            f"result.write({self._labels!r})", "result.report('report.html')",
-            "result.save_model('model.skops')",
+            f"result.write({self._labels!r}, spreadsheet_safe=True)",
+            "result.report('report.html')", "result.save_model('model.skops')",
         ]  # fmt: skip
         if self.chosen.get("imputations"):
             lines.append("result.imputations.to_csv('imputations.csv', index=False)")

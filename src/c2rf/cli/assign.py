@@ -43,6 +43,7 @@ def assign(
     sql_out: Annotated[
         Path | None, in_panel(FILES, "FILE.sql", "Where the rule goes, as one CASE of SQL.")
     ] = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     **given: Any,
@@ -85,9 +86,10 @@ def assign(
                     temporary.write_text(found.sql(columns) + "\n", encoding="utf-8")
                 else:
                     named = found.offsets.index.names != [None]
-                    with TableWriter(temporary) as writer:
+                    with TableWriter(temporary, spreadsheet_safe=spreadsheet_safe) as writer:
                         writer.write(found.offsets.reset_index(drop=not named))
-            rows.save(out, force=force)
+            cautions = rows.save(out, force=force, spreadsheet_safe=spreadsheet_safe)
+    terminal.warn_of_cells(cautions, spreadsheet_safe)
     missed = found.totals_met["off"].abs().sum()
     met = "all met" if not missed else f"missed by {missed:g} in all"
     written = (("output", out), ("offsets", offsets_out), ("sql", sql_out))

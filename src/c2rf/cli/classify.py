@@ -67,14 +67,7 @@ def classify(
         list[Path] | None,
         in_panel(FILES, "FILE", "Where the table of --estimates-by goes; the nth of the nth."),
     ] = None,
-    spreadsheet_safe: Annotated[
-        bool,
-        typer.Option(
-            "--spreadsheet-safe",
-            help="Put an apostrophe before text in .csv that a spreadsheet would run.",
-            rich_help_panel=FILES,
-        ),
-    ] = False,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     dry_run: Annotated[
@@ -124,8 +117,9 @@ def classify(
         if dry_run:
             lines = plan_lines(data)
         else:
+            outputs.check_rows(data)
             result = label(data, shlex.join(["c2rf", *context.obj]))
-            terminal.warn_of_formulas(outputs.write(result, force=force), spreadsheet_safe)
+            terminal.warn_of_cells(outputs.write(result, force=force), spreadsheet_safe)
             lines = result.summary_lines
     return terminal.say([*lines, *outputs.lines()], quiet=quiet)
 
@@ -144,6 +138,7 @@ def predict(
             metavar="FILE", help="Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx or .jsonl."
         ),
     ],
+    spreadsheet_safe: options.SpreadsheetSafe = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     **given: Any,
@@ -163,7 +158,8 @@ def predict(
     chosen = Options(target=stored.target, totals=[], **given)
     with terminal.waiting("labeling", quiet), at_scheduler(chosen.scheduler, chosen.engine):
         found = predict_rows(stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as)
-        found.save(out, force=force)
+        cautions = found.save(out, force=force, spreadsheet_safe=spreadsheet_safe)
+    terminal.warn_of_cells(cautions, spreadsheet_safe)
     lines = [(f"label {short(str(name))}", f"{n:,}") for name, n in found.counts]
     rows = ("rows", count(len(found), "row"))
     read_as = [("read as", found.rows.read_as)] if found.rows.read_as else []

@@ -49,6 +49,14 @@ Backend = Annotated[str, typer.Option(metavar="NAME", help="highs, scip or gurob
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put an apostrophe before text in .csv that a spreadsheet would run.",
+        rich_help_panel="Outputs",
+    ),
+]
 
 
 def in_panel(panel: str, metavar: str, help: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,18 @@ def note(quiet: bool = False) -> Callable[[str], None]:
     return lambda text: say([("read as", text)], quiet=quiet)
 
 
-def warn_of_formulas(n_cells: int, made_safe: bool) -> None:
-    """Warn of text in an output that a spreadsheet would run."""
-    if n_cells and not made_safe:
+def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
+    """Warn of text in an output that a spreadsheet would run, and of numbers that are text."""
+    if cautions["formulas"] and not made_safe:
         print(
-            f"c2rf: {count(n_cells, 'cell')} of the output begin like formulas (=, +, -, @), and a "
-            "spreadsheet would run them; --spreadsheet-safe makes them harmless",
+            f"c2rf: {count(cautions['formulas'], 'cell')} of the output begin like formulas (=, +, "
+            "-, @), and a spreadsheet would run them; --spreadsheet-safe makes them harmless",
+            file=sys.stderr,
+        )
+    if cautions["texts"]:
+        print(
+            f"c2rf: {count(cautions['texts'], 'cell')} with long numbers, or dates that no sheet "
+            "holds exactly, are text in the workbook",
             file=sys.stderr,
         )
 

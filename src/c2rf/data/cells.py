@@ -277,6 +277,8 @@ def _holds(column: pd.Series[Any], marks: Sequence[bytes]) -> bool:
     return False
 
 
+_WHOLE = re.compile(r"\s*[+-]?\d{1,300}\s*")
+_MOST_DIGITS = 17  # of a float
 _EXACT, _LARGEST = 1 << 53, 1 << 63  # beyond, floats skip whole numbers; integers end
 
 
@@ -346,9 +348,19 @@ def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     empty = {*MISSING, *MISSING_NUMBERS}
     plain = [v.replace(MINUS, "-") if isinstance(v, str) else v for v in merged]
     try:
-        return [None if v in empty else float(v) if isinstance(v, str) else v for v in plain]
+        return [None if v in empty else _number(v) if isinstance(v, str) else v for v in plain]
     except ValueError:
         return merged
+
+
+def _number(text: str) -> int | float:
+    """Return a number; ValueError if it is none, or one that no float holds."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    digits = re.sub(r"\D", "", text.lower().partition("e")[0]).lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError
+    return float(text)
 
 
 def typed_column(cells: Sequence[Any]) -> pd.Series[Any]:

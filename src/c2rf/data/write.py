@@ -6,12 +6,18 @@ decimal mark, its encoding.
 
 from __future__ import annotations
 
+import csv
+import datetime
 import gzip
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from decimal import Decimal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -19,15 +25,18 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from c2rf.data.cells import is_date
 from c2rf.data.dialect import Dialect, has_tabs, plain_name, without_mark
 from c2rf.data.formats import PARQUET, TEXT
 from c2rf.data.numerals import Marks
 from c2rf.exceptions import InputError
 
-_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
-_FORMULA = ("=", "+", "-", "@")
-_NO_FORMULA = r"[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?"  # a sign, or a number
-_XLSX_ROWS = 1_048_576
+_NUMBER = re.compile(r"[+-]?(?=[\d.]{1,16}$)(?:0|[1-9]\d*)(?:\.\d+)?")
+_FORMULA = r"[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"  # full-width signs are run, too
+_NO_FORMULA = r"\s*(?:[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?)\s*"  # a sign, or a number
+_XLSX_ROWS, _XLSX_COLUMNS, _XLSX_TEXT = 1_048_576, 16_384, 32_767
+_XLSX_DIGITS = 10**15  # whole numbers with more digits would be rounded
+_XLSX_FIRST_DAY = datetime.date(1900, 3, 1)  # before, there is a day that never was
 _XLSX_OPTIONS = {  # text stays text: it is never run, nor made a link or a number
     "constant_memory": True,
     "strings_to_formulas": False,
@@ -48,6 +57,12 @@ class TableWriter:
     spreadsheet_safe : bool
         Whether text that a spreadsheet would run as a formula gets an apostrophe before it.
 
+    Attributes
+    ----------
+    cautions : Counter
+        How many cells and names of a text file are ``"formulas"`` that a spreadsheet would run,
+        and how many numbers and dates are ``"texts"`` in a sheet, which does not hold them exactly.
+
     Examples
     --------
     >>> import tempfile
@@ -55,7 +70,7 @@ class TableWriter:
     >>> with TableWriter(path, Dialect(";", decimal=",")) as writer:
     ...     writer.write(pd.DataFrame({"id": ["007"], "size": [1.5]}))
     ...     writer.write(pd.DataFrame({"id": ["=1+1"], "size": [2.0]}))
-    >>> path.read_text(), writer.n_formulas
+    >>> path.read_text(), writer.cautions["formulas"]
     ('id;size\n007;1,5\n=1+1;2,0\n', 1)
     """
 
@@ -66,7 +81,7 @@ class TableWriter:
         self.dialect = like or Dialect()
         if has_tabs(path):
             self.dialect = replace(self.dialect, separator="\t")
-        self.n_formulas = 0
+        self.cautions: Counter[str] = Counter()
         self._open = ExitStack()
         self._file: Any = None
         self._write = _WRITERS.get(plain_name(path).suffix.lower(), TableWriter._write_text)
@@ -93,23 +108,37 @@ class TableWriter:
         from pyarrow.parquet import ParquetWriter
 
         schema = None if self._file is None else self._file.schema
-        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+        try:
+            table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(
+                f"{self.path}: a column holds values of several types, which Parquet has not "
+                f"({error}); write .csv or .jsonl"
+            ) from error
         if self._file is None:
-            self._file = self._open.enter_context(ParquetWriter(self.path, table.schema))
-        self._file.write_table(table)
+            plain = rows.loc[:, [_pandas_knows(kind) for kind in rows.dtypes]]
+            notes = pa.Schema.from_pandas(plain, preserve_index=False).metadata
+            schema = table.schema.with_metadata(notes)
+            self._file = self._open.enter_context(ParquetWriter(self.path, schema))
+        self._file.write_table(table.replace_schema_metadata(self._file.schema.metadata))
 
     def _write_text(self, rows: pd.DataFrame) -> None:
         is_first = self._file is None
         if is_first:
             self._file = self._binary()
         dialect = self.dialect
-        text = self._safe(self._localised(rows)).to_csv(
+        table = self._safe(self._localised(rows), is_first)
+        write = partial(
+            table.to_csv,
             index=False,
             header=is_first,
             sep=dialect.separator,
             decimal=dialect.decimal or ".",
             lineterminator="\n",
         )
+        text = str(write())
+        if "\r" in text:  # which ends a line where it is not in quotes
+            text = str(write(quoting=csv.QUOTE_ALL))
         # Only the start of the file may have a byte order mark.
         encoding = dialect.encoding if is_first else without_mark(dialect.encoding)
         self._file.write(text.encode(encoding))
@@ -124,19 +153,27 @@ class TableWriter:
         }
         return rows.assign(**changed) if changed else rows
 
-    def _safe(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def _safe(self, rows: pd.DataFrame, with_names: bool) -> pd.DataFrame:
         """Count text that a spreadsheet would run as a formula, and escape it if asked to."""
-        changed: dict[str, Any] = {}
+        changed: dict[Any, Any] = {}
         for name in rows:
             if not _is_text(rows[name]):
                 continue
-            cells = rows[name].astype("str")
-            suspect = cells[cells.str.startswith(_FORMULA, na=False)]
-            runs = suspect[~suspect.str.fullmatch(_NO_FORMULA)]
-            self.n_formulas += len(runs)
-            if self.spreadsheet_safe and len(runs):
-                changed[str(name)] = cells.where(~cells.index.isin(runs.index), "'" + cells)
-        return rows.assign(**changed) if changed else rows
+            cells = rows[name].astype(object)
+            texts = cells.map(str, na_action="ignore").astype("str")
+            runs = texts.str.match(_FORMULA, na=False) & ~texts.str.fullmatch(_NO_FORMULA, na=False)
+            self.cautions["formulas"] += int(runs.sum())
+            if self.spreadsheet_safe and runs.any():
+                changed[name] = cells.where(~runs, "'" + texts)
+        names = pd.Series([str(name) for name in rows], dtype="str")
+        runs = names.str.match(_FORMULA)
+        self.cautions["formulas"] += with_names * int(runs.sum())
+        rows = rows.assign(**changed) if changed else rows
+        return (
+            rows.set_axis(names.where(~runs, "'" + names), axis=1)
+            if self.spreadsheet_safe
+            else rows
+        )
 
     def _write_lines(self, rows: pd.DataFrame) -> None:
         if self._file is None:
@@ -154,11 +191,17 @@ class TableWriter:
             self._file = book.add_worksheet("labels")
             self._file.write_row(0, 0, [str(name) for name in rows])
             self._n_written = 1
-        if self._n_written + len(rows) > _XLSX_ROWS:
-            raise InputError(
-                f"{self.path}: a sheet holds at most {_XLSX_ROWS:,} rows; write .csv or .parquet"
-            )
-        for row in zip(*(_values(rows[name], dates=True) for name in rows), strict=True):
+        check_size(self.path, self._n_written - 1 + len(rows), rows.shape[1])
+        columns = [_values(rows[name], in_sheet=True) for name in rows]
+        for name, cells in zip(rows, columns, strict=True):
+            if not _is_text(rows[name]):
+                self.cautions["texts"] += sum(isinstance(cell, str) for cell in cells)
+            elif any(isinstance(cell, str) and len(cell) > _XLSX_TEXT for cell in cells):
+                raise InputError(
+                    f"{self.path}: a cell of a sheet holds at most {_XLSX_TEXT:,} letters; a text "
+                    f"in column {str(name)!r} has more: write .csv or .parquet"
+                )
+        for row in zip(*columns, strict=True):
             self._file.write_row(self._n_written, 0, row)
             self._n_written += 1
 
@@ -211,6 +254,15 @@ _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
 }
 
 
+def check_size(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse a workbook for more rows or columns than a sheet holds."""
+    if path.suffix.lower() == ".xlsx" and (n_rows >= _XLSX_ROWS or n_columns > _XLSX_COLUMNS):
+        raise InputError(
+            f"{path}: a sheet holds at most {_XLSX_ROWS:,} rows, with that of the names, and "
+            f"{_XLSX_COLUMNS:,} columns; write .csv or .parquet"
+        )
+
+
 def check_writable(path: Path) -> None:
     """Refuse a name whose ending is no format that is written, or whose package is missing."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
@@ -227,26 +279,59 @@ def check_writable(path: Path) -> None:
         raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
 
 
-def _values(column: pd.Series[Any], dates: bool = False) -> list[Any]:
-    """Return the cells of a column as Python's values, None where empty.
+def _values(column: pd.Series[Any], in_sheet: bool = False) -> list[Any]:
+    """Return the cells of a column as JSON or a sheet has them, None where empty.
 
     Text of which every cell is a number, and written as numbers are, becomes numbers: 007 is not.
+    What no sheet holds exactly is text there: long whole numbers, old dates, dates with a zone.
     """
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        moments = column.dt.tz_localize(None) if dates else column.astype(str)
-        return [None if moment is pd.NaT else moment for moment in moments]
-    cells = column.astype(object).where(column.notna(), None).tolist()
+    is_given = column.notna()
+    if is_date(column.dtype):
+        moments = column.astype(object)
+        if not (in_sheet and all(map(_in_sheet, moments[is_given]))):
+            moments = column.astype(str).astype(object)
+        return moments.where(is_given, None).tolist()
+    cells = column.astype(object).where(is_given, None).tolist()
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
-    if not _is_text(column):
-        plain = (bool, int, float, str) if not dates else (bool, int, float)
-        return [cell if cell is None or isinstance(cell, plain) else str(cell) for cell in cells]
-    cells = [None if cell == "" else cell for cell in cells]
-    given = [cell for cell in cells if cell is not None]
-    if given and all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in given):
-        numbers = {cell: float(cell) if "." in cell else int(cell) for cell in given}
-        return [None if cell is None else numbers[cell] for cell in cells]
-    return [cell if cell is None else str(cell) for cell in cells]
+    if any(isinstance(cell, Decimal) for cell in cells):
+        precision = getattr(getattr(column.dtype, "pyarrow_dtype", None), "precision", 99)
+        make = float if precision < len(str(_XLSX_DIGITS)) else str
+        return [None if cell is None else make(cell) for cell in cells]
+    if all(cell is None or isinstance(cell, (bool, int, float)) for cell in cells):
+        return [_number(cell, in_sheet) for cell in cells]
+    texts = [None if cell in (None, "") else str(cell) for cell in cells]
+    given = [text for text in texts if text is not None]
+    if given and all(map(_NUMBER.fullmatch, given)):
+        numbers = {text: float(text) if "." in text else int(text) for text in given}
+        return [None if text is None else numbers[text] for text in texts]
+    return texts
+
+
+def _in_sheet(moment: Any) -> bool:
+    """Whether a sheet holds a date or a time exactly."""
+    if not isinstance(moment, datetime.datetime):
+        return bool(moment >= _XLSX_FIRST_DAY)
+    small = moment.microsecond % 1000 + getattr(moment, "nanosecond", 0)
+    return moment.tzinfo is None and moment.date() >= _XLSX_FIRST_DAY and not small
+
+
+def _number(cell: Any, in_sheet: bool) -> Any:
+    """Return a number, as text if it is infinite or has more digits than a sheet."""
+    is_odd = isinstance(cell, float) and math.isinf(cell)
+    is_long = in_sheet and isinstance(cell, int) and abs(cell) >= _XLSX_DIGITS
+    return str(cell) if is_odd or is_long else cell
 
 
 def _is_text(column: pd.Series[Any]) -> bool:
-    return bool(pd.api.types.is_string_dtype(column.dtype) or column.dtype == object)
+    kinds = pd.api.types
+    kind = column.dtype
+    return not (kinds.is_numeric_dtype(kind) or is_date(kind) or kinds.is_timedelta64_dtype(kind))
+
+
+def _pandas_knows(kind: Any) -> bool:
+    """Whether pandas can read what it notes of a type in a Parquet file."""
+    with suppress(Exception):  # of many kinds
+        return not isinstance(kind, pd.ArrowDtype) or bool(
+            pd.ArrowDtype.construct_from_string(str(kind))
+        )
+    return False

@@ -7,6 +7,7 @@ they are written where the rows are, on a cluster by its workers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,7 +38,7 @@ from c2rf.data.population.interface import (
     row_blocks,
 )
 from c2rf.data.population.memory import Memory
-from c2rf.data.write import TableWriter, check_writable
+from c2rf.data.write import TableWriter, check_size, check_writable
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.exceptions import InputError
@@ -155,21 +156,25 @@ class Predictions:
         """Return all rows at once."""
         return pd.concat(list(self), ignore_index=True)
 
-    def save(self, path: Path, *, force: bool = False) -> None:
-        """Write all rows; nothing is there before all of it is."""
+    def save(
+        self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False
+    ) -> Counter[str]:
+        """Write all rows; nothing is there before all of it is. See :meth:`write`."""
         if is_placed_by_itself(path):
-            self.write(path, force=force)
-            return
+            return self.write(path, force=force)
+        check_size(path, len(self), len(self.shown) + len(self.added))
         with atomic_output(path, force=force) as temporary:
-            self.write(temporary)
+            return self.write(temporary, spreadsheet_safe=spreadsheet_safe)
 
-    def write(self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False) -> int:
+    def write(
+        self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False
+    ) -> Counter[str]:
         """Write all rows to a place that was checked before.
 
         Returns
         -------
-        int
-            How many cells of a text file a spreadsheet would run as a formula.
+        Counter
+            The ``cautions`` of a :class:`TableWriter`.
         """
         if is_database_table(path):
             with TemporaryDirectory() as folder:
@@ -177,7 +182,7 @@ class Predictions:
                 self.write(parquet)
                 self.rows.close()  # a database is open to read, or to write
                 store_table(path, parquet, force=force)
-            return 0
+            return Counter()
         if is_folder(path):
             PARQUET.check_package(path)
             with atomic_folder(path, force=force) as folder:
@@ -187,11 +192,11 @@ class Predictions:
                 work = partial(_write_chunk, folder, empty)
                 aligned = list(self.added.values())
                 self.rows.reduce(work, lambda results: None, self._read, aligned=aligned)
-            return 0
+            return Counter()
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
             for table in self:
                 writer.write(table)
-        return writer.n_formulas
+        return writer.cautions
 
     @property
     def _read(self) -> list[str]:
@@ -222,7 +227,8 @@ class Predictions:
 def _write_chunk(folder: Path, predictions: Predictions, chunk: Chunk, *values: Any) -> None:
     """Write the rows of a chunk to a file whose name keeps the order."""
     path = folder / f"part-{chunk.start:012d}.parquet"
-    predictions._table(chunk, *values).to_parquet(path, index=False, engine="pyarrow")
+    with TableWriter(path) as writer:
+        writer.write(predictions._table(chunk, *values))
 
 
 def is_folder(path: Path) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,7 +22,7 @@ from c2rf.data.atomic import atomic_outputs, check_output
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.profile import check_column
-from c2rf.data.write import check_writable, write_formatted
+from c2rf.data.write import check_size, check_writable, write_formatted
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
@@ -30,7 +31,13 @@ from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
 from c2rf.workflow.options import Options
-from c2rf.workflow.predictions import Accuracy, Predictions, check_labels_name, is_placed_by_itself
+from c2rf.workflow.predictions import (
+    PREDICTED,
+    Accuracy,
+    Predictions,
+    check_labels_name,
+    is_placed_by_itself,
+)
 from c2rf.workflow.prepare import PreparedData, column_names, domains_by
 from c2rf.workflow.summary import Line, summary_lines
 
@@ -254,7 +261,8 @@ class Classification:
         force : bool
             Whether what is there may be replaced.
         spreadsheet_safe : bool
-            Whether text in .csv that a spreadsheet would run as a formula gets an apostrophe.
+            Whether text in .csv that a spreadsheet would run as a formula gets an apostrophe, in
+            cells and in the names of columns.
         """
         self._save(Outputs(labels=Path(path), spreadsheet_safe=spreadsheet_safe), force)
 
@@ -346,18 +354,26 @@ class Outputs:
                 check_output(path, force=force, inputs=inputs)
                 checks.get(name, check_writable)(path)
 
-    def write(self, result: Any, *, force: bool) -> int:
+    def check_rows(self, data: PreparedData) -> None:
+        """Refuse, before any work is done, workbooks for more rows than a sheet holds."""
+        if self.labels is not None:
+            check_size(self.labels, data.n_rows, len(data.shown) + len(PREDICTED))
+        if self.imputations is not None:
+            check_size(self.imputations, data.n_rows, 1 + (data.options.imputations or 0))
+
+    def write(self, result: Any, *, force: bool) -> Counter[str]:
         """Write all files; the report last, because it says how long the others took.
 
         Returns
         -------
-        int
-            How many cells of the labels a spreadsheet would run as a formula.
+        Counter
+            What to be careful about in tables, see :class:`c2rf.data.write.TableWriter`.
         """
-        labels = partial(result.predictions.write, spreadsheet_safe=self.spreadsheet_safe)
+        safe = self.spreadsheet_safe
+        labels = partial(result.predictions.write, spreadsheet_safe=safe)
         writers: dict[str, Callable[[Path], Any]] = {
             "output": labels,
-            "imputations": lambda path: result.imputation_parts.write(path),
+            "imputations": lambda path: result.imputation_parts.write(path, spreadsheet_safe=safe),
             "model": result.write_model,
         }
         for name, path in self.named.items():
@@ -375,7 +391,8 @@ class Outputs:
                     returned[name] = writers[name](temporary)
             if folder is not None:
                 labels(folder, force=force)
-        return int(returned.get("output", 0))
+        none: Counter[str] = Counter()
+        return returned.get("output", none) + returned.get("imputations", none)
 
 
 def _write_estimates(result: Any, number: int, path: Path) -> None:

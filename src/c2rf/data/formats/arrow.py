@@ -33,15 +33,15 @@ RowGroups = tuple[Path, tuple[int, ...], Identity]
 
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a file; an index that pandas wrote without a name is not a column."""
-    columns = common_schema([path]).names
+    schema = common_schema([path])
     if is_parquet(path):
         with _parquet(path) as file:
-            return ReadTable(as_table(file.read().select(columns)), "Parquet")
+            return ReadTable(as_table(file.read().select(schema.names), schema), "Parquet")
     import pyarrow as pa
 
-    with _arrow(path) as (schema, batches):
-        content = pa.Table.from_batches(batches, schema)
-        return ReadTable(as_table(content.select(columns)), "Arrow")
+    with _arrow(path) as (found, batches):
+        content = pa.Table.from_batches(batches, found)
+        return ReadTable(as_table(content.select(schema.names), schema), "Arrow")
 
 
 def names(path: Path, how: ReadAs) -> list[str]:
@@ -93,7 +93,10 @@ def _schema(path: Path) -> Any:
             pass
     import pyarrow as pa
 
-    return pa.schema([each for each in found if not each.name.startswith(_UNNAMED_INDEX)])
+    named = [each for each in found if not each.name.startswith(_UNNAMED_INDEX)]
+    # Many functions of Arrow do not know views yet.
+    views = {pa.string_view(): pa.string()}
+    return pa.schema([each.with_type(views.get(each.type, each.type)) for each in named])
 
 
 def common_schema(paths: Sequence[Path]) -> Any:
