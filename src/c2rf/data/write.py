@@ -209,14 +209,16 @@ class TableWriter:
 _WIDEST = 40  # letters of a column of a formatted sheet
 
 
-def write_formatted(path: Path, table: pd.DataFrame, like: Dialect | None = None) -> None:
+def write_formatted(
+    path: Path, table: pd.DataFrame, like: Dialect | None = None, *, spreadsheet_safe: bool = False
+) -> None:
     """Write a table to be read: in a workbook with shares as percentages, a fixed header, a note.
 
     Columns of floats between 0 and 1 are shares, others are counts. ``table.attrs["note"]`` goes
     below the rows. Files of other formats are written as by :class:`TableWriter`.
     """
     if path.suffix.lower() != ".xlsx":
-        with TableWriter(path, like) as writer:
+        with TableWriter(path, like, spreadsheet_safe=spreadsheet_safe) as writer:
             writer.write(table)
         return
     import xlsxwriter
@@ -227,7 +229,7 @@ def write_formatted(path: Path, table: pd.DataFrame, like: Dialect | None = None
         shares, counts = (book.add_format({"num_format": f}) for f in ("0.0%", "#,##0"))
         sheet.write_row(0, 0, [str(name) for name in table], head)
         for place, name in enumerate(table):
-            cells, look = _values(table[name], dates=True), None
+            cells, look = _values(table[name], in_sheet=True), None
             if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != "boolean":
                 look = (
                     shares if table[name].dtype.kind == "f" and _are_shares(table[name]) else counts

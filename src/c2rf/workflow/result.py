@@ -379,7 +379,7 @@ class Outputs:
         for name, path in self.named.items():
             if name.startswith("estimates"):
                 place = self.estimates.index(path)
-                writers[name] = partial(_write_estimates, result, place)
+                writers[name] = partial(_write_estimates, result, place, safe)
         writers["report"] = result.write_report
         files = {name: self.named[name] for name in writers if name in self.named}
         apart = self.labels is not None and is_placed_by_itself(self.labels)
@@ -395,8 +395,9 @@ class Outputs:
         return returned.get("output", none) + returned.get("imputations", none)
 
 
-def _write_estimates(result: Any, number: int, path: Path) -> None:
-    write_formatted(path, result.published[number], result.data.rows.dialect)
+def _write_estimates(result: Any, number: int, safe: bool, path: Path) -> None:
+    table, like = result.published[number], result.data.rows.dialect
+    write_formatted(path, table, like, spreadsheet_safe=safe)
 
 
 def check_estimates(options: Options, outputs: Outputs) -> None:
