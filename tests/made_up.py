@@ -61,6 +61,7 @@ def made_up(
         "weights": None,
         "labeled_weights": None,
         "totals_of": None,
+        "bins": {},
         "seconds": {"learning": 1.5},
     } | data
     added = {

@@ -201,7 +201,7 @@ class TestFiles:
 
     def test_grouping_columns_are_found_by_name(self, tmp_path):
         rows, note = self.read(tmp_path, "region,class,total,se,note\nn,yes,4,2,x\ns,yes,5,,y\n")
-        assert "'note' of totals.csv were ignored" in note
+        assert "its columns 'note' were ignored" in note
         assert rows[0] == {"region": "n", "class": "yes", "total": Estimate(4, se=2)}
         assert rows[1]["total"] == 5
 
@@ -210,7 +210,7 @@ class TestFiles:
         assert len(rows) == 4
         assert rows[1] == {"region": "n", "class": "yes", "total": 4}
         assert "wide table" in note
-        assert "a row of sums" in note
+        assert "the sums 'Total' were checked and left out" in note
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -222,7 +222,7 @@ class TestFiles:
             ("regoin,class,total\nn,yes,4\ns,yes,5\n", "were ignored"),
             ("region,class,total,se\nn,yes,4,-1\n", "must not be negative"),
             ("region,class,total,se\nn,yes,4,two\n", "must be a number"),
-            ("region,kind,total\nn,yes,4\n", "missing: class"),
+            ("region,kind,total\nn,perhaps,4\n", "missing: class"),
         ],
     )
     def test_what_is_wrong_is_said(self, tmp_path, text, message):

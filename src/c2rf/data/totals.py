@@ -4,24 +4,32 @@ Text is a count ``1234``, a rate ``12%``, a range ``1200..1300`` or an estimate 
 several classes ``yes=1234,no=8766``.
 
 A table in a file is long (a row for each total) or wide (a row for each group and a column for each
-class, as a census gives it). Rows and columns of sums in a wide table are recognised by their
-names. They must be right, and are left out then, because they say nothing new.
+class, as a census gives it). Rows and columns of sums are recognised by their names or by
+arithmetic. They must be right, and are left out then: they say nothing new, but for a number that
+is missing.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from c2rf._utils.text import all_of, listed, nearest
+import numpy as np
+
+from c2rf._utils.text import all_of, for_user, listed, nearest, option_name
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.numerals import NAMES, OTHER, canonical, readings
 from c2rf.exceptions import InputError
 from c2rf.totals.stated import Estimate, is_error
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Number = int | float
 Total = Number | tuple[Number, Number] | Estimate
@@ -61,7 +69,7 @@ decimal point; a count is whole: write 1234 if that is what it means
     if is_rate and not 0 <= float(plain) <= 100:
         raise InputError(f"{name} must be a count, or a rate from 0% to 100%; found {text!r}")
     if is_rate:
-        return float(plain) / 100
+        return round(float(plain) / 100, 12)
     return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)
 
 
@@ -114,13 +122,19 @@ def parse_totals(text: str, decimal: str | None = None) -> dict[str, Total]:
 
     Examples
     --------
-    >>> parse_totals("yes=12%,no=80%..90%")
-    {'yes': 0.12, 'no': (0.8, 0.9)}
+    >>> parse_totals("yes=12%,no=80%..90%"), parse_totals("yes=57,6%,no=42,4%")
+    ({'yes': 0.12, 'no': (0.8, 0.9)}, {'yes': 0.576, 'no': 0.424})
     >>> parse_totals('"Bonn, old=1",x=y=2')  # as in CSV, quotes protect commas
     {'Bonn, old': 1, 'x=y': 2}
     """
     totals: dict[str, Total] = {}
+    parts: list[str] = []
     for part in next(csv.reader([text], skipinitialspace=True), []):
+        if parts and "=" not in part:  # 57,6%
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    for part in parts:
         name, sign, number = part.rpartition("=")
         if not sign or not name.strip():
             raise InputError(f"--totals must be like yes=1234,no=8766; found {part!r}")
@@ -215,10 +229,45 @@ def _split(names: str) -> list[str]:
     return next(csv.reader([names], skipinitialspace=True), [])
 
 
-SUMS = frozenset({"total", "totals", "sum", "all", "gesamt", "summe", "insgesamt", "somme"})
-"""Names of rows and columns that hold sums."""
+SUMS = frozenset(
+    ["total", "totals", "sum", "all", "overall", "together", "gesamt", "summe", "insgesamt",
+     "zusammen", "alle", "ensemble", "somme", "tous", "totale", "totali", "tutti", "todos", "suma",
+     "conjunto"]
+)  # fmt: skip
+"""Usual names of rows and columns that hold sums; those of other names are found by arithmetic."""
+
+PEOPLE = frozenset(
+    ["n", "count", "persons", "people", "population", "rows", "personen", "anzahl", "einwohner",
+     "effectif", "personnes", "personas", "poblaci\u00f3n", "habitants", "habitantes"]
+)  # fmt: skip
+"""Usual names of columns that say how many people a group has."""
+
+UNKNOWN = frozenset([".", "/", "x", "X", "*", "…", "...", "•", "·", ":"])
+"""What offices write where a number is secret, not reliable or not known."""
+
+DASHES = ("-", "\N{EN DASH}", "\N{EM DASH}")
+"""What is zero in some offices, and not known in others."""
+
+MISSES = 0.002
+"""By this share, at most, a sum may differ from its parts because all were rounded."""
+
+_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_SHARE = re.compile(r".*(%|percent|prozent|pour ?cent|por ?ciento).*", re.IGNORECASE)
+_UNIT = re.compile(
+    r".*(1[ .,]000|\b1000\b|tsd|tausend|thousand|millier|\bmiles\b).*", re.IGNORECASE
+)
 
 Row = dict[str, Any]
+Place = tuple[Any, ...]
+"""The values of the grouping columns, and a class; a sum has another name there."""
+
+
+class _NotTotalsError(InputError):
+    """Cells that are no totals with the decimal mark that was tried."""
+
+
+class _NoSumError(Exception):
+    """A column that is neither a class nor a sum of the classes."""
 
 
 @dataclass(frozen=True)
@@ -240,9 +289,16 @@ class TotalsFile:
     groups: tuple[str, ...] = ()
 
     def read(
-        self, columns: Sequence[str], classes: Sequence[str], how: ReadAs = AS_FOUND
-    ) -> tuple[list[Row], str | None]:
-        """Return the rows of a long table, and what there is to say about how it was read.
+        self,
+        columns: Sequence[str],
+        classes: Sequence[str],
+        how: ReadAs = AS_FOUND,
+        values: Callable[[str], Collection[str]] | None = None,
+    ) -> tuple[list[Row], str]:
+        """Return the rows of a long table, and how it was read.
+
+        If its numbers can be totals with one decimal mark only, that is the one; else what the
+        user or the other files say.
 
         Parameters
         ----------
@@ -252,148 +308,367 @@ class TotalsFile:
             The classes, which tell a wide table.
         how : ReadAs
             How the file is to be read.
+        values : callable, optional
+            Takes a column, returns its values in the unlabeled rows: another one may be a sum.
         """
+        found: dict[str, tuple[list[Row], str]] = {}
+        errors: dict[str, InputError] = {}
+        for mark in OTHER:
+            try:
+                found[mark] = self._read(mark, columns, classes, how, values)
+            except InputError as error:
+                errors[mark] = error
+        told = how.decimal or how.likely
+        if not found:
+            meant = [
+                mark for mark, error in errors.items() if not isinstance(error, _NotTotalsError)
+            ]
+            raise errors[told if told and (told in meant or not meant) else (*meant, ".")[0]]
+        if len(found) == 2 and found["."][0] != found[","][0]:
+            if told is None:
+                pairs = zip(found["."][0], found[","][0], strict=True)
+                one, other = next(pair for pair in pairs if pair[0] != pair[1])
+                options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
+                raise InputError(
+                    f"{self.path}: the total of {one['class']!r} is {one['total']} with a decimal "
+                    f"point and {other['total']} with a decimal comma; say which with {options}"
+                )
+            return found[told]
+        rows, note = next(iter(found.values()))
+        return rows, note if len(found) == 1 else note.replace(", decimal point", "", 1)
+
+    def _read(
+        self, mark: str, columns: Sequence[str], classes: Sequence[str], how: ReadAs,
+        values: Callable[[str], Collection[str]] | None,
+    ) -> tuple[list[Row], str]:  # fmt: skip
+        """Read the table with this decimal mark."""
         from c2rf.data.cells import as_text
         from c2rf.data.formats import read_file
 
-        read = read_file(self.path, how)
+        try:
+            read = read_file(self.path, replace(how, decimal=mark, likely=None))
+        except InputError as wrong:
+            raise _NotTotalsError(str(wrong)) from wrong
         cells = {str(name): list(as_text(column)) for name, column in read.frame.items()}
-        told = (read.dialect.decimal if read.dialect else None) or how.decimal or how.likely
-        decimals = {str(name): _decimal(column, told) for name, column in read.frame.items()}
-        of_class = next((name for name in ("class", self.target) if name in cells), "class")
-        wide = [name for name in cells if name in classes]
-        if wide and (of_class not in cells or "total" not in cells):
-            return self._read_wide(cells, wide, columns, decimals)
-        return self._read_long(cells, of_class, columns, decimals)
-
-    def _read_long(
-        self,
-        cells: dict[str, list[Any]],
-        of_class: str,
-        columns: Sequence[str],
-        decimals: Mapping[str, str | None],
-    ) -> tuple[list[Row], str | None]:
+        table = _Cells(self.path, mark, cells)
         error = next((name for name in cells if is_error(name)), None)
-        groups = self.groups or tuple(
-            name for name in cells if name in columns and name not in (of_class, "total", error)
-        )
-        wanted = [*groups, of_class, "total"]
+        of_class = self._class_column(cells, columns, classes)
+        wide = [name for name in cells if name in classes]
+        if wide and not (of_class is not None and "total" in cells):
+            of_class = None
+        taken = {of_class, error, "total", *(wide if of_class is None else ())}
+        groups = list(self.groups) or [
+            name for name in cells
+            if name not in taken and (name in columns or are_ranges(cells[name]))
+        ]  # fmt: skip
+        used = {*groups, of_class, error, *(wide if of_class is None else ())}
+        numbers = [name for name in cells if name not in used and table.are_totals(name)]
+        wanted = [*groups, of_class or "class", "total"]
+        if wide and of_class is None:
+            if error is not None:
+                raise InputError(
+                    f"{self.path}: a table with a column per class has no place for standard "
+                    f"errors, {error!r}; write a row per class, with the columns class, total, se"
+                )
+            pairs: list[tuple[str | None, str]] = [(None, name) for name in (*wide, *numbers)]
+            by = f"by {', '.join(groups)}, " if groups else ""
+            note = f"a wide table: {by}a column per class ({listed(wide)})"
+        else:
+            missing = [name for name in (*groups, of_class) if name not in cells]
+            total = None if missing else _total_column(self.path, cells, numbers)
+            if total is None:
+                raise self._missing(wanted, cells)
+            pairs, numbers = [(of_class, total)], [total]
+            note = f"{total!r} is the total" + (f", by {', '.join(groups)}" if groups else "")
+        ignored = [name for name in cells if name not in (*used, *numbers)]
+        why = ", because the unlabeled rows do not have them"
+        hint = f"its columns {all_of(ignored)} were ignored{why}" if ignored else ""
+        try:
+            totals, sums = _without_sums(
+                self.path, groups, table.rows(groups, pairs, error), classes, values,
+                f"; {hint}" if hint else "",
+            )  # fmt: skip
+        except _NoSumError as odd:
+            name = str(odd)
+            raise InputError(
+                f"{self.path} has a column per class ({listed(wide)}), and the columns {name!r} "
+                "that are neither classes nor columns of the unlabeled rows, nor their sums"
+                f"{nearest(name, [*classes, *columns])}"
+            ) from None
+        rows = [
+            dict(zip(groups, place[:-1], strict=True)) | {"class": place[-1], "total": total}
+            for place, total in totals.items()
+        ]
+        return rows, "; ".join(filter(None, [read.read_as, note, sums, hint]))
+
+    def _class_column(
+        self, cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
+    ) -> str | None:
+        """Return the column of classes: by its name, or because it holds nothing else."""
+        for name in ("class", self.target):
+            if name in cells:
+                return name
+        found = [
+            name
+            for name, column in cells.items()
+            if name not in columns
+            and set(column) & set(classes)
+            and all(text in classes or is_sum(text or "") for text in column)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _missing(self, wanted: list[str], cells: Mapping[str, Any]) -> InputError:
         missing = [name for name in wanted if name not in cells]
-        if missing:
-            raise InputError(
-                f"{self.path} must have the columns {', '.join(wanted)}, or a column per class; "
-                f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
-                f"{nearest(missing[0], list(cells))}"
+        return InputError(
+            f"{self.path} must have the columns {', '.join(wanted)}, or a column per class; "
+            f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
+            f"{nearest(missing[0], list(cells)) if missing else ''}"
+        )
+
+
+def _total_column(path: Path, cells: Collection[str], numbers: Sequence[str]) -> str | None:
+    """Return the column of totals: by its name, or as the only one with numbers."""
+    if "total" in cells and set(numbers) <= {"total"}:
+        return "total"
+    if len(numbers) > 1:
+        others = [name for name in numbers if name != "total"]
+        ask = f"which of the columns {all_of(numbers)} is the total?"
+        if "total" in numbers:
+            ask = (
+                f"the column {others[0]!r} holds numbers, but is neither the total nor its "
+                "standard error, nor a column of the unlabeled rows."
             )
-        rows: list[Row] = []
-        for r in range(len(cells[of_class])):
-            where = f"{self.path}, data row {r + 1}"
-            for name in wanted:
-                if cells[name][r] is None:
+        raise InputError(
+            f"{path}: {ask} Name the total 'total' and standard errors 'se', and remove the others"
+        )
+    return numbers[0] if numbers else None
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a table of totals, and the decimal mark that it is read with."""
+
+    path: Path
+    mark: str
+    cells: Mapping[str, list[Any]]
+
+    def are_totals(self, name: str) -> bool:
+        """Say whether a column holds totals, whatever their decimal mark, and nothing else."""
+        given = [text for text in self.cells[name] if text is not None and text not in UNKNOWN]
+        try:
+            for text in given:
+                if text.strip() not in DASHES and not readings(text):
+                    parse_range(text, name, self.mark)
+        except InputError:
+            return False
+        return bool(given)
+
+    def total(self, name: str, r: int, is_estimate: bool = False) -> Any:
+        """Return a total, None where nothing is known; counts are whole."""
+        text, where = self.cells[name][r], f"{self.path}, data row {r + 1}, column {name!r}"
+        if text is None or text in UNKNOWN:
+            return None
+        if text.strip() in DASHES:
+            raise InputError(
+                f"{where}: {text!r} may be zero or not known; write 0, or leave the cell empty"
+            )
+        if not _PLAIN.fullmatch(text):
+            try:
+                value = parse_range(text, where, self.mark)
+            except InputError as error:
+                raise _NotTotalsError(str(error)) from error
+        else:
+            value = int(text) if text.lstrip("+-").isdigit() else float(text)
+            if _UNIT.fullmatch(name):
+                raise InputError(f"{where}: numbers in thousands; write them in full, as 1234000")
+            if _SHARE.fullmatch(name):
+                return round(value / 100, 12)
+        ends = value if isinstance(value, tuple) else (value,)
+        for end in ends:
+            if isinstance(end, float) and end > 1 and not end.is_integer() and not is_estimate:
+                raise _NotTotalsError(
+                    f"{where}: {text!r} is neither a whole count nor a rate up to 1"
+                )
+        return value
+
+    def rows(self, groups: Sequence[str], pairs: Sequence[tuple[str | None, str]],
+             error: str | None = None) -> Iterator[tuple[Place, int, Any]]:  # fmt: skip
+        """Yield place, row and total of all totals.
+
+        ``pairs`` are the column of the class, or None where the column of the total is called as
+        the class, and the column of the total.
+        """
+        for r in range(len(self.cells[pairs[0][1]])):
+            for of_class, name in pairs:
+                where = f"{self.path}, data row {r + 1}"
+                label = name if of_class is None else self.cells[of_class][r]
+                if of_class is not None and self.cells[name][r] is None:
                     raise InputError(f"{where}: {name!r} is empty")
-            total: Any = parse_range(cells["total"][r], f"{where}: the total", decimals["total"])
-            if error is not None and cells[error][r] is not None:
-                total = with_error(total, cells[error][r], where)
-            group = {name: cells[name][r] for name in groups}
-            rows.append(group | {"class": cells[of_class][r], "total": total})
-        ignored = [name for name in cells if name not in (*wanted, error)]
-        for name in ignored:
-            if all(text is None or readings(text.removesuffix("%")) for text in cells[name]):
-                raise InputError(
-                    f"{self.path}: the column {name!r} holds numbers, but is neither the total nor "
-                    f"its standard error, nor a column of the unlabeled rows"
-                    f"{nearest(name, columns)}; remove it, or name standard errors 'se'"
-                )
-        why = "the unlabeled rows do not have them"
-        hint = f"; its columns {all_of(ignored)} were ignored, because {why}" if ignored else ""
-        self._check_once(rows, hint)
-        note = f"The columns {listed(ignored)} of {self.path.name} were ignored: {why}."
-        return rows, note if ignored else None
+                total = self.total(name, r, is_estimate=error is not None)
+                if error is not None and total is not None and self.cells[error][r] is not None:
+                    total = with_error(total, self.cells[error][r], where)
+                yield (*(self.cells[group][r] for group in groups), label), r, total
 
-    def _check_once(self, rows: list[Row], why: str = "") -> None:
-        """Refuse two totals of one class in one group, and say why there may be two."""
-        seen: set[tuple[Any, ...]] = set()
-        for row in rows:
-            place = tuple(value for name, value in row.items() if name != "total")
-            if place in seen:
-                raise InputError(
-                    f"{self.path} has more than one total for {', '.join(map(repr, place))}{why}"
-                )
-            seen.add(place)
 
-    def _read_wide(
-        self,
-        cells: dict[str, list[Any]],
-        wide: list[str],
-        columns: Sequence[str],
-        decimals: Mapping[str, str | None],
-    ) -> tuple[list[Row], str]:
-        groups = list(self.groups) or [n for n in cells if n in columns and n not in wide]
-        others = [name for name in cells if name not in (*wide, *groups)]
-        unknown = [name for name in others if not is_sum(name)]
-        if unknown:
-            raise InputError(
-                f"{self.path} has a column per class ({listed(wide)}), and the columns "
-                f"{listed(unknown)} that are neither classes nor columns of the unlabeled rows"
-                f"{nearest(unknown[0], list(columns))}"
+def _without_sums(
+    path: Path,
+    axes: Sequence[str],
+    table: Iterable[tuple[Place, int, Any]],
+    classes: Sequence[str],
+    values: Callable[[str], Collection[str]] | None,
+    why: str,
+) -> tuple[dict[Place, Any], str]:
+    """Return the totals that are no sums of others, and what was done about sums.
+
+    ``axes`` are the grouping columns. A label is that of a sum if it has one of the usual names, or
+    is no class, or is no group of the rows and equals the sum of the others.
+    """
+    totals: dict[Place, Any] = {}
+    lines: dict[Place, int] = {}
+    for place, r, total in table:
+        if place in totals and None not in place:
+            names = ", ".join(map(repr, place))
+            raise InputError(f"{path} has more than one total for {names}{why}")
+        totals[place], lines[place] = total, r
+    sums: list[set[Any]] = [
+        {place[g] for place in totals if place[g] is None or is_sum(place[g])}
+        for g in range(len(axes))
+    ]
+    sums.append({place[-1] for place in totals} - set(classes))
+    for g, name in enumerate(axes):
+        likely = _sums_of_the_rest(totals, g, sums)
+        if likely and values is not None:
+            sums[g] |= likely - set(values(name))
+    patterns: dict[tuple[bool, ...], list[Place]] = {}
+    for place in totals:
+        pattern = tuple(label in odd for label, odd in zip(place, sums, strict=True))
+        patterns.setdefault(pattern, []).append(place)
+    base = {place: totals[place] for place in patterns.pop((False,) * (len(axes) + 1), [])}
+    _add_missing_class(base, totals, classes, patterns)
+    notes, checked = [], set()
+    for pattern, places in sorted(patterns.items(), key=lambda each: sum(each[0])):
+        parts: dict[Place, list[Place]] = {}
+        for place in base:
+            parts.setdefault(_free(place, pattern), []).append(place)
+        for place in places:
+            stated, own = totals[place], parts.get(_free(place, pattern), [])
+            if stated is None:
+                continue
+            off = _check_sum(
+                path, axes, place, lines[place], stated, [base[p] for p in own], pattern
             )
-        totals: dict[str, list[Any]] = {}
-        for name in (*wide, *others):
-            where = f"{self.path}, column {name!r}"
-            totals[name] = [
-                None if text is None else parse_range(text, where, decimals[name])
-                for text in cells[name]
-            ]
-        places = range(len(cells[wide[0]]))
-        sums = [r for r in places if any(is_sum(cells[name][r] or "") for name in groups)]
-        kept = [r for r in places if r not in sums]
-        self._check_sums(totals, wide, others, kept, sums)
-        rows: list[Row] = []
-        for r in kept:
-            group = {name: cells[name][r] for name in groups}
-            if None in group.values():
-                raise InputError(f"{self.path}, data row {r + 1}: a grouping column is empty")
-            known = [name for name in wide if totals[name][r] is not None]
-            rows += [group | {"class": name, "total": totals[name][r]} for name in known]
-        self._check_once(rows)
-        by = f"by {', '.join(groups)}, " if groups else ""
-        note = f"{self.path.name} was read as a wide table: {by}a column per class ({listed(wide)})"
-        left = [*(f"the column {name!r}" for name in others), *(["a row of sums"] if sums else [])]
-        return rows, note + (f"; {' and '.join(left)} checked and left out" if left else "") + "."
-
-    def _check_sums(
-        self,
-        totals: dict[str, list[Any]],
-        wide: list[str],
-        columns: list[str],
-        kept: list[int],
-        rows: list[int],
-    ) -> None:
-        """Refuse columns and rows of sums that are not what they should be."""
-        for name in columns:
-            for r, stated in enumerate(totals[name]):
-                values = [totals[label][r] for label in wide]
-                if not _adds_up(values, stated):
-                    raise InputError(
-                        f"{self.path}, data row {r + 1}: the classes add up to {_sum(values)}, but "
-                        f"the column {name!r} says {stated!r}; correct it, or drop the column"
-                    )
-        for r in rows:
-            for label in wide:
-                values, stated = [totals[label][k] for k in kept], totals[label][r]
-                if not _adds_up(values, stated):
-                    raise InputError(
-                        f"{self.path}, data row {r + 1}, looks like a row of sums, but {label!r} "
-                        f"adds up to {_sum(values)} and not to {stated!r}; correct it, or drop it"
-                    )
+            missing = [p for p in own if base[p] is None]
+            if len(missing) == 1 and isinstance(off, int):
+                base[missing[0]] = off
+                notes.append(f"{', '.join(map(str, missing[0]))} filled in as {off:,}")
+            elif off and not missing:
+                notes.append(f"a sum is off by {abs(off):,}, as rounding does")
+            checked |= {
+                "a row of sums" if label is None else repr(label)
+                for label, is_odd in zip(place, pattern, strict=True)
+                if is_odd
+            }
+    if checked:
+        notes.insert(0, f"the sums {', '.join(sorted(checked))} were checked and left out")
+    if len(notes) > 4:
+        notes = [*notes[:4], f"and {len(notes) - 4} more"]
+    for place in base:
+        if None in place[:-1]:
+            raise InputError(f"{path}, data row {lines[place] + 1}: a grouping column is empty")
+    return {place: total for place, total in base.items() if total is not None}, "; ".join(notes)
 
 
-def _decimal(column: Any, told: str | None) -> str | None:
-    """Return the decimal mark of cells; numbers were put into plain form when they were read."""
-    from c2rf.data.cells import as_numbers, as_text
+def _free(place: Place, pattern: tuple[bool, ...]) -> Place:
+    """Return a place without what is summed over."""
+    return tuple(None if is_odd else each for each, is_odd in zip(place, pattern, strict=True))
 
-    is_plain = not (as_numbers(column).isna() & as_text(column).notna()).any()
-    return "." if is_plain else told
+
+def _sums_of_the_rest(totals: Mapping[Place, Any], g: int, sums: Sequence[set[Any]]) -> set[Any]:
+    """Return labels of an axis whose totals are the sums over its other labels, in all places."""
+    whole: dict[Place, int] = {}
+    own: dict[Any, list[tuple[Place, int]]] = {}
+    for place, total in totals.items():
+        if place[g] in sums[g] or place[-1] in sums[-1] or not isinstance(total, int):
+            continue
+        rest = (*place[:g], *place[g + 1 :])
+        whole[rest] = whole.get(rest, 0) + total
+        own.setdefault(place[g], []).append((rest, total))
+    return {
+        label
+        for label, cells in own.items()
+        if len(own) > 2
+        and any(total for _, total in cells)
+        and all(_misses(whole[rest] - 2 * total, total) for rest, total in cells)
+    }
+
+
+def _misses(off: float, stated: float) -> bool:
+    """Say whether a sum misses its parts by no more than rounding does."""
+    return off == 0 or abs(off) <= MISSES * abs(stated)
+
+
+def _add_missing_class(
+    base: dict[Place, Any], totals: Mapping[Place, Any], classes: Sequence[str],
+    patterns: Mapping[tuple[bool, ...], list[Place]],
+) -> None:  # fmt: skip
+    """Add places for the only class without totals, if sums over classes leave something for it."""
+    absent = [name for name in classes if not any(place[-1] == name for place in base)]
+    over_classes = [
+        place
+        for pattern, own in patterns.items()
+        if pattern[-1] and not any(pattern[:-1])
+        for place in own
+        if is_sum(place[-1]) or place[-1].strip().casefold() in PEOPLE
+    ]
+    if len(absent) != 1 or not base:
+        return
+    for place in over_classes:
+        if isinstance(totals[place], int):
+            parts = [base.get((*place[:-1], name)) for name in classes if name != absent[0]]
+            counts = [each for each in parts if isinstance(each, int)]
+            if counts and len(counts) == len(parts) and sum(counts) < totals[place]:
+                base[(*place[:-1], absent[0])] = None
+
+
+def _check_sum(
+    path: Path, axes: Sequence[str], place: Place, line: int, stated: Any, parts: Sequence[Any],
+    pattern: tuple[bool, ...],
+) -> Any:  # fmt: skip
+    """Return what a sum leaves for parts that are not known, or refuse a sum that is wrong."""
+    given = [part for part in parts if part is not None]
+    found = sum(part for part in given if isinstance(part, (int, float)))
+    where = f"{path}, data row {line + 1}"
+    if all(isinstance(each, int) for each in (*given, stated)):
+        off = stated - found
+        if given and (_misses(off, stated) or (len(given) < len(parts) and off >= 0)):
+            return off
+    elif all(isinstance(each, float) for each in (*given, stated)):
+        over_classes = pattern[-1]
+        slack = 0.0051 * len(given) if over_classes else 0.0051
+        low, high = (found, found) if over_classes else (min(given), max(given))
+        if given and low - slack <= stated <= high + slack:
+            return 0
+    elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
+        return 0  # ranges and estimates need not add up
+    if None in place[:-1]:
+        raise InputError(f"{where}: a grouping column is empty")
+    if sum(pattern) == 1 and pattern[-1]:
+        if is_sum(place[-1]):
+            raise InputError(
+                f"{where}: the classes add up to {found}, but the column {place[-1]!r} says "
+                f"{stated!r}; correct it, or drop the column"
+            )
+        raise _NoSumError(place[-1])
+    raise InputError(
+        f"{where}, looks like a row of sums, but {place[-1]!r} adds up to {found} and not to "
+        f"{stated!r}; correct it, or drop it"
+    )
+
+
+def are_ranges(column: Iterable[Any]) -> bool:
+    """Say whether all cells are names of ranges, like 15-29 and 65+, or of sums."""
+    names = [name for name in column if name is not None and not is_sum(name)]
+    return len(names) > 1 and all(parse_bin(name) is not None for name in names)
 
 
 def is_sum(name: str) -> bool:
@@ -428,12 +703,153 @@ def with_error(total: Any, se: Any, where: str) -> Any:
     return Estimate(total, number)
 
 
-def _adds_up(values: list[Any], stated: Any) -> bool:
-    """Say whether counts add up to a sum, or rates are given the sum 1."""
-    if all(isinstance(value, int) for value in (*values, stated)):
-        return bool(_sum(values) == stated)
-    return isinstance(stated, float) and abs(stated - 1) < 1e-9
+_RANGE = re.compile(
+    r"(?P<low>\d+(?:[.,]\d+)?)\s*(?:-|\u2013|bis|to|\u00e0|a|until)\s*(?P<under>unter|under|below)?\s*"
+    r"(?P<high>\d+(?:[.,]\d+)?)"
+)
+_OPEN = re.compile(
+    r"(?P<least>\d+(?:[.,]\d+)?)\s*(?:\+|(?:und|oder|and|or|et|ou|y|o)\s+(?:mehr|\u00e4lter|dar\u00fcber|"
+    r"more|over|older|above|plus|m\u00e1s|mayores)|plus)|(?:ab|from|\u00fcber|\u2265|>=)\s*"
+    r"(?P<from>\d+(?:[.,]\d+)?)"
+)
+_UNDER = re.compile(r"(?:unter|under|below|less than|moins|menos|<)\s*(?P<under>\d+(?:[.,]\d+)?)")
+_WORDS = re.compile(
+    r"\b(?:years?|jahren?|jahre|ans|a\u00f1os|von|from|de|aged|euros?|eur)\b|\u20ac"
+)
 
 
-def _sum(values: list[Any]) -> Any:
-    return sum(value for value in values if isinstance(value, (int, float)))
+def parse_bin(name: str) -> tuple[float, float] | None:
+    """Return from where to below where a range goes, by its name; None if it is none.
+
+    Whole ends are whole years: 15-29 goes to below 30.
+
+    Examples
+    --------
+    >>> parse_bin("15-29"), parse_bin("65+"), parse_bin("unter 30"), parse_bin("30 bis unter 65")
+    ((15.0, 30.0), (65.0, inf), (-inf, 30.0), (30.0, 65.0))
+    >>> parse_bin("85 Jahre und mehr"), parse_bin("north")
+    ((85.0, inf), None)
+    """
+    text = " ".join(_WORDS.sub(" ", name.casefold().strip()).split())
+
+    def number(found: str) -> float:
+        return float(found.replace(",", "."))
+
+    if found := _RANGE.fullmatch(text):
+        low, high = number(found["low"]), number(found["high"])
+        if not found["under"] and high.is_integer():
+            high += 1
+        return (low, high) if low < high else None
+    if found := _OPEN.fullmatch(text):
+        return number(found["least"] or found["from"]), math.inf
+    if found := _UNDER.fullmatch(text):
+        return -math.inf, number(found["under"])
+    return None
+
+
+class Bins(NamedTuple):
+    """Groups that are ranges of a column of numbers.
+
+    Parameters
+    ----------
+    name, column : str
+        What the groups are called together, and the column.
+    ranges : mapping of str to pair of float
+        Of each group from where, and to below where, it goes.
+    """
+
+    name: str
+    column: str
+    ranges: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def parse(cls, text: str) -> Bins:
+        """Read bins from ``name=column:range,range``.
+
+        Examples
+        --------
+        >>> bins = Bins.parse("Altersgruppe=Alter:0-14,15-29,30+")
+        >>> bins.name, bins.column, bins.ranges["15-29"], str(bins)
+        ('Altersgruppe', 'Alter', (15.0, 30.0), 'Altersgruppe=Alter:0-14,15-29,30+')
+        """
+        name, sign, rest = text.partition("=")
+        column, colon, labels = rest.rpartition(":")
+        ranges = {label.strip(): parse_bin(label) for label in labels.split(",")}
+        if not (sign and colon) or None in ranges.values():
+            raise InputError(
+                f"{option_name('bin')} must be like age_group=age:0-14,15-29,30-64,65+; found "
+                f"{text!r}"
+            )
+        found = {label: ends for label, ends in ranges.items() if ends is not None}
+        in_order = sorted(found.values())
+        if any(one[1] > other[0] for one, other in itertools.pairwise(in_order)):
+            raise InputError(f"{option_name('bin')}: ranges overlap in {text!r}")
+        return cls(name.strip(), column.strip(), found)
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.column}:{','.join(self.ranges)}"
+
+    def place(self, cells: pd.Series[Any], no_group: str) -> list[str]:
+        """Return the group of each cell; empty ones are in none, and others must be in one."""
+        from c2rf.data.cells import as_numbers, as_text
+
+        numbers = as_numbers(cells).to_numpy()
+        found = np.full(len(numbers), "", dtype=object)
+        for label, (low, high) in self.ranges.items():
+            found[(numbers >= low) & (numbers < high)] = label
+        texts = as_text(cells)
+        outside = np.flatnonzero((found == "") & texts.notna().to_numpy())
+        if len(outside):
+            raise InputError(
+                f"{self.column!r} holds {texts.iloc[outside[0]]!r} ({len(outside)} such rows), "
+                f"which is in no range of {str(self)!r}"
+            )
+        found[found == ""] = no_group
+        return list(found)
+
+
+def find_bins(
+    name: str, labels: Collection[str], labeled: pd.DataFrame, columns: Sequence[str]
+) -> Bins:
+    """Find the only column of numbers that groups of these names can be ranges of.
+
+    Parameters
+    ----------
+    name, labels : str, collection of str
+        What the groups are called.
+    labeled : DataFrame
+        The labeled rows.
+    columns : sequence of str
+        The columns that may be meant.
+    """
+    from c2rf.data.cells import as_numbers
+
+    ranges = {label: parse_bin(label) for label in labels}
+    example = f"{name}=COLUMN:0-14,15-29,30-64,65+"
+    say = for_user(f"bin={example!r}", f'--bin "{example}"')
+    if None in ranges.values() or not ranges:
+        raise InputError(
+            f"totals are grouped by {name!r}, which is no column of the unlabeled rows, and its "
+            f"groups ({listed(list(labels), 5)}) are not ranges of one; the columns are "
+            f"{all_of(list(columns))}{nearest(name, columns)}"
+        )
+    found = {label: ends for label, ends in ranges.items() if ends is not None}
+    numbers = {each: as_numbers(labeled[each]).dropna() for each in columns if each in labeled}
+    numeric = [each for each, values in numbers.items() if len(values) > len(labeled) / 2]
+    named = [each for each in numeric if each.casefold() in name.casefold()]
+    if len(named) != 1:
+        named = [
+            each
+            for each in numeric
+            if all(any(lo <= x < hi for lo, hi in found.values()) for x in numbers[each].unique())
+            and all(
+                ((numbers[each] >= lo) & (numbers[each] < hi)).any() for lo, hi in found.values()
+            )
+        ]
+    if len(named) != 1:
+        raise InputError(
+            f"totals are grouped by {name!r}, which is no column of the unlabeled rows; its groups "
+            f"are ranges, but of {'several columns' if named else 'no column for sure'} "
+            f"({all_of(named or numeric)}): say of which with {say}"
+        )
+    return Bins(name, named[0], found)

@@ -241,7 +241,7 @@ def assign_file(
     check_column("--id", id, names)
     check_column("--weight", weight, names)
     shown = shown_columns(names, id, PREDICTED)
-    known, _ = read_known(totals, pd.Series(classes, name="class"), names, how)
+    known, _ = read_known(totals, pd.Series(classes, name="class"), names, how, rows)
     grouping = tuple(map(str, known.columns))
     for name in grouping:
         check_column("--group", name, names)

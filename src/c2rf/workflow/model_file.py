@@ -27,6 +27,7 @@ from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.encoding import encoded
 from c2rf.data.formats import naming_source
 from c2rf.data.profile import check_column
+from c2rf.data.totals import Bins
 from c2rf.exceptions import InputError
 from c2rf.workflow.predictions import LABEL, PREDICTED, Predictions, score_rows, shown_columns
 from c2rf.workflow.prepare import column_names, find_rows, profile_population
@@ -247,10 +248,12 @@ def predict_rows(
     rows = find_rows(unlabeled, engine, how, id)
     names = column_names(rows)
     check_column(for_user("id", "--id"), id, names)
+    bins = {each: Bins.parse(each) for each in model.groups if each not in names and "=" in each}
     for group in model.groups:
-        check_column("the groups of the model", group, names)
+        column = bins[group].column if group in bins else group
+        check_column("the groups of the model", column, names)
     shown = shown_columns(names, id)
-    _, groups, _ = profile_population(rows, [], model.groups)
+    _, groups, _ = profile_population(rows, [], model.groups, bins=bins)
     X = encoded(rows, model.encoder)
     columns = score_rows(model.classifier, X, groups, model.positive)
     classes = np.array(model.classifier.classes_, dtype=object)

@@ -250,6 +250,11 @@ class Options:
             "the rows to label alone": "unlabeled",
         },
     )  # fmt: skip
+    bin: str | None = _option(
+        None, "Groups that are ranges of a column: age_group=age:0-14,15-29,30-64,65+; several "
+        "with ; between them. Found by itself where totals name ranges and one column fits.",
+        "BINS", TOTALS, label="Groups that are ranges, like age_group=age:0-14,15-64,65+",
+    )  # fmt: skip
     weight: str | None = _option(
         None, "Column that says how many people a row stands for; totals are about people then. "
         "Not learned from. Where the labeled rows have it, they count by it in learning.",

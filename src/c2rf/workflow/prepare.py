@@ -11,12 +11,13 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ from c2rf.data.profile import (
     target_values,
     why_left_out,
 )
-from c2rf.data.totals import TotalsFile
+from c2rf.data.totals import Bins, TotalsFile, find_bins
 from c2rf.estimators.labeled_population import check_number_of_domains, find_weights
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
@@ -117,6 +118,8 @@ class PreparedData:
         The class of each unlabeled row that is known to have one, else -1: it keeps it.
     totals_of : str, optional
         Whom the totals were about, where the labeled rows were subtracted.
+    bins : mapping of str to Bins
+        Groups that are ranges of a column.
     seconds : dict
         How long each step took so far.
     """
@@ -144,6 +147,7 @@ class PreparedData:
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     known: Codes | None = None
     totals_of: str | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -204,15 +208,18 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
     likely = next((each.decimal for each in dialects if each.decimal), None)
     as_data = ReadAs(decimal=how.decimal, likely=likely)
-    totals, remarks = read_known(options.totals, table[target], columns, as_data)
+    remarks: list[str] = []
+    totals, notes = read_known(options.totals, table[target], columns, as_data, rows)
     grouping = tuple(map(str, totals.columns))
     for name in dict.fromkeys(chain.from_iterable(options.tables_by)):
         for there in (columns, list(map(str, table))):
             check_column(option_name("estimates_by"), name, [c for c in there if c != target])
-    features, left_out = learned_columns(table, rows, grouping, options)
+    bins = find_all_bins(totals, table, [name for name in columns if name != target], options)
+    notes += [(each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()]
+    features, left_out = learned_columns(table, rows, grouping, options, bins)
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
-    profiles, groups, ids = profile_population(rows, profiles, grouping, options.id)
+    profiles, groups, ids = profile_population(rows, profiles, grouping, options.id, bins)
     remarks += _columns_apart(profiles, grouping)
     for name in features:
         if _MAYBE_WEIGHT.fullmatch(name.casefold()) and name not in options.keep:
@@ -232,7 +239,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         remarks += _remarks_on_both(table, labels, rows, features, both, options)
     known_to_us = labeled_weights if options.weight else np.ones(len(labels), dtype=np.int64)
     new = np.ones(len(labels), dtype=bool) if both is None else ~both.labeled
-    people = _people(table, labels, new, known_to_us, groups, weights)
+    people = _people(table, labels, new, known_to_us, groups, weights, bins)
     whom: Whom = "unlabeled"
     if options.totals_of == "unlabeled":
         check_unlabeled(totals, people)
@@ -275,7 +282,11 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
             and each.name not in options.keep
             and look_like_codes(table[each.name])
         ],
-        read_as=[pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]],
+        read_as=[
+            *(pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]),
+            *notes,
+        ],
+        bins=bins,
         truth=known_classes(rows, target, classes, options.missing),
         weights=weights,
         labeled_weights=labeled_weights,
@@ -482,8 +493,9 @@ def is_design_weight(name: str) -> bool:
 
 
 def learned_columns(
-    table: pd.DataFrame, rows: Population, grouping: Sequence[str], options: Options
-) -> tuple[list[str], dict[str, str]]:
+    table: pd.DataFrame, rows: Population, grouping: Sequence[str], options: Options,
+    bins: Collection[str] = (),
+) -> tuple[list[str], dict[str, str]]:  # fmt: skip
     """Return the columns to learn from, and why not from others that look useless.
 
     Every column that is named must be there. Whether one is useless is judged by all labeled rows
@@ -492,7 +504,8 @@ def learned_columns(
     others = [name for name in column_names(rows) if name != options.target]
     check_column(option_name("id"), options.id, others)
     for name in grouping:
-        check_column(for_user("totals", "--group"), name, others)
+        if name not in bins:
+            check_column(for_user("totals", "--group"), name, others)
     check_column(option_name("weight"), options.weight, others)
     if options.weight is not None and options.weight in grouping:
         raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
@@ -557,6 +570,7 @@ def profile_population(
     profiles: Sequence[ColumnProfile],
     grouping: Sequence[str] = (),
     id: str | None = None,
+    bins: Mapping[str, Bins] = MappingProxyType({}),
 ) -> tuple[list[ColumnProfile], Groups, NDArray[np.uint64]]:
     """Read all rows once; return their columns, their groups, and hashes of their ids, sorted.
 
@@ -570,6 +584,8 @@ def profile_population(
         The columns that make the groups.
     id : str or None
         The column that names the rows.
+    bins : mapping of str to Bins
+        Groups that are ranges of a column.
 
     Examples
     --------
@@ -580,10 +596,11 @@ def profile_population(
     >>> columns[0].missing, bool(ids[0] == ids[1])
     ((0, 1), True)
     """
-    wanted = [*(each.name for each in profiles), *grouping, *([id] if id else [])]
+    sources = [bins[name].column if name in bins else name for name in grouping]
+    wanted = [*(each.name for each in profiles), *sources, *([id] if id else [])]
     # What needs no column still needs the rows.
     columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
-    found = rows.reduce(partial(_profiled, profiles, grouping, id), _merged, columns)
+    found = rows.reduce(partial(_profiled, profiles, grouping, id, bins), _merged, columns)
     assert rows.n_rows is not None
     groups = Groups.none(rows.n_rows) if found.groups is None else found.groups.in_order()
     found.ids.sort()  # in place: there may be many
@@ -610,13 +627,14 @@ def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -
 
 
 def _profiled(
-    profiles: Sequence[ColumnProfile], grouping: Sequence[str], id: str | None, chunk: Chunk
-) -> PopulationProfile:
+    profiles: Sequence[ColumnProfile], grouping: Sequence[str], id: str | None,
+    bins: Mapping[str, Bins], chunk: Chunk,
+) -> PopulationProfile:  # fmt: skip
     """Profile the rows of a chunk."""
     table = as_pandas(chunk.data)
     place = chunk.where or "data row {row} of the unlabeled file"
     values = [each.count(table[each.name], place) for each in profiles]
-    groups = _groups_of(table, grouping) if grouping else None
+    groups = groups_of(table, grouping, bins) if grouping else None
     ids = np.empty(0, dtype=np.uint64) if id is None else _hashes(table[id])
     return PopulationProfile(values, groups, ids)
 
@@ -631,9 +649,17 @@ def _merged(parts: Sequence[PopulationProfile]) -> PopulationProfile:
     return PopulationProfile(values, groups, np.concatenate([part.ids for part in parts]))
 
 
-def _groups_of(table: pd.DataFrame, columns: Sequence[str]) -> Groups:
+def groups_of(table: pd.DataFrame, columns: Sequence[str], bins: Mapping[str, Bins]) -> Groups:
     """Return the groups of rows by some columns; a group of several is a tuple of texts."""
-    texts = [as_text(table[name]).fillna(NO_GROUP).to_numpy(dtype=object) for name in columns]
+    texts = [
+        np.array(
+            bins[name].place(table[bins[name].column], NO_GROUP)
+            if name in bins
+            else as_text(table[name]).fillna(NO_GROUP),
+            dtype=object,
+        )
+        for name in columns
+    ]
     found = Groups.of(texts, tuple(columns))
     return found._replace(codes=found.codes.astype(np.int32))  # four bytes a row are enough
 
@@ -789,7 +815,7 @@ def _remarks_on_both(
 
 def _people(
     table: pd.DataFrame, labels: Texts, new: Bools, counted: Any, groups: Groups,
-    weights: Floats | None,
+    weights: Floats | None, bins: Mapping[str, Bins],
 ) -> People:  # fmt: skip
     """Return whom totals may be about.
 
@@ -800,9 +826,10 @@ def _people(
 
     @cache
     def labeled(columns: tuple[str, ...]) -> dict[tuple[Any, str], float] | None:
-        if counted is None or not set(columns) <= set(table):
+        sources = {bins[name].column if name in bins else name for name in columns}
+        if counted is None or not sources <= set(table):
             return None
-        own = _groups_of(table, columns) if columns else Groups.none(len(table))
+        own = groups_of(table, columns, bins) if columns else Groups.none(len(table))
         found: dict[tuple[Any, str], float] = {}
         for code, label, n, is_new in zip(own.codes, labels, counted, new, strict=True):
             if is_new:
@@ -814,10 +841,38 @@ def _people(
     return People(unlabeled, labeled, sorted(set(labels)))
 
 
+def find_all_bins(
+    totals: Totals, table: pd.DataFrame, columns: Sequence[str], options: Options
+) -> dict[str, Bins]:
+    """Return the groups that are ranges of a column: as the user says, or found by their names."""
+    given = [] if options.bin is None else [Bins.parse(text) for text in options.bin.split(";")]
+    bins = {each.name: each for each in given}
+    for each in given:
+        check_column(option_name("bin"), each.column, columns)
+        if each.name not in totals.columns:
+            raise InputError(
+                f"{option_name('bin')}: totals are not grouped by {each.name!r}, but by "
+                f"{all_of(list(totals.columns))}"
+            )
+    taken = [options.id, options.weight, options.target]
+    for margin in totals.margins:
+        for place, name in enumerate(map(str, margin.columns)):
+            if name not in columns and name not in bins:
+                named = (g if len(margin.columns) > 1 else (g,) for g in margin.by_group)
+                labels = list(dict.fromkeys(str(group[place]) for group in named))
+                others = [each for each in columns if each not in taken]
+                bins[name] = find_bins(name, labels, table, others)
+    return bins
+
+
 def read_known(
-    totals: Any, classes: pd.Series[Any], columns: Sequence[str], how: ReadAs = AS_FOUND
-) -> tuple[Totals, list[str]]:
-    """Return totals whose classes and groups are texts, and remarks about their files.
+    totals: Any,
+    classes: pd.Series[Any],
+    columns: Sequence[str],
+    how: ReadAs = AS_FOUND,
+    rows: Population | None = None,
+) -> tuple[Totals, list[tuple[str, str]]]:
+    """Return totals whose classes and groups are texts, and how their files were read.
 
     Parameters
     ----------
@@ -829,22 +884,39 @@ def read_known(
         The columns of the unlabeled rows, among which grouping columns are found.
     how : ReadAs
         How files with totals are to be read.
+    rows : Population, optional
+        The unlabeled rows, whose groups tell sums that are called as groups might be.
     """
     target, texts = str(classes.name), sorted(set(as_text(classes)))
     others = [name for name in columns if name != target]
-    remarks: list[str] = []
+    notes: list[tuple[str, str]] = []
+
+    @cache
+    def values(name: str) -> set[str]:
+        if rows is None or name not in others:
+            return set()
+        found: set[str] = rows.reduce(partial(_values_of, name), _union, [name])
+        return found
 
     def read(given: Any) -> Any:
         if isinstance(given, (str, os.PathLike)):
             given = TotalsFile(Path(given), target)
         if not isinstance(given, TotalsFile):
             return given
-        rows, remark = given.read(others, texts, how)
-        remarks.extend([] if remark is None else [remark])
-        return rows
+        found, note = given.read(others, texts, how, None if rows is None else values)
+        notes.append((given.path.name, note))
+        return found
 
     found = [read(each) for each in totals] if isinstance(totals, list) else read(totals)
-    return _as_texts(read_totals(found, [*pd.unique(classes), *texts])), remarks
+    return _as_texts(read_totals(found, [*pd.unique(classes), *texts])), notes
+
+
+def _values_of(name: str, chunk: Chunk) -> set[str]:
+    return set(as_text(as_pandas(chunk.data)[name]).dropna().unique())
+
+
+def _union(parts: Sequence[set[str]]) -> set[str]:
+    return set().union(*parts)
 
 
 def _as_texts(totals: Totals) -> Totals:

@@ -290,7 +290,8 @@ class Classification:
 
     def write_model(self, path: Path) -> None:
         """Write the model to a place that was checked before."""
-        data, groups = self.data, [str(name) for name in self.data.groups.columns]
+        data = self.data
+        groups = [str(data.bins.get(str(name), name)) for name in data.groups.columns]
         target = data.options.target
         model = StoredModel(data.encoder, self.classifier, target, data.positive, groups)
         model.write(path)

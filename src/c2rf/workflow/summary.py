@@ -17,6 +17,7 @@ from c2rf._utils.text import count, for_user, listed_names, percent, proof, shor
 from c2rf.data.cells import as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
+from c2rf.exceptions import InputError
 from c2rf.report.measures import (
     CALIBRATED_BY,
     UNRELIABLE,
@@ -274,8 +275,17 @@ def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list
     """Read tables, and tables of totals, which have the decimal mark of the others if in doubt."""
     found = [preview(path, how, name=path.name) for path in paths]
     likely = next((table.decimal for table in found if table.decimal), None)
-    as_data = ReadAs(decimal=how.decimal, likely=likely)
-    return [*found, *(preview(path, as_data, name=path.name) for path in totals)]
+    return [*found, *(_preview_of_totals(path, how, likely) for path in totals)]
+
+
+def _preview_of_totals(path: Path, how: ReadAs, likely: str | None) -> TablePreview:
+    """Preview a table of totals; how its numbers are read is said elsewhere."""
+    for mark in (how.decimal, ",", "."):
+        try:
+            return preview(path, ReadAs(decimal=mark, likely=likely), name=path.name)
+        except InputError as error:
+            wrong = error
+    raise wrong
 
 
 def _row(column: pd.Series[Any]) -> dict[str, Any]:

@@ -84,8 +84,8 @@ def test_labels_are_the_same_in_chunks_and_in_memory(tmp_path, name):
     WRITE[name](path, people().drop(columns=["kind", "late"]))
     labels = [
         classify(
-            people().drop(columns="late"), path, target="kind", totals={"a": 30}, id="id",
-            learner="logistic", engine=engine,
+            people().drop(columns="late").assign(id=range(N, 2 * N)), path, target="kind",
+            totals={"a": 30}, id="id", learner="logistic", engine=engine,
         ).labels
         for engine in ("memory", "chunks")
     ]  # fmt: skip

@@ -16,7 +16,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,7 +27,7 @@ import pandas as pd
 
 from c2rf._utils.text import for_user, listed
 from c2rf._utils.types import Columns
-from c2rf.data.dialect import AS_FOUND, SEPARATORS, Dialect, ReadAs, encoding_name
+from c2rf.data.dialect import AS_FOUND, SEPARATORS, Dialect, ReadAs, encoding_name, plain_name
 from c2rf.exceptions import C2RFError, InputError
 
 ROWS_PER_CHUNK = 1 << 16
@@ -202,6 +202,9 @@ def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
     check_names(path, [str(name) for name in table.frame], table.dialect)
     if not len(table.frame):
         raise InputError(f"{path} has columns but no rows")
+    named = format_by_name(plain_name(plain_path(path)))
+    if named not in (None, kind) and kind in (TEXT, EXCEL, OPEN_DOCUMENT):
+        return replace(table, read_as=f"{table.read_as}; it is {kind.name} in spite of its name")
     return table
 
 
@@ -225,7 +228,15 @@ def find_format(path: Path) -> Format:
     for kind in FORMATS:
         if kind.first_bytes and start.startswith(kind.first_bytes):
             return kind
-    return format_by_name(file) or TEXT
+    kind = format_by_name(file) or TEXT
+    # A workbook has first bytes of its own: what begins otherwise, with text, is a renamed CSV.
+    is_workbook = kind in (EXCEL, OPEN_DOCUMENT)
+    return TEXT if is_workbook and _is_text(start) else kind
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether some first bytes are of text: no sign of control among them but white space."""
+    return bool(start) and not any(byte < 32 and byte not in b"\t\r\n" for byte in start)
 
 
 def format_by_name(path: Path) -> Format | None:

@@ -1,0 +1,384 @@
+"""Tables as offices publish them: read right, or refused with the cure; never read wrongly."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c2rf import Estimate
+from c2rf.data.dialect import ReadAs
+from c2rf.data.totals import Bins, TotalsFile, find_bins, parse_bin, parse_totals
+from c2rf.exceptions import InputError
+
+WORK = ["arbeitslos", "erwerbstätig", "inaktiv"]
+LAENDER = {"Land": {"Bayern", "Hessen", "Saarland"}, "Geschlecht": {"m", "w"}}
+FRANCE = {"région": {"Bretagne", "Corse", "Normandie"}, "sexe": {"H", "F"}}
+SPAIN = {"comunidad": {"Aragón", "Galicia", "Madrid"}, "sexo": {"H", "M"}}
+WORLD = {"region": {"north", "south", "west"}, "age": {"18", "19"}}
+
+
+def read(tmp_path, text, rows, classes, **how):
+    """Read a table, with the columns of the rows and their values."""
+    path = tmp_path / "totals.csv"
+    path.write_text(text, encoding="utf-8")
+    file = TotalsFile(path, "status")
+    return file.read(list(rows), classes, ReadAs(**how), lambda name: rows.get(name, set()))
+
+
+def by_place(rows, *groups):
+    return {(*(row[name] for name in groups), row["class"]): row["total"] for row in rows}
+
+
+A, E = WORK[:2]
+BAYERN = {("Bayern", A): 96, ("Bayern", E): 1204, ("Hessen", A): 190, ("Hessen", E): 2310}
+
+RIGHT = {
+    # ten in German
+    "sum row called Deutschland": (
+        "Land;arbeitslos;erwerbstätig;Gesamt\nBayern;96;1204;1300\nHessen;190;2310;2500\n"
+        "Saarland;10;90;100\nDeutschland;296;3604;3900\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN | {("Saarland", A): 10, ("Saarland", E): 90},
+    ),
+    "sums called zusammen and Personen": (
+        "Land;arbeitslos;erwerbstätig;Personen\nBayern;96;1204;1300\nHessen;190;2310;2500\n"
+        "zusammen;286;3514;3800\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "thousands with points": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1.204\nHessen;190;2.310\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "thousands with spaces": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1 204\nHessen;190;2 310\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "long, Erwerbsstatus and Anzahl": (
+        "Land;Erwerbsstatus;Anzahl\nBayern;arbeitslos;96\nBayern;erwerbstätig;1.204\n"
+        "Hessen;arbeitslos;190\nHessen;erwerbstätig;2.310\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "long with Insgesamt among the classes": (
+        "Land;status;N\nBayern;arbeitslos;96\nBayern;erwerbstätig;1204\nBayern;Insgesamt;1300\n"
+        "Hessen;arbeitslos;190\nHessen;erwerbstätig;2310\nHessen;Insgesamt;2500\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "Standardfehler": (
+        "Land;status;Schätzwert;Standardfehler\nBayern;arbeitslos;96;8\nHessen;arbeitslos;190;0\n",
+        LAENDER, WORK[:2], ["Land"],
+        {("Bayern", A): Estimate(96, se=8), ("Hessen", A): 190},
+    ),
+    "percent with decimal commas": (
+        "Land;arbeitslos;erwerbstätig;insgesamt\nBayern;7,4%;92,6%;100%\nHessen;7,6%;92,4%;100%\n",
+        LAENDER, WORK[:2], ["Land"],
+        {("Bayern", A): 0.074, ("Bayern", E): 0.926, ("Hessen", A): 0.076, ("Hessen", E): 0.924},
+    ),
+    "Anteil in %": (
+        "Land;status;Anteil in %\nBayern;arbeitslos;7,4\nHessen;arbeitslos;7,6\n",
+        LAENDER, WORK[:2], ["Land"], {("Bayern", A): 0.074, ("Hessen", A): 0.076},
+    ),
+    "one secret cell is filled in": (
+        "Land;arbeitslos;erwerbstätig;insgesamt\nBayern;.;1204;1300\nHessen;190;2310;2500\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
+    "two ways, sums of both": (
+        "Land;Geschlecht;arbeitslos;erwerbstätig\nBayern;m;50;600\nBayern;w;46;604\n"
+        "Bayern;zusammen;96;1204\nHessen;m;90;1310\nHessen;w;100;1000\nHessen;zusammen;190;2310\n"
+        "Bund;m;140;1910\nBund;w;146;1604\nBund;zusammen;286;3514\n",
+        LAENDER, WORK[:2], ["Land", "Geschlecht"],
+        {("Bayern", "m", A): 50, ("Bayern", "m", E): 600, ("Bayern", "w", A): 46,
+         ("Bayern", "w", E): 604, ("Hessen", "m", A): 90, ("Hessen", "m", E): 1310,
+         ("Hessen", "w", A): 100, ("Hessen", "w", E): 1000},
+    ),
+    # five in French
+    "Ensemble and France": (
+        "région;chômeurs;actifs;Ensemble\nBretagne;96;1 204;1 300\nCorse;190;2 310;2 500\n"
+        "Normandie;5;7;12\nFrance;291;3 521;3 812\n",
+        FRANCE, ["actifs", "chômeurs"], ["région"],
+        {("Bretagne", "chômeurs"): 96, ("Bretagne", "actifs"): 1204, ("Corse", "chômeurs"): 190,
+         ("Corse", "actifs"): 2310, ("Normandie", "chômeurs"): 5, ("Normandie", "actifs"): 7},
+    ),
+    "Effectif": (
+        "région;situation;Effectif\nBretagne;chômeurs;96\nCorse;chômeurs;2 310\n",
+        FRANCE, ["actifs", "chômeurs"], ["région"],
+        {("Bretagne", "chômeurs"): 96, ("Corse", "chômeurs"): 2310},
+    ),
+    "Pourcentage": (
+        "région;situation;Pourcentage\nBretagne;chômeurs;7,4\nCorse;chômeurs;12\n",
+        FRANCE, ["actifs", "chômeurs"], ["région"],
+        {("Bretagne", "chômeurs"): 0.074, ("Corse", "chômeurs"): 0.12},
+    ),
+    "erreur type": (
+        "région;situation;Estimation;erreur type\nBretagne;chômeurs;960;12,5\n",
+        FRANCE, ["actifs", "chômeurs"], ["région"],
+        {("Bretagne", "chômeurs"): Estimate(960, se=12.5)},
+    ),
+    "no-break spaces, total général": (
+        "région;chômeurs;actifs;total général\nBretagne;96;1\u00a0204;1\u00a0300\n",
+        FRANCE, ["actifs", "chômeurs"], ["région"],
+        {("Bretagne", "chômeurs"): 96, ("Bretagne", "actifs"): 1204},
+    ),
+    # five in Spanish
+    "Total nacional": (
+        "comunidad;parados;ocupados;Total\nAragón;96;1.204;1.300\nGalicia;190;2.310;2.500\n"
+        "Madrid;5;7;12\nTotal nacional;291;3.521;3.812\n",
+        SPAIN, ["ocupados", "parados"], ["comunidad"],
+        {("Aragón", "parados"): 96, ("Aragón", "ocupados"): 1204, ("Galicia", "parados"): 190,
+         ("Galicia", "ocupados"): 2310, ("Madrid", "parados"): 5, ("Madrid", "ocupados"): 7},
+    ),
+    "ambos sexos": (
+        "sexo;situación;Personas\nH;parados;40\nM;parados;60\nAmbos sexos;parados;100\n"
+        "H;ocupados;400\nM;ocupados;600\nAmbos sexos;ocupados;1.000\n",
+        SPAIN, ["ocupados", "parados"], ["sexo"],
+        {("H", "parados"): 40, ("M", "parados"): 60, ("H", "ocupados"): 400,
+         ("M", "ocupados"): 600},
+    ),
+    "por ciento": (
+        "comunidad;situación;por ciento\nAragón;parados;7,4\n",
+        SPAIN, ["ocupados", "parados"], ["comunidad"], {("Aragón", "parados"): 0.074},
+    ),
+    "rangos": (
+        "comunidad;parados\nAragón;90..100\nGalicia;1.200..1.300\n",
+        SPAIN, ["ocupados", "parados"], ["comunidad"],
+        {("Aragón", "parados"): (90, 100), ("Galicia", "parados"): (1200, 1300)},
+    ),
+    "a text column beside": (
+        "comunidad;nota;parados\nAragón;prov.;90\nGalicia;def.;100\n",
+        SPAIN, ["ocupados", "parados"], ["comunidad"],
+        {("Aragón", "parados"): 90, ("Galicia", "parados"): 100},
+    ),
+    # English
+    "United Kingdom": (
+        'region,no,yes,Persons\nnorth,"1,204",96,"1,300"\nsouth,"2,310",190,"2,500"\n'
+        'west,7,5,12\nUK,"3,521",291,"3,812"\n',
+        WORLD, ["no", "yes"], ["region"],
+        {("north", "no"): 1204, ("north", "yes"): 96, ("south", "no"): 2310, ("south", "yes"): 190,
+         ("west", "no"): 7, ("west", "yes"): 5},
+    ),
+    "rounded to tens": (
+        "region,no,yes,all\nnorth,3000,2000,5000\nsouth,2310,5200,7500\n",
+        WORLD, ["no", "yes"], ["region"],
+        {("north", "no"): 3000, ("north", "yes"): 2000, ("south", "no"): 2310,
+         ("south", "yes"): 5200},
+    ),
+    "ages as rows": (
+        "age,no,yes\n18,5,6\n19,7,8\nboth,12,14\n",
+        {"age": {"18", "19"}}, ["no", "yes"], ["age"],
+        {("18", "no"): 5, ("18", "yes"): 6, ("19", "no"): 7, ("19", "yes"): 8},
+    ),
+    "+/-": (
+        "region,class,total,+/-\nnorth,yes,96,5\n",
+        WORLD, ["no", "yes"], ["region"], {("north", "yes"): Estimate(96, se=5)},
+    ),
+    "the only class that is not listed": (
+        "region,yes,persons\nnorth,96,1300\nsouth,190,2500\n",
+        WORLD, ["no", "yes"], ["region"],
+        {("north", "yes"): 96, ("south", "yes"): 190, ("north", "no"): 1204,
+         ("south", "no"): 2310},
+    ),
+    "two missing cells stay open": (
+        "region,no,yes\nnorth,/,96\nsouth,2310,x\n",
+        WORLD, ["no", "yes"], ["region"], {("north", "yes"): 96, ("south", "no"): 2310},
+    ),
+    "rates as decimals": (
+        "region,no,yes\nnorth,0.926,0.074\n",
+        WORLD, ["no", "yes"], ["region"], {("north", "no"): 0.926, ("north", "yes"): 0.074},
+    ),
+    "overall": ("no,yes,sum\n3521,291,3812\n", WORLD, ["no", "yes"], [],
+                {("no",): 3521, ("yes",): 291}),
+}  # fmt: skip
+
+REFUSED = {
+    "misspelled class": (
+        "Land;arbeitslos;erwerbstaetig\nBayern;96;1204\n", LAENDER, WORK[:2],
+        "did you mean 'erwerbstätig'",
+    ),
+    "wrong sum": (
+        "Land;arbeitslos;erwerbstätig;insgesamt\nBayern;96;1204;1400\n", LAENDER, WORK[:2],
+        "the classes add up to 1300, but the column 'insgesamt' says 1400",
+    ),
+    "wrong sum row": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nHessen;4;96\nzusammen;100;1400\n", LAENDER,
+        WORK[:2], "looks like a row of sums, but 'erwerbstätig' adds up to 1300 and not to 1400",
+    ),
+    "dashes": (
+        "Land;arbeitslos;erwerbstätig\nBayern;-;1204\n", LAENDER, WORK[:2],
+        "'-' may be zero or not known; write 0, or leave the cell empty",
+    ),
+    "thousands": (
+        "Land;status;in Tsd.\nBayern;arbeitslos;96\n", LAENDER, WORK[:2],
+        "numbers in thousands; write them in full",
+    ),
+    "two columns of numbers": (
+        "Land;status;Anzahl;Fälle\nBayern;arbeitslos;96;7\n", LAENDER, WORK[:2],
+        "which of the columns 'Anzahl', 'Fälle' is the total",
+    ),
+    "standard errors in a wide table": (
+        "Land;arbeitslos;Standardfehler\nBayern;96;7\n", LAENDER, WORK[:2],
+        "write a row per class, with the columns class, total, se",
+    ),
+    "two readings": (
+        "Land;arbeitslos\nBayern;1.000\n", LAENDER, WORK[:2],
+        "is 1.0 with a decimal point and 1000 with a decimal comma; say which with decimal",
+    ),
+    "no count": (
+        "Land;arbeitslos\nBayern;viele\n", LAENDER, WORK[:2], "must be a count like 1234",
+    ),
+    "two totals of one group": (
+        "région;chômeurs\nCorse;1\nCorse;2\n", FRANCE, ["actifs", "chômeurs"],
+        "more than one total for 'Corse'",
+    ),
+    "an empty group": (
+        "Land;arbeitslos;erwerbstätig\nBayern;5;4\n;96;1204\n", LAENDER, WORK[:2],
+        "a grouping column is empty",
+    ),
+    "a count that is not whole": (
+        "region,no,yes\nnorth,12.5,7\n", WORLD, ["no", "yes"], "neither a whole count nor a rate",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_tables_of_offices_are_read_right(tmp_path, name):
+    text, rows, classes, groups, expected = RIGHT[name]
+    found, note = read(tmp_path, text, rows, classes)
+    assert by_place(found, *groups) == expected
+    assert "UTF-8" in note
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_names_the_cure(tmp_path, name):
+    text, rows, classes, message = REFUSED[name]
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, text, rows, classes)
+
+
+def test_what_was_done_is_said(tmp_path):
+    text, rows, classes, *_ = RIGHT["one secret cell is filled in"]
+    note = read(tmp_path, text, rows, classes)[1]
+    assert "Bayern, arbeitslos filled in as 96" in note
+    assert "the sums 'insgesamt' were checked and left out" in note
+    text, rows, classes, *_ = RIGHT["rounded to tens"]
+    assert "a sum is off by 10, as rounding does" in read(tmp_path, text, rows, classes)[1]
+
+
+def test_the_mark_of_other_files_does_not_spoil_a_table_with_one_reading(tmp_path):
+    text, rows, classes, groups, expected = RIGHT["thousands with points"]
+    for how in ({"decimal": "."}, {"likely": "."}, {"decimal": ","}):
+        assert by_place(read(tmp_path, text, rows, classes, **how)[0], *groups) == expected
+
+
+NAMES = st.text("abcdefghij", min_size=2, max_size=5)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_random_tables_are_read_back_or_refused(tmp_path_factory, data):
+    """Tables of two grouping columns in many shapes: what is read is what was written."""
+    draw = data.draw
+    regions = draw(st.lists(NAMES, min_size=2, max_size=4, unique=True))
+    classes = draw(st.sampled_from([["no", "yes"], ["x1", "x2", "x3"]]))
+    counts = {
+        (r, k): draw(st.sampled_from([0, 3, 17, 960, 1204, 25000, 1_500_300]))
+        for r in regions for k in classes
+    }  # fmt: skip
+    mark = draw(st.sampled_from(["", " ", ".", ",", "'"]))
+    sum_name = draw(st.sampled_from([None, "Total", "Bund", "zusammen", "RANDOM"]))
+    column_name = draw(st.sampled_from([None, "Gesamt", "Personen", "QQ"]))
+    missing = draw(st.sampled_from([None, ".", "/"]))
+    hidden = draw(st.sampled_from(sorted(counts))) if missing else None
+    is_long = draw(st.booleans())
+
+    def written(n, place=None):
+        return missing if place is not None and place == hidden else f"{n:,}".replace(",", mark)
+
+    lines = []
+    if is_long:
+        lines.append("region;what;count")
+        lines += [f"{r};{k};{written(n, (r, k))}" for (r, k), n in counts.items()]
+        if sum_name:
+            lines += [
+                f"{sum_name};{k};{written(sum(counts[r, k] for r in regions))}" for k in classes
+            ]
+    else:
+        lines.append(";".join(["region", *classes, *([column_name] if column_name else [])]))
+        for r in regions:
+            cells = [written(counts[r, k], (r, k)) for k in classes]
+            whole = [written(sum(counts[r, k] for k in classes))] if column_name else []
+            lines.append(";".join([r, *cells, *whole]))
+        if sum_name:
+            sums = [sum(counts[r, k] for r in regions) for k in classes]
+            cells = [written(n) for n in (*sums, *([sum(sums)] if column_name else []))]
+            lines.append(";".join([sum_name, *cells]))
+    path = tmp_path_factory.mktemp("office") / "t.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        rows, _ = TotalsFile(path, "status").read(
+            ["region"], classes, values=lambda _: set(regions)
+        )
+    except InputError:
+        assert mark in (".", ",") or sum_name == "RANDOM" or sum_name == "Bund" or hidden
+        return
+    found = by_place(rows, "region")
+    if sum_name in ("RANDOM", "Bund"):  # a name like a group's: refused later if it is none
+        found = {place: n for place, n in found.items() if place[0] != sum_name}
+    wanted = {place: n for place, n in counts.items() if place != hidden}
+    assert {place: n for place, n in found.items() if place != hidden} == wanted
+    if hidden in found:
+        assert found[hidden] == counts[hidden]
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("0-14", (0, 15)), ("15 bis 29", (15, 30)), ("15\N{EN DASH}29 Jahre", (15, 30)),
+        ("65+", (65, float("inf"))), ("65 und mehr", (65, float("inf"))),
+        ("85 Jahre und älter", (85, float("inf"))), ("65 ans et plus", (65, float("inf"))),
+        ("65 y más", (65, float("inf"))), ("65 and over", (65, float("inf"))),
+        ("unter 30", (float("-inf"), 30)), ("under 15", (float("-inf"), 15)),
+        ("moins de 15 ans", (float("-inf"), 15)), ("menos de 15 años", (float("-inf"), 15)),
+        ("von 30 bis unter 65 Jahren", (30, 65)), ("15 à 29 ans", (15, 30)),
+        ("ab 65", (65, float("inf"))), ("Bayern", None), ("2020", None), ("9-3", None),
+    ],
+)  # fmt: skip
+def test_ranges_by_their_names(name, ends):
+    assert parse_bin(name) == ends
+
+
+PEOPLE = pd.DataFrame(
+    {"Alter": [3, 20, 40, 70, 90], "Einkommen": [0, 900, 70, 3000, 18], "Land": list("abcab")}
+)
+
+
+def test_bins_are_found_by_name_or_because_only_one_column_fits():
+    labels = ["0-14", "15-64", "65+"]
+    assert find_bins("Altersgruppe", labels, PEOPLE, list(PEOPLE)).column == "Alter"
+    assert find_bins("Klasse", ["0-95"], PEOPLE, list(PEOPLE)).column == "Alter"
+    with pytest.raises(InputError, match=r"of several columns.*bin='Klasse=COLUMN"):
+        find_bins(
+            "Klasse",
+            ["0-99", "100+"],
+            PEOPLE.assign(Miete=[1, 2, 3, 4, 500]),
+            ["Einkommen", "Miete"],
+        )
+    with pytest.raises(InputError, match="are not ranges of one"):
+        find_bins("Kreis", ["Ulm", "Bonn"], PEOPLE, list(PEOPLE))
+
+
+@pytest.mark.parametrize("text", ["a=b", "a:1-2", "a=b:1-2,x", "a=b:1-5,3-9"])
+def test_bins_that_are_none(text):
+    with pytest.raises(InputError, match=r"bin must be like|ranges overlap"):
+        Bins.parse(text)
+
+
+def test_a_value_in_no_range_is_refused_and_an_empty_one_has_no_group():
+    bins = Bins.parse("group=age:0-14,15-29")
+    assert bins.place(pd.Series([3, None, 29.5], name="age"), "-") == ["0-14", "-", "15-29"]
+    with pytest.raises(InputError, match="'age' holds '30'"):
+        bins.place(pd.Series([30]), "-")
+
+
+def test_percent_with_a_comma_in_totals():
+    assert parse_totals("yes=57,6%,no=42,4%") == {"yes": 0.576, "no": 0.424}
+    assert parse_totals("yes=1200..1300,no=5") == {"yes": (1200, 1300), "no": 5}
