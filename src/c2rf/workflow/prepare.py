@@ -211,11 +211,12 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     remarks: list[str] = []
     totals, notes = read_known(options.totals, table[target], columns, as_data, rows)
     grouping = tuple(map(str, totals.columns))
-    for name in dict.fromkeys(chain.from_iterable(options.tables_by)):
-        for there in (columns, list(map(str, table))):
-            check_column(option_name("estimates_by"), name, [c for c in there if c != target])
     bins = find_all_bins(totals, table, [name for name in columns if name != target], options)
     notes += [(each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()]
+    for name in dict.fromkeys(chain.from_iterable(options.tables_by)):
+        for there in (columns, list(map(str, table))):
+            others = [c for c in (*there, *bins) if c != target]
+            check_column(option_name("estimates_by"), name, others)
     features, left_out = learned_columns(table, rows, grouping, options, bins)
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
@@ -668,14 +669,15 @@ def domains_by(data: PreparedData, columns: Sequence[str]) -> tuple[Groups, Code
     """Return the domains that columns make: of unlabeled rows, and the codes of labeled ones."""
     if not columns:
         return Groups.none(data.n_rows), np.zeros(len(data.labels), dtype=np.intp)
-    work = partial(_groups_in_chunk, columns)
-    found = data.rows.reduce(work, Groups.merged, columns).in_order()
+    sources = [data.bins[name].column if name in data.bins else name for name in columns]
+    work = partial(_groups_in_chunk, columns, data.bins)
+    found = data.rows.reduce(work, Groups.merged, list(dict.fromkeys(sources))).in_order()
     check_number_of_domains(found)
-    return found, found.places_of(_groups_of(data.table, columns))
+    return found, found.places_of(groups_of(data.table, columns, data.bins))
 
 
-def _groups_in_chunk(columns: Sequence[str], chunk: Chunk) -> Groups:
-    return _groups_of(as_pandas(chunk.data), columns)
+def _groups_in_chunk(columns: Sequence[str], bins: Mapping[str, Bins], chunk: Chunk) -> Groups:
+    return groups_of(as_pandas(chunk.data), columns, bins)
 
 
 def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
@@ -849,10 +851,10 @@ def find_all_bins(
     bins = {each.name: each for each in given}
     for each in given:
         check_column(option_name("bin"), each.column, columns)
-        if each.name not in totals.columns:
+        if each.name not in (wanted := [*totals.columns, *chain.from_iterable(options.tables_by)]):
             raise InputError(
-                f"{option_name('bin')}: totals are not grouped by {each.name!r}, but by "
-                f"{all_of(list(totals.columns))}"
+                f"{option_name('bin')}: neither totals nor estimates are grouped by {each.name!r}, "
+                f"but by {all_of(wanted) or 'nothing'}"
             )
     taken = [options.id, options.weight, options.target]
     for margin in totals.margins:
