@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment import passes
+from c2rf.assignment import duals, parts, passes
 from c2rf.data.population import dask as dask_room
 from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
@@ -25,6 +25,7 @@ from margins import totals_of
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
 
 RNG = np.random.default_rng(3)
 N = 2400
@@ -192,3 +193,90 @@ class TestRefused:
         parts = [dask.delayed(POPULATION[:1000]), dask.delayed(second, pure=False)()]
         with pytest.raises(InputError, match="partition 1 cannot be read: the disk is gone"):
             fitted(dd.from_delayed(parts, meta=POPULATION, verify_meta=False))
+
+
+def known_totals(y, kind):
+    """Totals of POPULATION with two columns of groups: overall, of one column, or of both."""
+    first = {"yes": 0.45} if y is TWO else {0: 0.2, 1: 0.5}
+    if kind == "overall":
+        return first
+    tables = []
+    for name in ("region", "sex")[: 1 + (kind == "crossing")]:
+        sizes = TOWNS.groupby(name).size()
+        tables.append([
+            {name: group, "class": label, "total": round(n * share)}
+            for group, n in sizes.items() for label, share in first.items()
+        ])  # fmt: skip
+    return tables if len(tables) < 2 else [tables[0], [
+        row | {"total": (max(row["total"] - 9, 0), row["total"] + 9)} for row in tables[1]
+    ]]  # fmt: skip
+
+
+TOWNS = POPULATION.assign(
+    region=GROUPS, sex=np.array(["f", "m"])[RNG.integers(0, 2, N)], people=RNG.integers(1, 4, N)
+)
+
+
+class TestWorkersKeepRows:
+    """On a cluster, probabilities and labels stay with the workers; parts of few rows here."""
+
+    @pytest.fixture(autouse=True)
+    def cluster(self, monkeypatch):
+        monkeypatch.setattr(passes, "FEW", 1000)
+        monkeypatch.setattr(passes, "SAMPLE", 400)
+        for module in (parts, dask_room, duals):
+            monkeypatch.setattr(module, "BLOCK", 128)
+        monkeypatch.setattr(dask_room, "SPAN", 128 * 8)
+        options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
+        with (
+            dask.config.set(scheduler=None),
+            distributed.Client(**options, dashboard_address=":0") as client,
+        ):
+            yield client
+
+    @staticmethod
+    def fit(population, y, kind, **options):
+        model = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        return model.fit(FRAME, y, X_unlabeled=population, totals=known_totals(y, kind), **options)
+
+    @pytest.mark.parametrize("kind", ["overall", "groups", "crossing", "weights"])
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_labels_are_those_in_memory(self, y, kind):
+        extra = {"overall": [], "groups": ["region"]}.get(kind, ["region", "sex"])
+        options = {"unlabeled_weight": TOWNS["people"]} if kind == "weights" else {}
+        kind = "overall" if options else kind
+        columns = [*FRAME, *(extra if not options else [])]
+        whole = self.fit(TOWNS[columns], y, kind, **options)
+        far = self.fit(frame_of(cut(TOWNS[columns], [7, 7, 900, 1500])), y, kind, **options)
+        assert isinstance(far.scores_, dask_room.KeptArray)
+        assert_same(far, whole)
+        assert far.assignment_ == whole.assignment_
+        assert far.totals_met_.equals(whole.totals_met_)
+        np.testing.assert_allclose(far.transduction_proba_, whole.transduction_proba_, atol=1e-8)
+        np.testing.assert_allclose(far.expected_confusion_, whole.expected_confusion_, atol=1e-4)
+        np.testing.assert_allclose(far.predict_proba(FRAME), whole.predict_proba(FRAME))
+
+    def test_what_is_drawn_and_compared_afterwards(self):
+        whole, far = (
+            self.fit(rows, TWO, "overall") for rows in (POPULATION, frame_of(cut(POPULATION, [7])))
+        )
+        np.testing.assert_array_equal(far.impute(2), whole.impute(2))
+        assert far.sensitivity(0.1).equals(whole.sensitivity(0.1))
+        found = [model.expected_accuracy(2).overall.estimate for model in (far, whole)]
+        assert found[0] == pytest.approx(found[1], abs=1e-6)
+        chunks = [np.concatenate(each) for each in zip(*far.label_chunks(), strict=True)]
+        np.testing.assert_array_equal(chunks[0], whole.transduction_)
+        np.testing.assert_array_equal(chunks[1], whole.scores_)
+
+    def test_parts_of_what_is_kept(self):
+        far = self.fit(frame_of(cut(POPULATION, [7])), TWO, "overall").scores_
+        here = np.asarray(far)
+        assert far.shape == here.shape == (N, 2)
+        for rows in (slice(0, 5), slice(1000, 1100), slice(2000, None), np.array([3, 1023, 1024])):
+            np.testing.assert_array_equal(far[rows], here[rows])
+        np.testing.assert_array_equal(far.compute(), here)
+
+    def test_a_partition_that_cannot_be_read_is_named(self):
+        bad = POPULATION[1000:].assign(a=np.inf)
+        with pytest.raises(InputError, match=r"partition 1\) has infinite values"):
+            self.fit(frame_of([POPULATION[:1000], bad]), TWO, "overall")

@@ -106,4 +106,4 @@ def test_rows_with_probabilities_are_corrected_in_their_groups():
     np.testing.assert_allclose(rows.probabilities, expected)
     np.testing.assert_allclose(rows.confusion[0], [0.5, 0.5])
     np.testing.assert_allclose(rows.confusion.sum(axis=1), [1, 2])
-    np.testing.assert_allclose(logarithms(scores, 0.1)[2], np.log([0.1, 1]))
+    np.testing.assert_allclose(logarithms(scores, 0.1, problem)[2], np.log([0.1, 1]))

@@ -20,10 +20,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from c2rf._utils.types import Codes, Floats
-from c2rf.assignment.crossing_margins import drop_zero_totals, label_crossing, relaxations
+from c2rf.assignment.crossing_margins import (
+    FEW_DRAWN,
+    drop_zero_totals,
+    label_crossing,
+    relaxations,
+)
 from c2rf.assignment.duals import Assignment, annealed_duals, class_offsets, smooth_duals
 from c2rf.assignment.one_margin import label_one_margin, sample_bounds
 from c2rf.assignment.parts import Parts, ScoredRows
+from c2rf.assignment.passes import are_many, draw
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, LinearConstraints
@@ -172,7 +178,7 @@ class AssignmentProblem:
             return False
         return is_consistent(LinearConstraints.of(left.bounds))
 
-    def solve(self, logs: Floats) -> Assignment:
+    def solve(self, logs: Any) -> Assignment:
         """Label the rows by the logarithms of their probabilities."""
         if self.known is not None:
             rows, left = self.left
@@ -196,34 +202,44 @@ class AssignmentProblem:
             rows, left = self.left
             rest = replace(found, counts=found.counts - self.known_counts)
             return left.overall_offsets(logs[rows], rest)
-        overall = self.overall_only(found.counts)
+        bounds = self.overall_only(found.counts).bounds
+        parts = self.parts(logs).ungrouped()
         if self.weights is None:
-            return overall.solve(logs).offsets[0]
-        rows = ScoredRows(logs, overall.groups.codes, self.weights, 1)
-        _, _, relaxed = next(relaxations(rows, overall.bounds, self.seed))
+            return assign(parts, bounds, random_state=self.seed).offsets[0]
+        _, _, relaxed = next(relaxations(parts, bounds, self.seed))
         return relaxed.offsets[0]
 
-    def smooth_offsets(self, logs: Floats, counts: Any, rows: Codes | None = None) -> Floats:
+    def parts(self, logs: Floats | Parts) -> Parts:
+        """Return the rows with their groups and weights, given the logarithms."""
+        if isinstance(logs, Parts):
+            return logs
+        return ScoredRows(logs, self.groups.codes, self.weights, self.bounds.n_groups)
+
+    def smooth_offsets(self, logs: Any, counts: Any, rows: Codes | None = None) -> Floats:
         """Return class offsets with which sums of probabilities are the totals, in all margins.
 
         Parameters
         ----------
-        logs : ndarray of shape (n_rows, n_classes)
+        logs : ndarray of shape (n_rows, n_classes), or Parts
             Logarithms of probabilities.
         counts : ndarray of shape (n_groups, n_classes)
             What the labels add up to, where a total is a range.
         rows : ndarray of int, optional
             The rows that these are, if not all.
         """
-        groups = self.groups.codes if rows is None else self.groups.codes[rows]
-        weights = self.weights if rows is None else self._sample_weights(rows)
         met = self.bounds.narrowed_to(counts)
+        if self.is_plain:  # then they are those of the labels in every group
+            met = replace(met, group_lower=counts, group_upper=counts)
+        scored = self.parts(logs)
         if rows is not None:
+            groups = np.asarray(self.groups.codes[rows])
             met = met.restricted_to(np.arange(met.n_groups), np.unique(groups))
+            scored = ScoredRows(logs, groups, self._sample_weights(rows), met.n_groups)
         constraints, closed = drop_zero_totals(LinearConstraints.of(met), met)
-        scored = ScoredRows(logs, np.asarray(groups), weights, met.n_groups)
-        duals = np.zeros(len(constraints.lower))
-        duals = annealed_duals(scored, constraints, closed, duals, [8.0, 2.0])
+        duals, sample = np.zeros(len(constraints.lower)), scored
+        if are_many(scored):
+            sample = draw(scored, met.group_sizes, self.seed, FEW_DRAWN).rows
+        duals = annealed_duals(sample, constraints, closed, duals, [8.0, 2.0, 1.0])
         duals = smooth_duals(scored, constraints, closed, duals, 1.0, 1e-12)
         return class_offsets(constraints, duals, closed)
 

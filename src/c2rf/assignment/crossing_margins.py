@@ -78,7 +78,9 @@ CLOSE = Fraction(1, 10**10)
 SOME = 1 << 16
 """The spread of scores is that of about so many rows."""
 
-_FEW_DRAWN = 8
+FEW_DRAWN = 8
+"""Rows that are drawn of each group at least, if it has so many."""
+
 _COOLING = 4.0
 _FIRST_WHOLE = 256
 _MOST_WHOLE = 20_000
@@ -466,7 +468,7 @@ def first_duals(parts: Parts, bounds: Bounds, seed: int) -> FirstDuals:
     duals = np.zeros(len(constraints.lower))
     if not are_many(parts):
         return FirstDuals(duals, closed, np.full(parts.n_groups, np.inf), None)
-    sample = draw(parts, bounds.group_sizes, seed, _FEW_DRAWN).rows
+    sample = draw(parts, bounds.group_sizes, seed, FEW_DRAWN).rows
     temperatures = _first_temperatures(sample)
     duals = annealed_duals(sample, constraints, closed, duals, temperatures)
     duals, last = _anneal_to_few(sample, constraints, closed, duals, temperatures[-1], FEW // 8)

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.linalg import splu
 from scipy.special import expit
 
 from c2rf._utils.types import Codes, Floats, Ints
@@ -39,6 +40,7 @@ from c2rf.assignment.parts import BLOCK, Parts, ScoredRows
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
 _MOST_STEPS = 60
+_MANY_TOTALS = 400  # of more, equations are sparse: a total meets few others
 # Far from the solution the Hessian says little: no step is longer than this many temperatures.
 _LONGEST_STEP = 20.0
 _MOST_HALVINGS = 30
@@ -144,14 +146,16 @@ def smooth_duals(
     return duals
 
 
-def _newton_step(gradient: Floats, hessian: Floats) -> Floats:
+def _newton_step(gradient: Floats, hessian: csr_array) -> Floats:
     # Duals that shift all classes of a row alike change nothing: those directions are flat.
-    scale = np.abs(np.diag(hessian)).max(initial=0.0)
-    damped = hessian + (1e-10 * scale + 1e-300) * np.eye(len(gradient))
+    scale = np.abs(hessian.diagonal()).max(initial=0.0)
+    damped = hessian + (1e-10 * scale + 1e-300) * eye_array(len(gradient), format="csr")
+    if len(gradient) > _MANY_TOTALS:
+        return -np.asarray(splu(damped.tocsc()).solve(gradient))
     try:
-        return -cho_solve(cho_factor(damped, check_finite=False), gradient, check_finite=False)
+        return -cho_solve(cho_factor(damped.toarray(), check_finite=False), gradient)
     except LinAlgError:  # flat to rounding
-        return -np.linalg.lstsq(damped, gradient, rcond=1e-12)[0]
+        return -np.linalg.lstsq(damped.toarray(), gradient, rcond=1e-12)[0]
 
 
 def _smoothed_dual(
@@ -160,7 +164,7 @@ def _smoothed_dual(
     offsets: Floats,
     duals: Floats,
     temperature: float,
-) -> tuple[float, Floats, Floats]:
+) -> tuple[float, Floats, csr_array]:
     """Return the smoothed dual function, its gradient and its Hessian."""
     value, sizes, products = expected_sizes(
         scored, class_offsets(constraints, duals, offsets), temperature
@@ -171,8 +175,8 @@ def _smoothed_dual(
     wanted = low + width * share
     value += float(-duals @ low + (width * temperature) @ np.logaddexp(0, -duals / temperature))
     blocks = _block_diagonal(sizes, products) / temperature
-    hessian = (constraints.matrix @ blocks @ constraints.matrix.T).toarray()
-    hessian += np.diag(width * share * (1 - share) / temperature)
+    hessian = constraints.matrix @ blocks @ constraints.matrix.T
+    hessian += diags_array(width * share * (1 - share) / temperature)
     return value, constraints.matrix @ sizes.ravel() - wanted, hessian
 
 

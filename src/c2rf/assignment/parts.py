@@ -55,6 +55,10 @@ class Parts(ABC):
         return float(self.n_rows)
 
     @abstractmethod
+    def ungrouped(self) -> Parts:
+        """Return the same rows as one group."""
+
+    @abstractmethod
     def reduce(self, work: Callable[[ScoredRows], Any], merge: Merge) -> Any:
         """Do the work with every part where it is, and merge the results as :func:`merged` does."""
 
@@ -165,6 +169,11 @@ class ScoredRows(Parts):
     def blocks(self) -> list[slice]:
         """Return slices of the rows, some at a time."""
         return [slice(k, k + BLOCK) for k in range(0, max(len(self.scores), 1), BLOCK)]
+
+    def ungrouped(self) -> ScoredRows:
+        """Return the same rows as one group."""
+        groups = np.broadcast_to(np.intp(0), self.n_rows)
+        return ScoredRows(self.scores, groups, self.weights, 1, self.numbers)
 
     def reduce(self, work: Callable[[ScoredRows], Any], merge: Merge) -> Any:
         """Do the work with every part, and merge the results."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -103,7 +104,7 @@ class Imputer:
         The totals.
     found : Assignment
         The labels.
-    full : ndarray of shape (n_rows, n_classes)
+    logs : ndarray of shape (n_rows, n_classes), or parts that are brought here when needed
         Logarithms of the probabilities learned from all labeled rows, times the factor.
     factor : float
         The inverse temperature that they have been multiplied by.
@@ -121,11 +122,21 @@ class Imputer:
     training: Training
     problem: AssignmentProblem
     found: Assignment
-    full: Floats
+    logs: Any
     factor: float = 1.0
     calibration: Calibration | None = None
     drawn: NDArray[Any] | None = None
     method: DrawMethod = "exact"
+
+    @cached_property
+    def full(self) -> Floats:
+        """Bring the logarithms here."""
+        return np.asarray(self.logs)
+
+    @cached_property
+    def groups(self) -> Codes:
+        """Bring the group of each row here."""
+        return np.asarray(self.problem.groups.codes)
 
     def impute(self, n_imputations: int) -> NDArray[Any]:
         """Return the numbers of classes by each imputation; what was drawn before is kept."""
@@ -158,7 +169,7 @@ class Imputer:
     def right(self, n_bootstraps: int) -> Iterator[Floats]:
         """Yield the probability that each label is right, at temperatures of the posterior."""
         bootstrap = self._bootstrap()
-        labels, groups = self.found.labels, self.problem.groups.codes
+        labels, groups = np.asarray(self.found.labels), self.groups
         steps = Countdown("estimating how many labels are right", n_bootstraps)
         for k in range(n_bootstraps):
             rng = np.random.default_rng([self.problem.seed, 12, k])
@@ -283,7 +294,9 @@ class Imputer:
         if not problem.is_possible:  # a total drawn below the rows that are known
             problem = self.problem
         rows, left = problem.left
-        drawn = draw_labels(logs[rows], left.bounds, left.groups.codes, rng, left.weights)
+        drawn = draw_labels(
+            logs[rows], left.bounds, np.asarray(left.groups.codes), rng, left.weights
+        )
         return drawn._replace(labels=problem.with_known(drawn.labels))
 
     def _drawn_bounds(self, rng: np.random.Generator) -> Bounds:

@@ -25,9 +25,9 @@ from c2rf._utils.validation import (
     takes_missing,
     takes_only_numbers,
 )
-from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
+from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.data.population import as_population
-from c2rf.data.population.interface import RowSample, row_blocks
+from c2rf.data.population.interface import RowSample
 from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.labeled_population import (
     CheckedRows,
@@ -37,7 +37,9 @@ from c2rf.estimators.labeled_population import (
     find_domains,
     find_groups,
     find_weights,
+    floor_of,
     logarithms,
+    multiplied,
     read_known_labels,
 )
 from c2rf.estimators.training import (
@@ -403,7 +405,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """
         number = self._check_imputable(n_imputations, least=2)
         groups = self._rows.problem.groups
-        named = (groups.names, groups.codes) if groups.columns else None
+        named = (groups.names, np.asarray(groups.codes)) if groups.columns else None
         with self._jobs():
             right = self._imputer.right(number)
             return expected_accuracy(
@@ -542,8 +544,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         sample = draw_rows(rows, self.n_features_in_, self._limits, seed)
         if is_checked:
             return rows, sample, replace(totals, seed=seed)
-        groups = find_groups(X_unlabeled, totals, groups, rows.n_rows or 0)
-        weights = find_weights(X_unlabeled, weight, len(groups.codes))
+        source = rows.rows if rows.keeps_rows else X_unlabeled  # it was counted
+        groups = find_groups(source, totals, groups, rows.n_rows or 0)
+        weights = find_weights(source, weight, len(groups.codes))
         bounds = make_bounds(totals, groups, self.classes_, self.totals_policy, weights)
         return rows, sample, AssignmentProblem(bounds, groups, weights, totals, seed)
 
@@ -552,16 +555,16 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         model = self.estimator_ = training.fit(problem)
         self.history_ = history(model)
         scores = training.score(model, problem.n_rows)
-        self._floor = zero_floor(scores)
-        logs = logarithms(scores, self._floor)
+        if problem.known is not None:
+            scores = np.asarray(scores)
+        self._floor = floor_of(scores)
+        logs = logarithms(scores, self._floor, problem)
         report_progress(f"meeting the totals of {problem.n_rows:,} rows")
         found = problem.solve(logs)
         self.offsets_ = problem.overall_offsets(logs, found)
         calibration = self._calibrate(training, problem)
         factor = self.inverse_temperature_
-        if factor != 1:
-            for rows in row_blocks(len(logs), reading=[logs]):
-                logs[rows] *= factor
+        logs = multiplied(logs, factor)
         report_progress("matching the probabilities to the totals")
         groups, counts = problem.groups, found.counts
         self.totals_met_ = totals_table(problem.bounds, groups, self.classes_, counts)
@@ -639,7 +642,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         """Return what :meth:`sensitivity` does, in less memory."""
         rows = self._known_rows("sensitivity")
         shares = shares_off(share, rows.problem.bounds.relative_errors, len(self.classes_))
-        logs = logarithms(rows.scores, rows.floor)
+        logs = logarithms(rows.scores, rows.floor, rows.problem)
         return find_sensitivity(rows.problem, logs, rows.codes_here, self.classes_, shares)
 
     def _jobs(self) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,9 +27,11 @@ from c2rf._utils.frames import as_pandas, kinds_of, names_of
 from c2rf._utils.text import listed, nearest
 from c2rf._utils.types import Codes, Columns, Floats
 from c2rf._utils.validation import check_data, takes_only_numbers
-from c2rf.assignment import AssignmentProblem, log_scores
+from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.population import as_population
+from c2rf.data.population.dask import KeptArray, KeptRows
 from c2rf.data.population.interface import (
+    BLOCK_ROWS,
     Chunk,
     Merge,
     Population,
@@ -166,6 +169,11 @@ def find_groups(X_unlabeled: Any, totals: Totals, given: Any, n_rows: int) -> Gr
             "the group of each row as unlabeled_groups"
         )
     check_columns(names, population.names, "X_unlabeled")
+    if population.keeps_rows:
+        there = population.reduce(_group_names, _merge_names, names)
+        kind = np.empty(0, np.min_scalar_type(len(there)))
+        codes = population.keep(partial(_codes_of, there), kind, BLOCK_ROWS, names)
+        return Groups(there, codes, columns)
     return population.reduce(_groups_in, Groups.merged, names)._replace(columns=columns)
 
 
@@ -326,6 +334,20 @@ def _groups_in(chunk: Chunk) -> Groups:
         raise InputError(f"{chunk.where}: {error}" if chunk.where else str(error)) from error
 
 
+def _group_names(chunk: Chunk) -> list[Any]:
+    return _groups_in(chunk).names
+
+
+def _merge_names(found: Sequence[list[Any]]) -> list[Any]:
+    return list(dict.fromkeys(chain.from_iterable(found)))
+
+
+def _codes_of(names: list[Any], table: Any) -> NDArray[Any]:
+    """Return the number of the group of each row, given the names of all groups."""
+    own, numbers = read_groups(table, len(table)), {name: k for k, name in enumerate(names)}
+    return np.array([numbers[name] for name in own.names])[own.codes]
+
+
 def _first_column(chunk: Chunk) -> Any:
     return np.asarray(as_pandas(chunk.data).iloc[:, 0])
 
@@ -416,12 +438,13 @@ class ScoredPopulation(LabeledPopulation):
     @cached_property
     def probabilities(self) -> Floats:
         """The corrected probabilities of each row."""
-        offsets, groups = self.proba_offsets, self.problem.groups.codes
-        factor = self.inverse_temperature
+        groups = self.problem.groups.codes
+        work = partial(_corrected, self.floor, self.inverse_temperature, self.proba_offsets)
+        if isinstance(self.scores, KeptArray):
+            own = [KeptArray.of(groups)] if len(self.proba_offsets) > 1 else []
+            return self.scores.map(work, self.scores, *own)
         corrected = (
-            softmax(
-                factor * log_scores(self.scores[rows], self.floor) + offsets[groups[rows]], axis=1
-            )
+            work(rows.start, self.scores[rows], groups[rows])
             for rows in row_blocks(len(self.scores), reading=[self.scores])
         )
         table = filled(self.scores.shape, corrected)
@@ -435,6 +458,10 @@ class ScoredPopulation(LabeledPopulation):
     def confusion(self) -> Floats:
         """Of the rows labeled k, how many are expected to be really of class j."""
         n_classes = len(self.table)
+        if isinstance(self.probabilities, KeptArray):
+            work = partial(_confusion, n_classes)
+            found: Floats = self.probabilities.reduce(work, sum, KeptArray.of(self.codes_here))
+            return found
         total = np.zeros((n_classes, n_classes))
         for rows in row_blocks(len(self.scores), reading=[self.probabilities]):
             own = np.asarray(self.codes_here[rows])
@@ -446,11 +473,46 @@ class ScoredPopulation(LabeledPopulation):
         return np.asarray(self.scores[rows])
 
 
-def logarithms(table: Floats, floor: float) -> Floats:
-    """Return the logarithms of probabilities, of many in a file as they are."""
+def _corrected(
+    floor: float, factor: float, offsets: Floats, start: int, scores: Floats, groups: Any = 0
+) -> Floats:
+    """Return corrected probabilities of some rows."""
+    return np.asarray(softmax(factor * log_scores(scores, floor) + offsets[groups], axis=1))
+
+
+def _confusion(n_classes: int, start: int, probabilities: Floats, labels: Codes) -> Floats:
+    return expected_confusion(labels, probabilities, n_classes)
+
+
+def floor_of(scores: Floats | KeptArray) -> float:
+    """Return what a probability of zero counts as, see :func:`c2rf.assignment.zero_floor`."""
+    if isinstance(scores, KeptArray):
+        return float(scores.reduce(_floor, min))
+    return zero_floor(scores)
+
+
+def _floor(start: int, scores: Floats) -> float:
+    return zero_floor(scores)
+
+
+def logarithms(table: Any, floor: float, problem: AssignmentProblem) -> Any:
+    """Return the logarithms of probabilities: an array, in a file as they are, or parts."""
+    if isinstance(table, KeptArray):
+        groups = problem.groups
+        return KeptRows(table, floor, groups.sizes, groups.codes, problem.weights)
     logs = large_array(table.shape)
     for rows in row_blocks(len(table), reading=[table, logs]):
         logs[rows] = log_scores(table[rows], floor)
+    return logs
+
+
+def multiplied(logs: Any, factor: float) -> Any:
+    """Return logarithms times a factor, an array in its place."""
+    if isinstance(logs, KeptRows):
+        return logs.multiplied(factor)
+    if factor != 1:
+        for rows in row_blocks(len(logs), reading=[logs]):
+            logs[rows] *= factor
     return logs
 
 

@@ -8,8 +8,8 @@ totals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -27,12 +27,12 @@ from c2rf._utils.text import listed
 from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import naming_missing
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
+from c2rf.assignment.parts import Parts
 from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     RowSample,
     draw_sample,
-    filled,
     plain,
     probabilities,
 )
@@ -259,11 +259,14 @@ class Training:
         if own is not None and len(own) == n_rows:
             scores = np.empty_like(own)
         else:
-            blocks = self.rows.blocks(model.predict_proba, self.limits.block_rows)
-            shape = n_rows, len(self.owner.classes_)
-            scores = filled(shape, _showing_progress(blocks, n_rows))
+            example = np.empty((0, len(self.owner.classes_)))
+            scores = self.rows.keep(model.predict_proba, example, self.limits.block_rows)
         if own is not None:  # from models that saw these rows: better than the model's own
-            scores[self.sample.rows[model.learned_rows_]] = own
+            learned = self.sample.rows[model.learned_rows_]
+            if not isinstance(scores, np.ndarray):
+                order = np.argsort(learned)
+                return scores.map(partial(_replaced, learned[order], own[order]), own)
+            scores[learned] = own
         return scores
 
     def calibrate(self, problem: AssignmentProblem, floor: float) -> Calibration:
@@ -294,12 +297,12 @@ def draw_rows(rows: CheckedRows, n_columns: int, limits: Limits, seed: int) -> R
     return draw_sample(rows.counted(), most, [seed, 4])
 
 
-def _showing_progress(parts: Iterator[Floats], n_rows: int) -> Iterator[Floats]:
-    """Say after each part how many rows are done, and how long the others will take."""
-    countdown = Countdown("ranking rows", n_rows)
-    for part in parts:
-        yield part
-        countdown.done(len(part))
+def _replaced(rows: Codes, values: Floats, start: int, table: Floats) -> Floats:
+    """Return a table whose first row has a number, with the values of some rows."""
+    first, last = np.searchsorted(rows, [start, start + len(table)])
+    table = table.copy()
+    table[rows[first:last] - start] = values[first:last]
+    return table
 
 
 def weight_option(template: Any, sample_weight: Floats | None) -> dict[str, Any]:
@@ -364,7 +367,7 @@ def probability_offsets(
         )
     if rows is not None and len(rows) == problem.n_rows:
         rows = None
-    if not problem.is_plain:
+    if not problem.is_plain or isinstance(logs, Parts):
         return problem.smooth_offsets(logs, counts, rows)
     n_groups = len(problem.groups.names)
     if n_groups == 1:

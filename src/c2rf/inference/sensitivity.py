@@ -71,7 +71,7 @@ def find_sensitivity(
     depends = np.zeros((len(labels), len(classes)), dtype=bool)
     open_rows, left = problem.left
     logs, labels = logs[open_rows], labels[open_rows]
-    rows = ScoredRows(logs, left.groups.codes, left.weights, len(left.groups.names))
+    rows = ScoredRows(logs, np.asarray(left.groups.codes), left.weights, len(left.groups.names))
     counts = rows.counts(labels)
     changed = np.zeros((len(classes), 2), dtype=np.int64)
     for k in np.flatnonzero(shares > 0):

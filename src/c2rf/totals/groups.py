@@ -95,6 +95,9 @@ class Groups(NamedTuple):
         """The number of rows of each group."""
         if len(self.names) == 1:
             return np.array([len(self.codes)])
+        if hasattr(self.codes, "bincount"):  # codes that are elsewhere are counted there
+            sizes: NDArray[np.int64] = self.codes.bincount(len(self.names))
+            return sizes
         return np.bincount(self.codes, minlength=len(self.names))
 
     def weight(self, weights: Floats) -> Floats:

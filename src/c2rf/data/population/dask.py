@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,26 @@ from numpy.typing import NDArray
 
 from c2rf._utils.frames import names_of
 from c2rf._utils.types import Columns
+from c2rf.assignment import log_scores
+from c2rf.assignment.parts import BLOCK, MERGED_AT_ONCE, Parts, ScoredRows
 from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
-from c2rf.data.population.interface import CHANGED, Chunk, Merge, Population, Work, data_of, rows_of
+from c2rf.data.population.interface import (
+    CHANGED,
+    Chunk,
+    Merge,
+    Population,
+    Work,
+    data_of,
+    filled,
+    row_blocks,
+    rows_of,
+)
 from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
+from c2rf.progress import Countdown
+
+SPAN = BLOCK * MERGED_AT_ONCE
+"""Rows that workers keep as one: the parts of an assignment that are merged first."""
 
 ANSWER_SECONDS = 30.0
 """A scheduler that is silent for so long is taken for dead."""
@@ -145,9 +161,6 @@ def _silent(address: str, seconds: float) -> ClusterError:
         "and that it is running"
     )
 
-
-MERGED_AT_ONCE = 8
-"""The number of partial results that are merged at once, and of those again."""
 
 BLOCKS_AT_ONCE = 32
 """The number of blocks that are worked on before the next are begun, which bounds the memory."""
@@ -273,11 +286,7 @@ class DaskRows(Population):
             rows = self._rows(number)
             values = [np.asarray(array[rows]) for array in aligned]
             done.append(delayed(_do)(partition, shared, number, rows, columns, values))
-        while len(done) > 1:
-            starts = range(0, len(done), MERGED_AT_ONCE)
-            join = delayed(partial(_merge, merge))
-            done = [join(done[k : k + MERGED_AT_ONCE]) for k in starts]
-        (results, sizes), *_ = _computed(done, partitions)
+        (results, sizes), *_ = _computed([_in_tree(done, partial(_merge, merge))], partitions)
         self.sizes = sizes
         self._check_count(sum(sizes))
         return results[0]
@@ -311,10 +320,42 @@ class DaskRows(Population):
             jobs = [delayed(_do_block)(ready[which], second, rows) for which, rows in touched]
             yield from _computed(jobs, partitions)
 
-    def aligned(self, values: NDArray[Any]) -> Any:
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether workers of other processes keep what is computed."""
+        return _has_cluster()
+
+    def keep(
+        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
+        prepare: Work = data_of,
+    ) -> Any:  # fmt: skip
+        """Return what the work makes of ``size`` rows at a time, kept by the workers."""
+        if not self.keeps_rows:
+            return super().keep(work, example, size, columns, prepare)
+        from dask.delayed import delayed
+
+        self.counted()
+        first, second, partitions = _shared(prepare), _shared(work), self._partitions(columns)
+        ready = [
+            delayed(_prepare)(partition, first, number, self._rows(number), columns)
+            for number, partition in enumerate(partitions)
+        ]
+        n_rows, spans = sum(self.sizes), []
+        for start in range(0, n_rows, SPAN):
+            which, rows = self._touched(start, SPAN)
+            spans.append(delayed(_do_span)(ready[which], second, rows, size, example.dtype))
+        kept = _persisted(spans, "ranking rows", partitions)
+        return KeptArray(kept, (n_rows, *example.shape[1:]), example.dtype)
+
+    def aligned(self, values: Any) -> Any:
         """Return the values as a Dask Series or Array aligned with the collection."""
         self.counted()
-        return self.map(partial(_rows_of_chunk, values), values, self._first_column)
+        work: Any = partial(_rows_of_chunk, values)
+        if isinstance(values, KeptArray):  # they are put together where they are needed
+            from dask.delayed import delayed
+
+            work = delayed(partial)(_rows_of_chunk, delayed(np.concatenate)(values.spans))
+        return self.map(work, np.empty(0, values.dtype), self._first_column)
 
     def look_up(self, table: NDArray[Any], codes: Any) -> Any:
         """Return the entries as a Dask Series or Array, to be computed when needed."""
@@ -370,8 +411,10 @@ def _name(number: int) -> str:
 
 def _shared(work: Any) -> Any:
     """Return the work as one node of the graph: it travels once, and survives lost workers."""
-    from dask.delayed import delayed
+    from dask.delayed import Delayed, delayed
 
+    if isinstance(work, Delayed):
+        return work
     return delayed(work, name=f"c2rf-work-{uuid4().hex}", traverse=False)
 
 
@@ -379,9 +422,16 @@ def _computed(jobs: Sequence[Any], partitions: list[Any]) -> Sequence[Any]:
     """Do all jobs; if a partition itself cannot be computed, the error says which."""
     from dask.base import compute
 
+    with naming_partition(partitions):
+        return compute(*jobs)
+
+
+@contextmanager
+def naming_partition(partitions: Sequence[Any]) -> Iterator[None]:
+    """If something fails, see whether it is a partition, and name it."""
     with naming_cluster():
         try:
-            return compute(*jobs)
+            yield
         except Exception as error:
             is_lost = type(error).__module__.startswith("distributed")
             if not is_lost and not isinstance(error, C2RFError):
@@ -389,6 +439,273 @@ def _computed(jobs: Sequence[Any], partitions: list[Any]) -> Sequence[Any]:
                     with naming_source(_name(number)):
                         partition.compute()
             raise
+
+
+def _in_tree(done: list[Any], merge: Merge) -> Any:
+    """Merge results on the workers, in the order of :func:`c2rf.assignment.parts.merged`."""
+    from dask.delayed import delayed
+
+    join = delayed(merge)
+    while len(done) > 1:
+        starts = range(0, len(done), MERGED_AT_ONCE)
+        done = [join(done[k : k + MERGED_AT_ONCE]) for k in starts]
+    return done[0]
+
+
+def _persisted(spans: list[Any], phase: str = "", partitions: Sequence[Any] = ()) -> list[Any]:
+    """Let the workers compute spans of rows now and keep them; say how many rows are done."""
+    from dask.base import persist
+    from distributed import as_completed, futures_of
+
+    with naming_partition(partitions):
+        kept = list(persist(*spans))
+        countdown = Countdown(phase, len(kept) * SPAN)
+        for future in as_completed(futures_of(kept)):
+            if future.status == "error":
+                future.result()
+            if phase:
+                countdown.done(SPAN)
+    return kept
+
+
+class KeptArray:
+    """An array with an entry per row that the workers of a cluster keep.
+
+    Where numpy needs an array, it is brought here; a part of it by its rows.
+
+    Parameters
+    ----------
+    spans : list of Delayed
+        Arrays of ``SPAN`` rows, the last one may have fewer.
+    shape : tuple of int
+        As of an array.
+    dtype : dtype
+        As of an array.
+    """
+
+    def __init__(self, spans: list[Any], shape: tuple[int, ...], dtype: Any) -> None:
+        self.spans, self.shape, self.dtype = spans, shape, dtype
+
+    @classmethod
+    def of(cls, values: Any) -> KeptArray:
+        """Send an array to the workers, unless they keep it already."""
+        if isinstance(values, KeptArray):
+            return values
+        from dask.delayed import delayed
+
+        starts = range(0, len(values), SPAN)
+        spans = [delayed(np.asarray(values[k : k + SPAN]), traverse=False) for k in starts]
+        return cls(_persisted(spans), values.shape, values.dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self._here, dtype)
+
+    def compute(self) -> NDArray[Any]:
+        """Bring all of it here."""
+        return np.asarray(self)
+
+    @cached_property
+    def _here(self) -> NDArray[Any]:
+        return filled(self.shape, (self._span(k) for k in range(len(self.spans))), self.dtype)
+
+    def _span(self, k: int) -> NDArray[Any]:
+        with naming_cluster():
+            return np.asarray(self.spans[k].compute())
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        """Bring some neighbouring rows here, or rows by their numbers in ascending order."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            touched = range(start // SPAN, max(-(-stop // SPAN), start // SPAN + 1))
+            found = np.concatenate([self._span(k) for k in touched])
+            return found[start - touched[0] * SPAN : stop - touched[0] * SPAN]
+        return np.asarray(self.reduce(partial(_taken, np.asarray(rows)), np.concatenate))
+
+    def map(self, work: Callable[..., Any], example: NDArray[Any], *others: Any) -> KeptArray:
+        """Return what the work makes of neighbouring rows; it gets the number of the first."""
+        from dask.delayed import delayed
+
+        shared = _shared(work)
+        made = [delayed(_map_span)(shared, k * SPAN, *own) for k, own in self._aligned(others)]
+        return KeptArray(_persisted(made), (len(self), *example.shape[1:]), example.dtype)
+
+    def reduce(self, work: Callable[..., Any], merge: Merge, *others: Any) -> Any:
+        """Do the work with ``BLOCK`` rows at a time, and merge the results as everywhere."""
+        from dask.delayed import delayed
+
+        shared = _shared(work)
+        done = [
+            delayed(_reduce_span)(shared, merge, k * SPAN, *own) for k, own in self._aligned(others)
+        ]
+        with naming_cluster():
+            return _in_tree(done, merge).compute()
+
+    def label(
+        self, work: Callable[..., tuple[NDArray[Any], Any]], merge: Merge, *others: Any
+    ) -> tuple[KeptArray, Any]:
+        """Do work that returns a class per row, which is kept, and something to be merged."""
+        from dask.delayed import delayed
+
+        shared, kind = _shared(work), np.min_scalar_type(self.shape[1] - 1)
+        pairs = _persisted(
+            [
+                delayed(_label_span)(shared, merge, kind, k * SPAN, *own)
+                for k, own in self._aligned(others)
+            ]
+        )
+        labels = KeptArray([pair[0] for pair in pairs], (len(self),), np.dtype(kind))
+        with naming_cluster():
+            return labels, _in_tree([pair[1] for pair in pairs], merge).compute()
+
+    def bincount(self, minlength: int) -> NDArray[np.int64]:
+        """Count how often each number is there."""
+        counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
+        return counted
+
+    def _aligned(self, others: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
+        for k, own in enumerate(self.spans):
+            yield k, [own, *(array.spans[k] for array in others)]
+
+
+class KeptRows(Parts):
+    """Rows whose probabilities are kept by workers, as parts of an assignment.
+
+    Parameters
+    ----------
+    scores : KeptArray
+        Probabilities.
+    floor : float
+        What a probability of zero counts as: scores are logarithms.
+    sizes : ndarray of int, shape (n_groups,)
+        Numbers of rows of the groups.
+    groups, weights : KeptArray, ndarray or None
+        Of each row.
+    factor : float
+        What logarithms are multiplied by.
+    """
+
+    def __init__(
+        self,
+        scores: KeptArray,
+        floor: float,
+        sizes: NDArray[Any],
+        groups: Any,
+        weights: Any,
+        factor: float = 1.0,
+    ) -> None:
+        self.scores, self.sizes, self.logs = scores, sizes, partial(_logs, floor, factor)
+        self.floor, self.factor = floor, factor
+        self.n_groups, self.n_classes = len(sizes), scores.shape[1]
+        self.groups = KeptArray.of(groups) if self.n_groups > 1 else None
+        self.weights = None if weights is None else KeptArray.of(weights)
+        self.is_weighted = weights is not None
+
+    @cached_property
+    def weight(self) -> float:
+        """What all rows count together."""
+        if self.weights is None:
+            return float(self.n_rows)
+        return float(self.weights.reduce(_sum, sum))
+
+    def ungrouped(self) -> KeptRows:
+        """Return the same rows as one group."""
+        one = self.sizes.sum(keepdims=True)
+        return KeptRows(self.scores, self.floor, one, None, self.weights, self.factor)
+
+    def multiplied(self, factor: float) -> KeptRows:
+        """Return the same rows with logarithms times a factor."""
+        return KeptRows(
+            self.scores, self.floor, self.sizes, self.groups, self.weights, factor * self.factor
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        scores = np.asarray(self.scores)
+        blocks = (self.logs(scores[rows]) for rows in row_blocks(len(scores)))
+        return filled(scores.shape, blocks)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self.logs(self.scores[rows])
+
+    def reduce(self, work: Callable[[ScoredRows], Any], merge: Merge) -> Any:
+        """Do the work with every part where it is, and merge the results."""
+        return self.scores.reduce(self._on_rows(work), merge, *self._others)
+
+    def label(
+        self, work: Callable[[ScoredRows], tuple[NDArray[Any], Any]], merge: Merge
+    ) -> tuple[KeptArray, Any]:
+        """Label every part where it is, and merge what else the work returns."""
+        return self.scores.label(self._on_rows(work), merge, *self._others)
+
+    @property
+    def _others(self) -> list[Any]:
+        return [each for each in (self.groups, self.weights) if each is not None]
+
+    def _on_rows(self, work: Callable[[ScoredRows], Any]) -> Callable[..., Any]:
+        has = self.groups is not None, self.weights is not None
+        return partial(_on_rows, work, self.logs, self.n_groups, has)
+
+
+def _sum(start: int, values: NDArray[Any]) -> float:
+    return float(values.sum())
+
+
+def _on_rows(
+    work: Callable[[ScoredRows], Any],
+    logs: Callable[[NDArray[Any]], NDArray[Any]],
+    n_groups: int,
+    has: tuple[bool, bool],
+    start: int,
+    scores: NDArray[Any],
+    *others: NDArray[Any],
+) -> Any:
+    """Do work on some rows as a part of an assignment; they have groups, weights, both or none."""
+    groups = others[0] if has[0] else np.zeros(len(scores), dtype=np.intp)
+    weights = others[-1] if has[1] else None
+    return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
+
+
+def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
+    logs = log_scores(scores, floor)
+    return logs if factor == 1 else factor * logs
+
+
+def _taken(rows: NDArray[Any], start: int, values: NDArray[Any]) -> NDArray[Any]:
+    first, last = np.searchsorted(rows, [start, start + len(values)])
+    return values[rows[first:last] - start]
+
+
+def _counted(minlength: int, start: int, codes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.bincount(codes, minlength=minlength)
+
+
+def _do_span(tables: list[Any], work: Work, rows: slice, size: int, kind: Any) -> NDArray[Any]:
+    starts = range(rows.start, rows.stop, size)
+    blocks = (slice(k, min(k + size, rows.stop)) for k in starts)
+    return np.concatenate([np.asarray(work(rows_of(tables, each)), kind) for each in blocks])
+
+
+def _blocks(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
+    for k in range(0, len(arrays[0]), BLOCK):
+        yield k, [array[k : k + BLOCK] for array in arrays]
+
+
+def _map_span(work: Callable[..., Any], start: int, *arrays: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([work(start + k, *own) for k, own in _blocks(arrays)])
+
+
+def _reduce_span(work: Callable[..., Any], merge: Merge, start: int, *arrays: Any) -> Any:
+    done = [work(start + k, *own) for k, own in _blocks(arrays)]
+    return merge(done) if len(done) > 1 else done[0]
+
+
+def _label_span(
+    work: Callable[..., Any], merge: Merge, kind: Any, start: int, *arrays: Any
+) -> tuple[NDArray[Any], Any]:
+    labels, rest = zip(*(work(start + k, *own) for k, own in _blocks(arrays)), strict=True)
+    return np.concatenate(labels).astype(kind), merge(rest) if len(rest) > 1 else rest[0]
 
 
 def _chunk(data: Any, number: int, rows: slice, columns: Columns) -> Chunk:

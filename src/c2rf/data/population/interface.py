@@ -28,6 +28,7 @@ from c2rf._utils.frames import stacked
 from c2rf._utils.types import Columns, Floats, Ints
 from c2rf.data.dialect import Dialect
 from c2rf.exceptions import InputError
+from c2rf.progress import Countdown
 
 BLOCK_ROWS = 1 << 16
 """Rows that a model is asked about at a time."""
@@ -191,6 +192,31 @@ class Population(ABC):
         if n_waiting > done:
             yield work(rows_of(waiting, slice(done, n_waiting)))
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether what is computed of each row should stay where the rows are."""
+        return False
+
+    def keep(
+        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
+        prepare: Work = data_of,
+    ) -> Any:  # fmt: skip
+        """Return what the work makes of ``size`` rows at a time, kept where the rows are.
+
+        The arguments are those of :meth:`blocks`, and a result without rows for its shape and
+        type. In memory it is an array, of many rows in a temporary file.
+        """
+        n_rows = self.n_rows if self.n_rows is not None else _count(self)
+        countdown = Countdown("ranking rows", n_rows)
+
+        def counting(blocks: Iterator[Any]) -> Iterator[Any]:
+            for block in blocks:
+                yield block
+                countdown.done(len(block))
+
+        blocks = self.blocks(work, size, columns, prepare)
+        return filled((n_rows, *example.shape[1:]), counting(blocks), example.dtype)
+
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each row.
 
@@ -315,6 +341,18 @@ class Transformed(Population):
     ) -> Iterator[Any]:
         """Do some work on a given number of changed rows at a time."""
         return self.rows.blocks(work, size, self.columns, self._after_change(prepare))
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether what is computed of each row should stay where the rows are."""
+        return self.rows.keeps_rows
+
+    def keep(
+        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
+        prepare: Work = data_of,
+    ) -> Any:  # fmt: skip
+        """Return what the work makes of changed rows, kept where the rows are."""
+        return self.rows.keep(work, example, size, self.columns, self._after_change(prepare))
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each changed row."""
@@ -470,9 +508,11 @@ def row_blocks(
             release(table)
 
 
-def filled(shape: tuple[int, ...], blocks: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def filled(
+    shape: tuple[int, ...], blocks: Iterable[NDArray[Any]], dtype: Any = float
+) -> NDArray[Any]:
     """Return an array filled by blocks that follow each other; a large one is in a file."""
-    table, start = large_array(shape), 0
+    table, start = large_array(shape, dtype), 0
     for block in blocks:
         table[start : start + len(block)] = block
         start += len(block)
@@ -493,8 +533,9 @@ def release(table: NDArray[Any]) -> None:
 
     The system would do so, too, but only when there is no other memory left.
     """
-    if isinstance(table.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        table.base.madvise(mmap.MADV_DONTNEED)
+    base = getattr(table, "base", None)
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def plain(X: Any) -> Any:

@@ -1,0 +1,227 @@
+"""Exact totals on a cluster: rows made where they are labeled, so that no disk is a limit.
+
+usage: python -m benchmarks.cluster --rows 10000000 --workers 1 2 [--classes 2 5] [--crossing]
+
+A population is a function of row numbers: 20 columns, a region and an age, made by the workers when
+they need them. Workers are processes of one thread each with 2 GB, and the scheduler is a process
+of its own, so what reaches the client can be counted: all bytes of its connections. A line of JSON
+per run says how long it took, from the end of learning to the labels and in all, what reached the
+client, its peak memory, and what totals are off by. ``--passes`` is for numbers of rows that
+nobody has: probabilities alone are made, in this process, and assigned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from functools import partial
+from multiprocessing import Pipe, Process
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from c2rf import KnownTotalsClassifier
+from c2rf.assignment import assign
+from c2rf.assignment.parts import BLOCK, Merge, Parts, ScoredRows, merged
+from c2rf.progress import progress_callback
+from c2rf.totals.bounds import Bounds, MarginBounds
+
+N_COLUMNS, N_LABELED = 20, 200
+PARTITION = 1 << 18
+REGIONS, AGES = 16, 8
+MEMORY = "2GB"
+
+
+def make_rows(start: int, n_rows: int = PARTITION, columns: Any = None) -> pd.DataFrame:
+    """Make the rows from a row number on."""
+    rng = np.random.default_rng([5, start])
+    X = rng.standard_normal((n_rows, N_COLUMNS), dtype=np.float32)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(N_COLUMNS)])
+    frame["region"] = rng.integers(0, REGIONS, n_rows, dtype=np.int8)
+    frame["age"] = rng.integers(0, AGES, n_rows, dtype=np.int8)
+    return frame if columns is None else frame[columns]
+
+
+def labeled_rows(n_classes: int) -> tuple[pd.DataFrame, Any]:
+    """Return labeled rows, whose class depends on two columns."""
+    X = make_rows(10**15, N_LABELED).drop(columns=["region", "age"])
+    noise = np.random.default_rng(0).normal(size=N_LABELED)
+    scores = X["x0"] + X["x1"] + noise
+    return X, np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
+
+
+def totals_of(rows: int, n_classes: int, crossing: bool) -> list[Any]:
+    """Return known totals: overall, or of regions and of ages, of one class."""
+    if not crossing:
+        return [dict.fromkeys(range(n_classes - 1), rows // (n_classes + 1))]
+    region, age = np.zeros(REGIONS, np.int64), np.zeros(AGES, np.int64)
+    for start in range(0, rows, PARTITION):
+        part = make_rows(start, min(PARTITION, rows - start))
+        region += np.bincount(part["region"], minlength=REGIONS)
+        age += np.bincount(part["age"], minlength=AGES)
+    known = []
+    for name, sizes in (("region", region), ("age", age)):
+        shares = (sizes * (0.3 / (n_classes - 1))).astype(np.int64)
+        shares[0] += int(rows * 0.3 / (n_classes - 1)) - shares.sum()
+        known += [
+            [{name: k, "class": c, "total": int(n)} for k, n in enumerate(shares)]
+            for c in range(1, n_classes)
+        ]
+    return [pd.DataFrame([row for table in known for row in table if name in row])
+            for name in ("region", "age")]  # fmt: skip
+
+
+def _cluster(n_workers: int, pipe: Any) -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", memory_limit=MEMORY
+    ) as cluster:
+        pipe.send(cluster.scheduler_address)
+        pipe.recv()
+
+
+def run(rows: int, workers: int, n_classes: int, crossing: bool) -> dict[str, Any]:
+    """Label a population on a cluster."""
+    import dask.dataframe as dd
+    from distributed import Client
+    from distributed.comm import tcp
+
+    received, read = [0], tcp.from_frames
+
+    async def counting(frames: Any, *args: Any, **options: Any) -> Any:
+        received[0] += sum(memoryview(frame).nbytes for frame in frames)
+        return await read(frames, *args, **options)
+
+    tcp.from_frames = counting
+    here, there = Pipe()
+    process = Process(target=_cluster, args=(workers, there))
+    process.start()
+    learned: list[float] = []
+    try:
+        X, y = labeled_rows(n_classes)
+        totals = totals_of(rows, n_classes, crossing)
+        with Client(here.recv()) as client, progress_callback(
+            lambda event: learned.append(time.perf_counter()) if event.phase == "ranking rows"
+            else None
+        ):  # fmt: skip
+            client.run(make_rows, 0, 10)
+            starts = list(range(0, rows, PARTITION))
+            sizes = [min(PARTITION, rows - start) for start in starts]
+            frame = dd.from_map(make_rows, starts, sizes, meta=make_rows(0, 0))
+            columns = [*X, "region", "age"] if crossing else list(X)
+            received[0], start = 0, time.perf_counter()
+            model = KnownTotalsClassifier(random_state=0)
+            model.fit(X, y, X_unlabeled=frame[columns], totals=totals)
+            counts = model.transduction_.map_partitions(len).compute()
+            end = time.perf_counter()
+    finally:
+        here.send(None)
+        process.join()
+    return {
+        "rows": rows, "workers": workers, "classes": n_classes, "crossing": crossing,
+        "seconds": round(end - start, 1), "after_learning": round(end - learned[0], 1),
+        "megabytes_received": round(received[0] / 1e6, 1),
+        "client_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "off": int(model.totals_met_["off"].abs().sum()), "labeled": int(counts.sum()),
+        "gap": model.assignment_["gap"],
+    }  # fmt: skip
+
+
+class MadeRows(Parts):
+    """Probabilities that are made when they are needed, in groups of 16 regions by 8 ages."""
+
+    def __init__(self, n_rows: int, n_classes: int, crossing: bool) -> None:
+        self.n_classes, self.n_groups = n_classes, REGIONS * AGES if crossing else 1
+        self.is_weighted, self.rows = False, n_rows
+        self.sizes = np.bincount(np.arange(BLOCK) % self.n_groups, minlength=self.n_groups)
+        self.sizes = self.sizes * (n_rows // BLOCK)
+
+    def ungrouped(self) -> MadeRows:
+        """Return the same rows as one group."""
+        return MadeRows(self.rows, self.n_classes, False)
+
+    def _parts(self) -> Any:
+        groups = np.arange(BLOCK) % self.n_groups
+        for start in range(0, self.rows, BLOCK):
+            rng = np.random.Generator(np.random.SFC64([3, start]))
+            scores = rng.standard_normal((BLOCK, self.n_classes), dtype=np.float32).astype(float)
+            yield ScoredRows(scores, groups, None, self.n_groups, start)
+
+    def reduce(self, work: Any, merge: Merge) -> Any:
+        """Do the work with every part."""
+        self.passes = getattr(self, "passes", 0) + 1
+        return merged(map(work, self._parts()), merge)
+
+    def label(self, work: Any, merge: Merge) -> tuple[Any, Any]:
+        """Label every part; only the counts of labels are kept."""
+        counts = np.zeros(self.n_classes, dtype=np.int64)
+
+        def label(part: ScoredRows) -> Any:
+            labels, other = work(part)
+            counts[:] += np.bincount(labels, minlength=self.n_classes)
+            return other
+
+        self.passes += 1
+        rest = merged(map(label, self._parts()), merge)
+        return counts, rest
+
+
+def passes(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
+    """Assign made probabilities, without columns and without a cluster."""
+    rows = rows // BLOCK * BLOCK
+    made = MadeRows(rows, n_classes, crossing)
+    shares = np.linspace(1.0, 2.0, n_classes)
+    counts = np.floor(made.sizes[:, None] * (shares / shares.sum())).astype(np.int64)
+    counts[:, 0] += made.sizes - counts.sum(axis=1)
+    total, free = counts.sum(axis=0), np.zeros_like(counts)
+    everything = free, free + made.sizes[:, None]
+    bounds = Bounds(total, total, *everything, made.sizes)
+    if crossing:
+        margins = []
+        codes = np.arange(REGIONS * AGES)
+        for name, own in (("region", codes // AGES), ("age", codes % AGES)):
+            margin = MarginBounds((name,), list(range(own.max() + 1)), own, free, free)
+            sums = margin.sums(counts)
+            margins.append(MarginBounds((name,), margin.names, own, sums, sums))
+        bounds = Bounds(0 * total, total * 0 + rows, *everything, made.sizes, tuple(margins))
+    start = time.perf_counter()
+    found = assign(made, bounds, random_state=0)
+    return {
+        "passes_over_rows": made.passes, "rows": rows, "classes": n_classes, "crossing": crossing,
+        "seconds": round(time.perf_counter() - start, 1), "gap": found.gap,
+        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "off": int(np.abs(found.counts.sum(axis=0) - total).sum()),
+        "labeled": np.asarray(found.labels).tolist(),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Run what was asked for, each in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=[10**7])
+    parser.add_argument("--workers", type=int, nargs="+", default=[2])
+    parser.add_argument("--classes", type=int, nargs="+", default=[2])
+    parser.add_argument("--crossing", action="store_true", help="totals of regions and of ages")
+    parser.add_argument("--passes", action="store_true", help="the assignment alone, no cluster")
+    args = parser.parse_args()
+    for rows in args.rows:
+        for n_classes in args.classes:
+            for workers in [0] if args.passes else args.workers:
+                work = partial(run, rows, workers, n_classes, args.crossing)
+                if args.passes:
+                    work = partial(passes, rows, n_classes, args.crossing)
+                child = Process(target=_print, args=(work,))
+                child.start()
+                child.join()
+
+
+def _print(work: Any) -> None:
+    print(json.dumps(work()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
