@@ -94,6 +94,7 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
     about, names = option.metadata, choices(option.name)
     default: Any = inspect.Parameter.empty if option.default is MISSING else option.default
     kind = option_types()[option.name]
+    kind = Path | None if kind is Any else kind
     if about["parse"] in (split_names, split_tables):
         kind, default = list[str] | None, None
     elif names or about["parse"] is not None:

@@ -245,7 +245,8 @@ class Training:
             table = probabilities(model, rows, self.limits.block_rows)
             if hasattr(model, "learned_proba_"):
                 table[model.learned_rows_] = model.learned_proba_
-            logs = log_scores(table, zero_floor(table))
+            factor = getattr(self.owner, "inverse_temperature_", 1.0)
+            logs = factor * log_scores(table, zero_floor(table))
             logs += probability_offsets(overall, logs[:n_drawn], total, self.sample.rows)[0]
             table = softmax(logs, axis=1)
             labeled[held] = table[n_drawn:]

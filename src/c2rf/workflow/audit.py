@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, check_choice, count, listed, nearest, option_name
+from c2rf._utils.text import all_of, check_choice, count, nearest, option_name
 from c2rf._utils.types import Bools, Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs
@@ -34,11 +34,16 @@ from c2rf.inference.audit import (
 from c2rf.report.audit import audit_page
 from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import largest_remainder
+from c2rf.workflow.checked import (
+    AUDIT,
+    PROBABILITY,
+    TRUE,
+    check_classes,
+    check_unique,
+    row_of,
+)
 from c2rf.workflow.predictions import CONFIDENCE, LABEL, PREDICTED
 from c2rf.workflow.prepare import SENSITIVITY_COLUMNS, find_rows
-
-TRUE, PROBABILITY, AUDIT = "true", "inclusion_probability", "audit"
-"""Columns of a sheet: to be filled in, how likely the row was drawn, and its fingerprint."""
 
 Purpose = Literal["audit", "learn"]
 
@@ -104,10 +109,10 @@ def read_labels(given: Any, id: str, how: ReadAs = AS_FOUND, rows: Any = None) -
     texts = {name: as_text(table[name]) for name in (id, LABEL)}
     for name, cells in texts.items():
         if cells.isna().any():
-            where = _row(cells.isna())
+            where = row_of(cells.isna())
             raise InputError(f"the labels have an empty cell in {where}, column {name!r}")
     ids, labels = (cells.to_numpy(dtype=object) for cells in texts.values())
-    _check_unique(ids, id, "the labels")
+    check_unique(ids, id, "the labels")
     confidence = np.ones(len(ids))
     if CONFIDENCE in table:
         numbers = pd.to_numeric(table[CONFIDENCE], errors="coerce")
@@ -115,7 +120,7 @@ def read_labels(given: Any, id: str, how: ReadAs = AS_FOUND, rows: Any = None) -
         if wrong.any():
             raise InputError(
                 f"the labels: {CONFIDENCE!r} must be from 0 to 1; found "
-                f"{table[CONFIDENCE][wrong].iloc[0]} in {_row(wrong)}"
+                f"{table[CONFIDENCE][wrong].iloc[0]} in {row_of(wrong)}"
             )
         confidence = numbers.to_numpy(dtype=float)
     if rows is not None:
@@ -503,39 +508,21 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
     if (rows < 0).any():
         where = int(np.argmax(rows < 0))
         raise InputError(
-            f"the check file: {_row(rows < 0)}, column {id!r}: {ids[where]!r} is not in the labels"
-            f"{nearest(ids[where], labels.ids[:10_000].tolist())}"
+            f"the check file: {row_of(rows < 0)}, column {id!r}: {ids[where]!r} is not in the "
+            f"labels{nearest(ids[where], labels.ids[:10_000].tolist())}"
         )
-    _check_unique(ids, id, "the check file")
+    check_unique(ids, id, "the check file")
     numbers = pd.to_numeric(sheet[PROBABILITY], errors="coerce").to_numpy(dtype=float)
     wrong = _seals(labels, ids, numbers) != seals
     if wrong.any():
         where = int(np.argmax(wrong))
         raise InputError(
-            f"the check file: {_row(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
+            f"the check file: {row_of(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
             f"what the id {ids[where]!r} was drawn with; only the column to fill in may be changed"
         )
     if len(rows) < 2:
         raise InputError("the check file has 1 row; an audit takes 2 at least")
     return rows, numbers
-
-
-def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> pd.Series[Any]:
-    """Return the classes that were filled in, None where empty; refuse other spellings."""
-    if target not in sheet:
-        raise InputError(
-            f"the check file has no column {target!r} with the classes; found "
-            f"{all_of(list(sheet))}{nearest(target, list(sheet))}"
-        )
-    truth = as_text(sheet[target])
-    wrong = truth.notna() & ~truth.isin(classes)
-    if wrong.any():
-        name = truth[wrong].iloc[0]
-        raise InputError(
-            f"the check file: {_row(wrong)}, column {target!r}: {name!r} is not a class; the "
-            f"classes are {listed(classes)}{nearest(name, classes)}"
-        )
-    return truth
 
 
 def _seals(labels: LabeledRows, ids: Any, probabilities: Floats) -> Any:
@@ -566,12 +553,12 @@ def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.
     if id not in rows:
         raise InputError(f"the rows have no column {id!r}; found {all_of(list(rows))}")
     own = as_text(rows[id]).fillna("").to_numpy(dtype=object)
-    _check_unique(own, id, "the rows")
+    check_unique(own, id, "the rows")
     places: Codes = pd.Series(np.arange(len(own)), index=own).reindex(ids).fillna(-1).to_numpy(int)
     if (places < 0).any():
         where = int(np.argmax(places < 0))
         raise InputError(
-            f"the labels: {_row(places < 0)}, column {id!r}: {ids[where]!r} is not in the rows"
+            f"the labels: {row_of(places < 0)}, column {id!r}: {ids[where]!r} is not in the rows"
         )
     more = rows[[name for name in rows if name not in table]].iloc[places].reset_index(drop=True)
     return pd.concat([table.reset_index(drop=True), more], axis=1)
@@ -586,20 +573,6 @@ def _frame(given: Any, how: ReadAs, what: str) -> pd.DataFrame:
     if not parts or not sum(map(len, parts)):
         raise InputError(f"{what} have no rows")
     return pd.concat(parts, ignore_index=True)
-
-
-def _check_unique(ids: Any, id: str, what: str) -> None:
-    repeated = pd.Series(ids).duplicated()
-    if repeated.any():
-        where = int(np.argmax(repeated))
-        raise InputError(
-            f"{what}: {_row(repeated)}, column {id!r}: the id {ids[where]!r} is there twice; every "
-            "row needs an id of its own"
-        )
-
-
-def _row(wrong: Any) -> str:
-    return f"data row {int(np.argmax(np.asarray(wrong))) + 1}"
 
 
 def _names(by: str | Sequence[str] | None) -> list[str]:

@@ -322,6 +322,16 @@ class Options:
     query: str | None = _option(
         None, "One SELECT; UNLABELED is a DuckDB file then, and its rows are labeled.", "SQL"
     )
+    checked: Any = field(
+        default=None,
+        metadata=_about(
+            "Rows to label that were checked by hand: the sheet of c2rf audit draw, filled in. "
+            "They are learned from, keep their class, and count in the totals.",
+            "FILE",
+            COLUMNS,
+            method="known-totals",
+        ),
+    )
     imputations: int | None = _option(
         None, "Draw N sets of labels, each of which meets all totals, for intervals.",
         "N", method="known-totals", least=1, check=_check_imputations,
@@ -353,7 +363,8 @@ class Options:
     def __post_init__(self) -> None:
         for option in fields(self):
             value, about = getattr(self, option.name), option.metadata
-            if option.default in (None, ()) and (value is None or value in ((), [])):
+            is_empty = value is None or (isinstance(value, (list, tuple)) and not value)
+            if option.default in (None, ()) and is_empty:
                 continue
             if about["method"] not in (None, self.method):
                 raise InputError(

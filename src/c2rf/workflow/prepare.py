@@ -63,6 +63,7 @@ from c2rf.totals.everybody import (
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
+from c2rf.workflow.checked import checked_weights, with_checked
 from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 
@@ -202,7 +203,10 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         rows.dialect = read.dialect
     else:
         rows = find_rows(unlabeled, options.engine, how, options.id, options.query)
-    columns = column_names(rows)
+    columns, drawn_with = column_names(rows), None
+    if options.checked is not None and target in table:
+        sheet, _ = _read_labeled(options.checked, how)
+        table, drawn_with = with_checked(table, rows, sheet, target, options.id)
     labels = target_values(table, target)
     classes = sorted(set(labels))
     dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
@@ -234,11 +238,13 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     if options.weight is not None and options.weight in table:
         what = f"the weight {options.weight!r} of the labeled rows"
         labeled_weights = read_weights(table[options.weight], len(table), what)
+    known_to_us = labeled_weights if options.weight else np.ones(len(labels), dtype=np.int64)
+    if drawn_with is not None:
+        labeled_weights = checked_weights(labels, labeled_weights, drawn_with)
     both = None
-    if unlabeled is not None:
+    if unlabeled is not None or drawn_with is not None:
         both = people_in_both(table, labels, rows, ids, options)
         remarks += _remarks_on_both(table, labels, rows, features, both, options)
-    known_to_us = labeled_weights if options.weight else np.ones(len(labels), dtype=np.int64)
     new = np.ones(len(labels), dtype=bool) if both is None else ~both.labeled
     people = _people(table, labels, new, known_to_us, groups, weights, bins)
     whom: Whom = "unlabeled"

@@ -1,0 +1,319 @@
+"""How often published intervals hold the truth: ``python -m benchmarks.intervals --data-dir DIR``.
+
+Each part writes records, a line of JSON each; ``--page FILE.md`` makes tables of them. Data are the
+paper's 13 sets. Samples with the seed 0 judge; what was tuned, was tuned with the seed 1000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from c2rf import KnownTotalsClassifier
+from c2rf.bench.data import NAMES, load
+from c2rf.bench.protocol import sample_seed
+from c2rf.datasets import biased_sample
+from c2rf.inference.audit import (
+    Design,
+    deviations,
+    difference_estimate,
+    inclusion_probabilities,
+    systematic_sample,
+)
+from c2rf.inference.estimates import Domains, held_out_shares
+from c2rf.workflow.classify import make_learner
+
+SHARE, POSITIVE_WEIGHT = 0.01, 0.85
+ENOUGH = 150
+"""Labeled rows, at least, of the samples that held-out estimates are judged on."""
+ASKED_MORE = 3.0
+"""How much more often rows above the median of a column are asked, where label shift is broken."""
+
+
+class RandomScores(ClassifierMixin, BaseEstimator):
+    """A useless classifier: its probabilities have nothing to do with the row."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn nothing but the classes."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        """Return random probabilities."""
+        rng = np.random.default_rng(len(X))
+        return rng.dirichlet(np.ones(len(self.classes_)), len(X))
+
+
+def learner(name: str) -> Any:
+    """Return a learner by name; "blend" is the default one."""
+    if name == "random":
+        return RandomScores()
+    if name == "logistic":
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return make_learner(name)
+
+
+def quarter_of(X: Any, places: list[int]) -> Any:
+    """Return the quarter of each row in some columns, crossed; of those with most values."""
+    levels = np.array([len(np.unique(column)) for column in X.T])
+    best = np.argsort(-levels, kind="stable")[places]
+    codes = np.zeros(len(X), dtype=int)
+    for k in best:
+        edges = np.unique(np.quantile(X[:, k], [0.25, 0.5, 0.75]))
+        codes = codes * 4 + np.searchsorted(edges, X[:, k])
+    return codes
+
+
+def draw(data: Any, number: int, n_labeled: int, seed: int, broken: bool = False) -> Any:
+    """Return which rows are labeled and which are not."""
+    own = sample_seed(seed, "biased", data.name, number)
+    positive = data.y > 0
+    if not broken:
+        return biased_sample(
+            positive, n_labeled / len(positive), POSITIVE_WEIGHT, pos_label=True, random_state=own
+        )
+    rng = np.random.default_rng(own)
+    often = quarter_of(data.X, [0]) >= 2
+    chance = np.where(positive, POSITIVE_WEIGHT, 1 - POSITIVE_WEIGHT)
+    chance = chance * np.where(often, ASKED_MORE, 1.0)
+    labeled = np.sort(rng.choice(len(positive), n_labeled, replace=False, p=chance / chance.sum()))
+    return labeled, np.setdiff1d(np.arange(len(positive)), labeled)
+
+
+def fitted(data: Any, labeled: Any, rest: Any, name: str, seed: int) -> KnownTotalsClassifier:
+    """Label the population of a sample."""
+    positive = data.y > 0
+    classifier = KnownTotalsClassifier(learner(name), random_state=seed)
+    return classifier.fit(
+        data.X[labeled], positive[labeled], X_unlabeled=data.X[rest],
+        totals={True: int(positive[rest].sum())},
+    )  # fmt: skip
+
+
+def covered(table: pd.DataFrame, truth: Any, low: str, high: str) -> Any:
+    return (table[low] - 1e-9 <= truth) & (truth <= table[high] + 1e-9)
+
+
+def shares(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Intervals by imputation, in quarters of two columns, crossed."""
+    labeled, rest = draw(data, number, round(SHARE * len(data.y)), seed)
+    if len(np.unique(data.y[labeled])) < 2:
+        return
+    domain = quarter_of(data.X, [0, 1])
+    classifier = fitted(data, labeled, rest, name, number)
+    imputed = classifier.impute(20)
+    from c2rf import pool
+
+    positive = data.y[rest] > 0
+    cells = [domain[rest] == value for value in np.unique(domain[rest])]
+    cells = [cell for cell in cells if cell.sum() >= 2]
+    true = np.array([positive[cell].mean() for cell in cells])
+    found = pool([[labels[cell].mean() for cell in cells] for labels in imputed])
+    low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
+    yield {
+        "coverage": float(((low - 1e-9 <= true) & (true <= high + 1e-9)).mean()),
+        "width": float((high - low).mean()),
+        "error": float(np.abs(found.estimate - true).mean()),
+    }
+
+
+def held_out(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Intervals by held-out rows in quarters of one column, and by labeled rows alone."""
+    labeled, rest = draw(data, number, max(ENOUGH, round(SHARE * len(data.y))), seed)
+    domain = quarter_of(data.X, [0])
+    if min(np.bincount(data.y[labeled] > 0, minlength=2)) < 5:
+        return
+    classifier = fitted(data, labeled, rest, name, number)
+    table = classifier.estimates((domain[labeled], domain[rest]), n_imputations=2)
+    own = table[table["class"] == True]  # noqa: E712
+    true = np.array([(data.y[rest][domain[rest] == value] > 0).mean() for value in own["domain"]])
+    alone = without_model(data, labeled, rest, domain)
+    yield {
+        "coverage": float(covered(own, true, "held_out_low", "held_out_high").mean()),
+        "width": float((own["held_out_high"] - own["held_out_low"]).mean()),
+        "alone": float(alone.mean()),
+        "error": float(np.abs(own["held_out_share"] - true).mean()),
+    }
+
+
+def without_model(data: Any, labeled: Any, rest: Any, domain: Any) -> Any:
+    """Return the widths of intervals by class-weighted labeled rows alone."""
+    from scipy import stats
+
+    from c2rf.inference.estimates import HeldOutRows
+
+    codes = (data.y[labeled] > 0).astype(int)
+    counts = np.bincount(data.y[rest] > 0, minlength=2).astype(float)
+    values, places = np.unique(domain[rest], return_inverse=True)
+    rates = np.broadcast_to(counts / counts.sum(), (len(values), 2))
+    where = np.searchsorted(values, domain[labeled]).clip(max=len(values) - 1)
+    where = np.where(values[where] == domain[labeled], where, -1)
+    rows = HeldOutRows(codes, np.full((len(codes), 2), 0.5), where, np.ones(len(codes)))
+    known = Domains(np.bincount(places).astype(float), rates, 0 * rates, counts, counts[None])
+    found = held_out_shares(rows, known, power=0.0)
+    half = stats.t.ppf(0.975, np.maximum(found.df, 1)) * found.standard_error
+    return (np.clip(found.share + half, 0, 1) - np.clip(found.share - half, 0, 1))[:, 1]
+
+
+def difference(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """How often the two kinds are said to differ, under label shift and where it is broken."""
+    domain = quarter_of(data.X, [0])
+    for broken in (False, True):
+        labeled, rest = draw(data, number, 500, seed, broken)
+        classifier = fitted(data, labeled, rest, name, number)
+        table = classifier.estimates((domain[labeled], domain[rest]))
+        differs = table["differs"]
+        if differs.notna().all():
+            yield {"broken": broken, "rejects": bool(differs.any())}
+
+
+def audits(data: Any, number: int, name: str, seed: int, n_draws: int = 200) -> Iterator[Any]:
+    """Audits of 100 rows, and of 400 by domain, with the model's confidences and an adversary's."""
+    labeled, rest = draw(data, number, max(ENOUGH, round(SHARE * len(data.y))), seed)
+    classifier = fitted(data, labeled, rest, name, number)
+    truth, labels = data.y[rest] > 0, classifier.transduction_
+    own = classifier.transduction_proba_[:, 1]
+    confidence, wrong = np.where(labels, own, 1 - own), (labels != truth).astype(float)
+    rng = np.random.default_rng([seed, number])
+    N, domain = len(rest), quarter_of(data.X, [0])[rest]
+    simple = np.sqrt(wrong.mean() * (1 - wrong.mean()) / 100 * (1 - 100 / N))
+    for kind in ("model", "shuffled", "sure"):
+        given = {"model": confidence, "shuffled": rng.permutation(confidence)}.get(kind, np.ones(N))
+        sizes = deviations(given)
+        chances = inclusion_probabilities(sizes, 100)
+        of_wrong = Design(1 - given, chances)
+        of_class = Design(np.where(labels, given, 1 - given), chances)
+        hits, errors, widths = [], [], []
+        for _ in range(n_draws):
+            rows = systematic_sample(chances, rng)
+            found = difference_estimate(wrong[rows], rows, of_wrong)
+            share = difference_estimate(truth[rows].astype(float), rows, of_class)
+            hits.append((inside(found, wrong.mean()), inside(share, truth.mean())))
+            errors.append(found.estimate - wrong.mean())
+            widths.append(found.high - found.low)
+        by_domain = by_domains(domain, sizes, given, wrong, rng, n_draws) if kind == "model" else {}
+        yield {
+            "kind": kind, "wrong": float(wrong.mean()), "coverage": float(np.mean(hits, axis=0)[0]),
+            "coverage_share": float(np.mean(hits, axis=0)[1]), "width": float(np.mean(widths)),
+            "error_ratio": float(np.sqrt(np.mean(np.square(errors))) / simple) if simple else 1.0,
+            "expected_off": float((1 - given).mean() - wrong.mean()), **by_domain,
+        }  # fmt: skip
+
+
+def inside(found: Any, true: float) -> bool:
+    return found.low - 1e-9 <= true <= found.high + 1e-9
+
+
+def by_domains(
+    domain: Any, sizes: Any, given: Any, wrong: Any, rng: Any, n_draws: int
+) -> dict[str, float]:
+    """Coverage in domains of 400 checked rows, half of them shared out equally."""
+    from c2rf.totals.groups import Groups
+    from c2rf.workflow.audit import _allocated
+
+    values, codes = np.unique(domain, return_inverse=True)
+    allotted = _allocated(400, Groups(values.tolist(), codes), sizes)
+    hits = []
+    for g, n in enumerate(allotted):
+        own = np.flatnonzero(codes == g)
+        chances = inclusion_probabilities(sizes[own], int(n))
+        design = Design(1 - given[own], chances)
+        for _ in range(n_draws // 2):
+            rows = systematic_sample(chances, rng)
+            hits.append(
+                inside(difference_estimate(wrong[own][rows], rows, design), wrong[own].mean())
+            )
+    return {"coverage_domains": float(np.mean(hits))}
+
+
+PARTS: dict[str, tuple[Callable[..., Iterator[dict[str, Any]]], list[str], int]] = {
+    "shares": (shares, ["blend"], 10),
+    "held-out": (held_out, ["logistic", "random", "extra-trees"], 10),
+    "difference": (difference, ["blend", "logistic"], 10),
+    "audit": (audits, ["blend", "logistic"], 1),
+}
+"""The parts: what is run, by which learners, on how many samples of each data set."""
+
+
+def run(given: argparse.Namespace) -> None:
+    """Run what is not in the records yet, sample by sample."""
+    warnings.simplefilter("ignore")
+    done = set()
+    if given.records.exists():
+        for line in given.records.read_text().splitlines():
+            record = json.loads(line)
+            done.add(tuple(record[name] for name in ("part", "learner", "sample", "data", "seed")))
+    given.records.parent.mkdir(parents=True, exist_ok=True)
+    for number in range(max(given.samples)):
+        for part in given.parts:
+            work, learners, n_samples = PARTS[part]
+            for name in given.learners or learners:
+                for data_set in given.data:
+                    key = (part, name, number, data_set, given.seed)
+                    if key in done or number >= min(n_samples, max(given.samples)):
+                        continue
+                    data = load(data_set, given.data_dir)
+                    about = dict(
+                        zip(("part", "learner", "sample", "data", "seed"), key, strict=True)
+                    )
+                    with given.records.open("a") as file:
+                        for found in work(data, number, name, given.seed):
+                            file.write(json.dumps(about | found) + "\n")
+
+
+def page(records: Path) -> str:
+    """Return tables of what was recorded: samples that judge, then those that were tuned on."""
+    found = pd.DataFrame([json.loads(line) for line in records.read_text().splitlines()])
+    lines = []
+    for seed, title in ((0, "Samples that judge"), (1000, "Samples that were tuned on")):
+        own = found[found["seed"] == seed]
+        if not len(own):
+            continue
+        lines += [f"## {title}", ""]
+        for part, rows in own.groupby("part", sort=False):
+            keys = [
+                "learner",
+                *(k for k in ("kind", "broken") if k in rows and rows[k].notna().any()),
+            ]
+            numbers = rows.select_dtypes("number").columns.difference(["sample", "seed"])
+            numbers = [name for name in rows if name in numbers and rows[name].notna().any()]
+            numbers += [name for name in ("rejects",) if name in rows and rows[name].notna().any()]
+            rows = rows.astype(dict.fromkeys(numbers, float))
+            by_set = rows.groupby([*keys, "data"])[numbers].mean()
+            table = by_set.groupby(keys).agg(["mean", "min", "max"]).round(3)
+            table.columns = [f"{name} ({which})" for name, which in table.columns]
+            n = rows.groupby(keys).size().rename("records")
+            lines += [f"### {part}", "", table.join(n).reset_index().to_markdown(index=False), ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, help="a folder with PMLB's data sets")
+    parser.add_argument("--data", nargs="*", default=list(NAMES))
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--learners", nargs="*")
+    parser.add_argument("--samples", nargs=1, type=int, default=[10])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--records", type=Path, default=Path("docs/intervals/records.jsonl"))
+    parser.add_argument("--page", type=Path, help="only make tables of the records")
+    given = parser.parse_args()
+    if given.page is not None:
+        given.page.write_text(page(given.records) + "\n", encoding="utf-8")
+        return
+    run(given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Checked rows in files: learned from, kept in the output, counted in the totals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import c2rf
+from c2rf.cli import main
+from c2rf.workflow.checked import checked_weights
+from people import make_people
+
+PEOPLE = make_people(400)
+HOW: dict[str, Any] = {"target": "sick", "id": "id", "learner": "logistic"}
+TRUTH = PEOPLE.truth.set_axis(PEOPLE.unlabeled["id"])
+
+
+def sheet(n: int = 40) -> pd.DataFrame:
+    first = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, totals=PEOPLE.totals(), **HOW)
+    found = c2rf.audit_sample(first.labels, n, purpose="learn")
+    return found.assign(true=TRUTH[found["id"]].to_numpy())
+
+
+def test_checked_rows_keep_their_class_and_count() -> None:
+    checked = sheet()
+    checked.loc[3, "true"] = None
+    result = c2rf.classify(
+        PEOPLE.labeled, PEOPLE.unlabeled, totals=PEOPLE.totals(), checked=checked, imputations=2,
+        **HOW,
+    )  # fmt: skip
+    labels = result.labels.set_index("id").loc[checked["id"][checked["true"].notna()]]
+    assert (labels["label"] == TRUTH[labels.index]).all()
+    assert (labels["confidence"] == 1).all()
+    assert (labels["score"].abs() == 100).all()
+    assert result.counts == PEOPLE.totals()
+    assert len(result.data.labels) == len(PEOPLE.labeled) + 39
+    assert result.data.labeled_weights is not None
+    drawn = result.imputations.set_index("id").loc[labels.index]
+    assert (drawn.to_numpy() == TRUTH[labels.index].to_numpy()[:, None]).all()
+    assert "39 labeled rows are among the rows to label" in result.summary()
+
+
+def test_weights_of_a_class_add_up_to_the_effective_number() -> None:
+    labels = np.array(["a", "b", "a", "a", "b"])
+    found = checked_weights(labels, np.array([2.0, 4.0, 1, 1, 1]), np.array([0.5, 0.1, 0.2]))
+    np.testing.assert_allclose(found[:2], [2, 4])
+    each = np.array([2.0, 10.0])
+    assert found[2:4].sum() == pytest.approx(2 * each.sum() ** 2 / (each**2).sum())
+    assert found[3] / found[2] == pytest.approx(5)
+    assert found[4] == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("id", "9999", "data row 2, column 'id': '9999' is not among"),
+        ("true", "Yess", "data row 2, column 'true': 'Yess' .* mean 'yes'"),
+        ("inclusion_probability", 7.0, "data row 2, column 'inclusion_probability'.*found 7"),
+        ("id", None, "data row 2, column 'id'"),
+    ],
+)
+def test_mistakes_name_row_and_column(name: str, value: Any, message: str) -> None:
+    wrong = sheet(20)
+    wrong.loc[1, name] = value
+    with pytest.raises(c2rf.InputError, match=message):
+        c2rf.classify(
+            PEOPLE.labeled, PEOPLE.unlabeled, totals=PEOPLE.totals(), checked=wrong, **HOW
+        )
+
+
+def test_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.write()
+    totals = ",".join(f"{name}={n}" for name, n in PEOPLE.totals().items())
+    command = ["classify", "labeled.csv", "unlabeled.csv", "--target", "sick", "--learner",
+               "logistic", "--totals", totals, "--quiet"]  # fmt: skip
+    assert main([*command, "--id", "id", "--out", "labels.csv"]) == 0
+    draw = ["audit", "draw", "labels.csv", "--rows", "unlabeled.csv", "--n", "30"]
+    assert main([*draw, "--purpose", "learn", "--out", "check.csv"]) == 0
+    found = pd.read_csv("check.csv", dtype={"id": str})
+    found.assign(true=TRUTH[found["id"]].to_numpy()).to_csv("filled.csv", index=False)
+    again = [*command, "--checked", "filled.csv", "--out", "again.csv"]
+    assert main(again) == 2
+    assert "--checked needs --id" in capsys.readouterr().err
+    assert main([*again, "--id", "id"]) == 0
+    labels = pd.read_csv("again.csv", dtype={"id": str}).set_index("id").loc[found["id"]]
+    assert (labels["label"] == TRUTH[found["id"]]).all()
