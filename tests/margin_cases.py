@@ -121,8 +121,8 @@ def weighted_case(seed):
 
 
 def least_deviation(weights, n_classes, groups, bounds):
-    """Return the least sum of deviations of all labels there are."""
-    system = LinearConstraints.of(bounds.with_implied_bounds())
+    """Return the least sum of deviations from stated totals, of all labels there are."""
+    system = LinearConstraints.of(bounds)
     labels = np.array(list(product(range(n_classes), repeat=len(weights))))
     counts = np.zeros((len(labels), len(bounds.group_sizes) * n_classes))
     for i, weight in enumerate(weights):

@@ -258,7 +258,7 @@ def _with_patterns(problem, rows):
 
 def test_a_tie_of_equal_weights_is_named():
     votes = [[1, -1, 1, -1], [1, 1, 1, -1]]
-    with pytest.raises(InfeasibleError, match=r"Widen the box \[lower, upper\]"):
+    with pytest.raises(InfeasibleError, match=r"Widen \[lower, upper\]: with"):
         c2rf.solve(votes, 1, 1, 1)
     with pytest.raises(InfeasibleError):
         c2rf.solve(votes, 1, 1, 1, time_limit=0)
@@ -698,3 +698,19 @@ def test_solvers_print_nothing(capfd):
         with pytest.raises(InputError, match="takes -5"):
             c2rf.solve(VOTES, 4, method="p-c2rf", backend="scip", solver_options=bad)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", PAPER)
+def test_counts_beyond_what_the_papers_methods_can_count(method):
+    """Refused before any work; "auto" needs no such model."""
+    small = PatternTable.from_votes(VOTES)
+    table = PatternTable(small.words, small.counts * 10**10, small.n_trees)
+    with pytest.raises(InputError, match=r'found 40,000,000,000: use method="auto"'):
+        c2rf.solve(table, 10**10, method=method)
+    assert c2rf.solve(table, 10**10).eta == 0
+    table = PatternTable(small.words, small.counts * 10**8, small.n_trees)
+    if method in ("c2rf", "only-br"):
+        with pytest.raises(InputError, match=r'each row: 1,200,000,000 votes.*use "only-pp"'):
+            c2rf.solve(table, 10**8, method=method)
+    else:
+        assert c2rf.solve(table, 10**8, method=method).eta == 0

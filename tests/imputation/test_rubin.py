@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -131,3 +133,13 @@ def test_bad_degrees(df):
 
 def test_it_is_public():
     assert "pool" in c2rf.__all__
+
+
+@pytest.mark.parametrize(("variance", "is_warned"), [(1e-9, True), (0.3, False), (0.0, False)])
+def test_variances_near_zero_with_few_degrees_of_freedom(variance, is_warned):
+    """Intervals of a jump from 5 to 1e148 are warned of."""
+    estimates = [10.0, 12.0, 11.0]
+    said = "degrees of freedom and says nothing"
+    with pytest.warns(UserWarning, match=said) if is_warned else nullcontext():
+        found = pool(estimates, [variance] * 3, df=20)
+    assert (found.high > 1e9) == is_warned

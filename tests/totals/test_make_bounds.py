@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from c2rf import Estimate
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.totals.bounds import find_conflict
-from c2rf.totals.groups import read_groups
+from c2rf.totals.groups import Groups, read_groups
 from c2rf.totals.make_bounds import largest_remainder, make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
 from margin_cases import contradicting_case, reconciled
@@ -425,3 +425,81 @@ def test_relative_errors_are_means_of_the_estimates_of_a_class():
     bounds = bounds_of(given, columns=("region",))
     assert bounds.relative_errors.tolist() == [0.0, (1 / 4 + 4 / 8) / 2]
     assert bounds_of({"yes": 3}).relative_errors is None
+
+
+class OfMany(Groups):
+    """Groups of many rows, of which only the numbers are there."""
+
+    @property
+    def sizes(self):
+        return self.codes
+
+
+class TestWholeNumbersAsWholeNumbers:
+    """A population of a billion is off by one or it is not."""
+
+    def crossing(self, n_rows, n_first, n_second):
+        """Totals by two columns that cross, of a table that there is."""
+        rng = np.random.default_rng(n_rows)
+        shape = (n_first, n_second, 3)
+        table = rng.multinomial(n_rows, rng.dirichlet(np.ones(np.prod(shape)))).reshape(shape)
+        names = [(f"a{i}", f"b{j}") for i, j in np.ndindex(shape[:2])]
+        tables = [
+            {f"{column}{i}": dict(zip(ABC[:2].tolist(), row[:2].tolist(), strict=True))
+             for i, row in enumerate(table.sum(axis=1 - m))}
+            for m, column in enumerate("ab")
+        ]  # fmt: skip
+        groups = OfMany(names, table.sum(axis=2).ravel(), ("a", "b"))
+        margins = tuple(Margin((column,), t) for column, t in zip("ab", tables, strict=True))
+        return Totals({}, margins), groups
+
+    @pytest.mark.parametrize("n_rows", [12_000_000, 10**9, 10**10])
+    @pytest.mark.parametrize("shape", [(2, 2), (5, 7)])
+    def test_margins(self, n_rows, shape):
+        known, groups = self.crossing(n_rows, *shape)
+        make_bounds(known, groups, ABC)
+        known.margins[0].by_group["a0"]["a"] += 1
+        with pytest.raises(InputError, match="contradict each other: these"):
+            make_bounds(known, groups, ABC)
+
+    @pytest.mark.parametrize("n_rows", [10**9, 3 * 10**9, 10**13])
+    def test_one_grouping(self, n_rows):
+        """Flows of more than 32 bits."""
+        groups = OfMany(["x", "y"], np.array([n_rows, n_rows // 2]), ("a",))
+        first, overall = n_rows // 4, n_rows // 3
+        margin = Margin(("a",), {"x": {"p": first}, "y": {"p": overall - first}})
+        for off in (0, 1):
+            known = Totals({"p": overall + off}, (margin,))
+            if off == 0:
+                assert make_bounds(known, groups, ["p", "q"]).lower[0] == overall
+                continue
+            with pytest.raises(InputError, match=f"{overall}.*overall totals (want|allow)"):
+                make_bounds(known, groups, ["p", "q"])
+
+    def weighted(self, weights, off):
+        """Totals of weighted rows by two columns; those of the first differ by some in all."""
+        columns = [np.arange(len(weights)) % 3, np.arange(len(weights)) // 3 % 4]
+        positive = np.arange(len(weights)) % 2 == 0
+        tables = [np.bincount(column, weights * positive).astype(int) for column in columns]
+        tables[0][:off] += 1
+        groups = Groups.of(columns, ("a", "b"))
+        margins = tuple(
+            Margin((name,), {k: {"p": int(n)} for k, n in enumerate(table)})
+            for name, table in zip("ab", tables, strict=True)
+        )
+        return make_bounds(Totals({}, margins), groups, ["p", "q"], weights=weights), tables
+
+    @pytest.mark.parametrize("spare", [0.0, 0.25])
+    def test_weights(self, spare):
+        weights = np.random.default_rng(0).integers(1, 9, 60).astype(float)
+        weights[1::2] += spare  # of rows that are not positive: totals agree as they are
+        bounds, tables = self.weighted(weights, 0)
+        for margin, table in zip(bounds.margins, tables, strict=True):
+            assert margin.lower[:, 0].tolist() == margin.upper[:, 0].tolist() == table.tolist()
+        for off in (1, 3):
+            with pytest.raises(InputError, match="contradict each other"):
+                self.weighted(weights, off)
+
+    def test_fewer_could_is_said_of_fractions(self):
+        with pytest.raises(InputError, match=r"without any one of them, the others could in frac"):
+            self.weighted(np.ones(60), 1)

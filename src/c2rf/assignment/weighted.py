@@ -10,7 +10,8 @@ near the boundary whose weights differ by what is missing:
 - in each such group a row, or a row there and another one back, is found whose weight, or
   difference of weights, is nearly that; and again, until nothing more is gained.
 
-With whole weights and few rows an integer program finds the smallest deviation. That it is the
+The deviation is the sum of what all totals that were stated are missed by; what these imply is not
+counted. With whole weights and few rows an integer program finds the smallest one. That it is the
 smallest is claimed only where it is proven in whole numbers: row after row, :func:`none_is_closer`
 keeps the set of sums that labels of the rows so far can reach in all totals, without those that can
 no longer end closer than what is known. If none is left at the end, nothing is closer.
@@ -60,25 +61,23 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
         Draws the sample.
     """
     first, near, relaxed = next(relaxations(parts, bounds, seed))
-    heavy, constraints = relaxed.scored, relaxed.constraints
+    heavy, stated = relaxed.scored, LinearConstraints.of(bounds)
     step = parts.reduce(_common_divisor, _divisor_of_all)
-    numbers = (constraints.lower, constraints.upper)
+    numbers = (stated.lower, stated.upper)
     whole = step > 0 and all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
     is_small = heavy.is_alone and heavy.n_rows <= FEW_ROWS
-    labels = _smallest_deviation(heavy, relaxed) if whole and is_small else None
+    labels = _smallest_deviation(heavy, relaxed, stated) if whole and is_small else None
     if labels is None:
         tolerance = 0.0 if whole else CLOSE * heavy.weight / max(heavy.n_rows, 1)
         labels = swapped(relaxed, _rounded(relaxed), tolerance)
     counts = heavy.counts(labels)
-    missed = float(np.abs(constraints.missed(counts)).sum())
+    missed = float(np.abs(stated.missed(counts)).sum())
     cost = float(heavy.weight_of(slice(None)) @ _losses(heavy, relaxed, labels))
     gap = max(0.0, cost + _dual_slack(relaxed, counts))
-    closest = whole and missed <= _least_deviation(step, constraints)
-    if whole and is_small and not closest:
-        every = LinearConstraints.of(bounds.with_implied_bounds())
-        closest = missed <= _least_deviation(step, every) or none_is_closer(
-            heavy, every, round(missed)
-        )
+    closest = whole and (
+        missed <= _least_deviation(step, stated)
+        or (is_small and none_is_closer(heavy, stated, round(missed)))
+    )
     own = best_classes(near, relaxed.offsets).labels
     own[np.flatnonzero(near.weight_of(slice(None)) > 0)] = labels
     everyone = label_all(parts, first.offsets, near, own, ())
@@ -141,9 +140,11 @@ def _least_deviation(step: float, constraints: LinearConstraints) -> float:
     return float(np.where(above <= constraints.upper, 0.0, off).sum())
 
 
-def _smallest_deviation(scored: ScoredRows, relaxed: Relaxation) -> Codes | None:
+def _smallest_deviation(
+    scored: ScoredRows, relaxed: Relaxation, constraints: LinearConstraints
+) -> Codes | None:
     """Return the likeliest labels of those with the smallest deviation that the solver finds."""
-    constraints, weights = relaxed.constraints, scored.weight_of(slice(None))
+    weights = scored.weight_of(slice(None))
     shifted = np.asarray(scored.scores) + relaxed.offsets[scored.groups]
     n_rows, n_classes = shifted.shape
     n_totals = len(constraints.lower)

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from c2rf._utils.types import Floats
-from c2rf.exceptions import BackendError, NoSolutionError
+from c2rf.exceptions import BackendError, InputError, NoSolutionError
 from c2rf.forest.backends import MatrixModel, RawResult, integer_bound
 from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
 from c2rf.forest.bounds.conflict_graph import Cut, cut_rows
@@ -278,6 +278,33 @@ def reduce(problem: Problem) -> Reduction:
     )
     small, group = merge_trees(rest)
     return Reduction(problem, small, open_, group, max(0, beta - problem.n_positive))
+
+
+# Cells of P1 as it is printed, and rows that a solver can count: beyond, floats hide a row.
+_MOST_CELLS = 10**8
+_MOST_POINTS = 10**9
+
+
+def check_counts(problem: Problem, method: str) -> None:
+    """Refuse what a solver in floats cannot count, or what does not fit into memory.
+
+    Examples
+    --------
+    >>> from c2rf.forest.problem import make_problem
+    >>> check_counts(make_problem([[1, -1]] * 9, 3), "c2rf")
+    """
+    points = problem.n_points
+    if points > _MOST_POINTS:
+        raise InputError(
+            f"the paper's methods count rows in floating point, up to {_MOST_POINTS:,} of them; "
+            f'found {points:,}: use method="auto", which counts in whole numbers'
+        )
+    cells = points * problem.n_columns
+    if PAPER_METHODS[method].prepare is split_points and cells > _MOST_CELLS:
+        raise InputError(
+            f"method={method!r} has a constraint for each row: {cells:,} votes, and {_MOST_CELLS:,}"
+            f' are allowed; use "only-pp" or "p-c2rf", which count equal rows once, or "auto"'
+        )
 
 
 def split_points(problem: Problem) -> Reduction:

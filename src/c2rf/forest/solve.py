@@ -36,7 +36,14 @@ from c2rf.forest.minimal_change import (
     distance_from_equal,
     start_near_majority,
 )
-from c2rf.forest.paper import PAPER_METHODS, Reduction, merge_points, reduce, solve_big_m
+from c2rf.forest.paper import (
+    PAPER_METHODS,
+    Reduction,
+    check_counts,
+    merge_points,
+    reduce,
+    solve_big_m,
+)
 from c2rf.forest.problem import (
     Problem,
     Solution,
@@ -153,6 +160,8 @@ def solve(
         table = merge_points(votes)
         expand = table.inverse
     problem = make_problem(table, n_positive, lower, upper, offset)
+    if method != "auto":
+        check_counts(problem, method)
     statement = make_statement(table, problem.n_positive, lower, upper, offset)
     reduction = reduce(problem) if method == "auto" else PAPER_METHODS[method].prepare(problem)
     with solve_listener(progress) as listener:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +109,16 @@ def pool(
     mean, U = values.mean(axis=0), within.mean(axis=0)
     B = values.var(axis=0, ddof=1) * (1 + 1 / m)
     T = U + B
-    found = _barnard_rubin(np.divide(B, T, out=np.zeros_like(T), where=T > 0), m, complete)
+    share = np.divide(B, T, out=np.zeros_like(T), where=T > 0)
+    found = _barnard_rubin(share, m, complete)
+    if ((found < _FEWEST) & (share > _NEARLY_ALL)).any():
+        warnings.warn(
+            "variances are so small next to the differences between imputations that the interval "
+            f"has {found.min():.2g} degrees of freedom and says nothing; leave out variances and "
+            "df if the figure is one of all rows, which has no sampling error",
+            UserWarning,
+            stacklevel=2,
+        )
     half = stats.t.ppf((1 + level) / 2, found) * np.sqrt(T)
     # (r + 2 / (df + 3)) / (r + 1) with r = B / U, written so that U may be zero.
     missing = np.divide(B + U * 2 / (found + 3), T, out=np.zeros_like(T), where=B > 0)
@@ -116,6 +126,11 @@ def pool(
         _plain(mean), _plain(np.sqrt(T)), _plain(mean - half), _plain(mean + half), _plain(found),
         _plain(np.minimum(missing, 1.0)), float(level),
     )  # fmt: skip
+
+
+# With fewer degrees of freedom an interval has hardly any ends; such a share of the variance being
+# between imputations is the reason.
+_FEWEST, _NEARLY_ALL = 1.0, 0.95
 
 
 def _barnard_rubin(share: Floats, m: int, complete: Floats) -> Floats:

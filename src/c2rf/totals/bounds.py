@@ -360,15 +360,32 @@ def find_conflict(bounds: Bounds) -> Conflict | None:
     """
     network, wanted, n_groups = _network(bounds)
     source, sink = network.shape[0] - 2, network.shape[0] - 1
-    flow = maximum_flow(network, source, sink)
-    if flow.flow_value == wanted:
+    left, flow = _residual(network, source, sink)
+    if flow == wanted:
         return None
-    left = csr_array(network - flow.flow)
-    left.eliminate_zeros()
     reached = np.zeros(network.shape[0], dtype=bool)
     reached[breadth_first_order(left, source, return_predecessors=False)] = True
     groups, classes = reached[:n_groups], reached[n_groups : n_groups + bounds.n_classes]
     return _violated(bounds, groups, classes)
+
+
+def _residual(network: csr_array, source: int, sink: int) -> tuple[csr_array, int]:
+    """Return what a maximum flow leaves of the capacities, and its value.
+
+    The solver counts in 32 bits: it is given the leading digits first, then what is left of them.
+    Each arc can be short of less than a unit of these, so that what is left has few digits.
+    """
+    left, value = network, 0
+    digits = int(network.max()).bit_length()
+    at_once = 30 - network.nnz.bit_length()
+    for shift in [*range(max(digits - 31, 0), 0, -at_once), 0]:
+        scaled = left.copy()
+        scaled.data = np.minimum(left.data >> shift, np.iinfo(np.int32).max).astype(np.int32)
+        found = maximum_flow(scaled, source, sink)
+        value += int(found.flow_value) << shift
+        left = csr_array(left - csr_array(found.flow).astype(np.int64) * (1 << shift))
+        left.eliminate_zeros()
+    return left, value
 
 
 def _network(bounds: Bounds) -> tuple[csr_array, int, int]:
@@ -392,7 +409,7 @@ def _network(bounds: Bounds) -> tuple[csr_array, int, int]:
     gives, takes = np.flatnonzero(supply > 0), np.flatnonzero(supply < 0)
     rows = np.concatenate([tails, np.full(len(gives), source), takes])
     columns = np.concatenate([heads, gives, np.full(len(takes), sink)])
-    capacity = np.concatenate([high - low, supply[gives], -supply[takes]]).astype(np.int32)
+    capacity = np.concatenate([high - low, supply[gives], -supply[takes]]).astype(np.int64)
     shape = (sink + 1, sink + 1)
     network = csr_array(coo_array((capacity, (rows, columns)), shape=shape))
     return network, int(supply[gives].sum()), n_groups
@@ -435,6 +452,8 @@ class LinearConstraints:
         The numbers of the margin, the category and the class of each bound.
     group_sizes : ndarray of shape (n_groups,)
         Rows of each group, or the sums of their weights.
+    sizes_within : float or ndarray of shape (n_groups,)
+        By how much counts need not add up to these sizes.
     """
 
     matrix: csr_array
@@ -442,6 +461,7 @@ class LinearConstraints:
     upper: Floats
     places: Ints
     group_sizes: Floats
+    sizes_within: Floats | float = 0.0
 
     @classmethod
     def at(
@@ -491,9 +511,9 @@ class LinearConstraints:
 
     def some(self, rows: Codes | Bools) -> LinearConstraints:
         """Return only some of the bounds."""
-        return LinearConstraints(
-            csr_array(self.matrix[rows]), self.lower[rows], self.upper[rows], self.places[rows],
-            self.group_sizes,
+        return replace(
+            self, matrix=csr_array(self.matrix[rows]), lower=self.lower[rows],
+            upper=self.upper[rows], places=self.places[rows],
         )  # fmt: skip
 
     def missed(self, counts: NDArray[np.generic]) -> Floats:

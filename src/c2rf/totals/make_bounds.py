@@ -45,6 +45,7 @@ from c2rf.totals.reconcile import (
     nearest_table,
     rescale,
     round_table,
+    rounding,
     smallest_inconsistency,
 )
 from c2rf.totals.stated import (
@@ -365,6 +366,8 @@ def _bounds_in_margins(
         where = _group(margins[m], category) or "all rows"
         return f"{where}: {labels[k]!r} {written(totals[f].written)}"
 
+    if is_weighted and policy == "strict":
+        _check_whole_totals(as_stated, totals, name)
     target, kept = (low + high) / 2, np.ones(len(totals), dtype=bool)
     if not is_consistent(allowed):
         target, kept = _reconciled(as_stated, allowed, errors, margins, policy, name)
@@ -374,13 +377,16 @@ def _bounds_in_margins(
     if is_weighted:
         ends = np.where(is_range, low, target), np.where(is_range, high, target)
         lower, upper = (np.clip(end, allowed.lower, allowed.upper) for end in ends)
-        counts, *_ = nearest_table(allowed.between(lower, upper))
+        # No total is moved by more than what rounding explains.
+        most = _ROUNDING + rounding(allowed)
+        counts, *_ = nearest_table(allowed.between(lower, upper), most=most)
     else:
         fixed = kept & (is_range | exact & (allowed.lower == allowed.upper))
         counts, missed, is_proven = round_table(allowed, target, fixed)
         if missed.any() and policy == "strict":
             raise InputError(_not_whole(missed, is_proven, name))
     met = allowed.matrix @ counts.ravel()
+    met = np.where(np.abs(met - target) <= rounding(allowed), target, met)
     stays = is_range & (met >= low - _TOLERANCE) & (met <= high + _TOLERANCE)
     adjustments = [
         _adjustment(margins[m], category, labels[k], totals[f], *numbers)
@@ -416,6 +422,27 @@ def _allowing_for_rounding(
         np.where(is_rate, np.floor(low + SLACK), low),
         np.where(is_rate, np.ceil(high - SLACK), high),
     )
+
+
+def _check_whole_totals(
+    as_stated: LinearConstraints, totals: Sequence[StatedTotal], name: Callable[[int], str]
+) -> None:
+    """Refuse whole totals of weighted rows that do not agree with each other as whole numbers.
+
+    Only the weights may not add up to them: where their sum in a group is no whole number, that of
+    the totals may differ by the rounding of each class.
+    """
+    sizes = as_stated.group_sizes
+    is_whole = np.array([not total.is_rate and total.se == 0 for total in totals])
+    is_whole &= (as_stated.lower == np.rint(as_stated.lower)) & (
+        as_stated.upper == np.rint(as_stated.upper)
+    )
+    within = np.where(sizes == np.rint(sizes), 0.0, _ROUNDING * as_stated.n_classes)
+    own = np.flatnonzero(is_whole)
+    whole = replace(as_stated.some(own), sizes_within=within)
+    if not is_consistent(whole):
+        found = smallest_inconsistency(whole)
+        raise InputError(_inconsistency_in_words([name(own[f]) for f in found]))
 
 
 def _reconciled(
@@ -562,7 +589,8 @@ def _inconsistency_in_words(named: list[str]) -> str:
         return f"totals: {named[0]} cannot hold with the rows that are there; {scale_hint()}"
     return (
         f"totals contradict each other: these {count(len(named), 'total')} cannot hold together "
-        f"with the rows that are there (any one fewer could): {_first(named)}; {scale_hint()}"
+        "with the rows that are there, not even in fractions of rows (without any one of them, the "
+        f"others could in fractions): {_first(named)}; {scale_hint()}"
     )
 
 

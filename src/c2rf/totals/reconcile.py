@@ -25,9 +25,12 @@ from scipy.optimize import LinearConstraint, linprog, milp, nnls
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from c2rf._utils.types import Bools, Floats
+from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
-_MET = 1e-7  # tolerance of the solver, relative to the number of rows
+# Totals in fractions of rows are met to within rounding: a sum of 1e9 rows has about 1e-7 of it.
+_MET, _MET_OF_ALL = 1e-6, 1e-12
+_LARGEST = 2.0**30  # numbers of rows are scaled down to this for the linear program
 _SMALL = 1e-9
 # Integer programs of tables of counts are nearly always solved at the root.
 _MOST_NODES = 5000
@@ -37,8 +40,17 @@ Cut = tuple[Floats, float]
 """An inequality a'x <= b as (a, b)."""
 
 
+def rounding(constraints: LinearConstraints) -> float:
+    """Return how far a total in fractions of rows may be off for rounding alone."""
+    return max(_MET, _MET_OF_ALL * float(constraints.group_sizes.sum()))
+
+
 def nearest_table(
-    constraints: LinearConstraints, *, whole: bool = False, slope: Floats | None = None
+    constraints: LinearConstraints,
+    *,
+    whole: bool = False,
+    slope: Floats | None = None,
+    most: float = np.inf,
 ) -> tuple[Floats, Floats, bool]:
     """Return the table of counts that misses the constraints by the least in sum.
 
@@ -51,6 +63,8 @@ def nearest_table(
     slope : ndarray of shape (n_bounds,), optional
         Cost of each sum per unit, from -1 to 1: which sums to prefer within the bounds. Missing a
         bound costs more.
+    most : float
+        By how much a bound may be missed.
 
     Returns
     -------
@@ -61,31 +75,43 @@ def nearest_table(
         Whether it is proven that no table misses them by less.
     """
     n_bounds, n_counts = constraints.matrix.shape
-    sizes = constraints.group_sizes
+    # Scaled by a power of two, which is exact; whole numbers are what they are.
+    large = float(constraints.group_sizes.sum()) / _LARGEST
+    scale = 1.0 if whole or large <= 1 else float(2.0 ** np.ceil(np.log2(large)))
+    sizes, within = constraints.group_sizes / scale, constraints.sizes_within / scale
     price = np.full(n_bounds, 1.0 if slope is None else 4.0 * n_bounds)
     slack = eye_array(n_bounds, format="csr")
     no_slack = csr_array((len(sizes), 2 * n_bounds))
     limits = [
-        LinearConstraint(hstack([_group_sums(constraints), no_slack], format="csr"), sizes, sizes)
+        LinearConstraint(
+            hstack([_group_sums(constraints), no_slack], format="csr"),
+            sizes - within,
+            sizes + within,
+        )
     ]
     if n_bounds:
         sums = hstack([constraints.matrix, slack, -slack], format="csr")
-        limits.append(LinearConstraint(sums, constraints.lower, constraints.upper))
+        ends = constraints.lower / scale, constraints.upper / scale
+        limits.append(LinearConstraint(sums, *ends))
     preference = np.zeros(n_bounds) if slope is None else slope
-    most = np.repeat(sizes, constraints.n_classes)
+    largest = np.repeat(sizes + within, constraints.n_classes)
     result = milp(
         np.concatenate([constraints.matrix.T @ preference, price, price]),
         integrality=np.concatenate([np.full(n_counts, int(whole)), np.zeros(2 * n_bounds)]),
-        bounds=Box(0, np.concatenate([most, np.full(2 * n_bounds, np.inf)])),
+        bounds=Box(0, np.concatenate([largest, np.full(2 * n_bounds, most / scale)])),
         constraints=limits,
         options={"mip_rel_gap": 0.0, "node_limit": _MOST_NODES},
     )
     if result.x is None:
-        raise AssertionError(f"a table with slack was not found: {result.message}")
-    counts = result.x[:n_counts]
+        raise BackendError(
+            "the linear program that compares totals failed; the numbers may be too large for it: "
+            f"{result.message}"
+        )
+    counts = result.x[:n_counts] * scale
     counts = np.rint(counts) if whole else counts
     missed = constraints.missed(counts)
-    missed[np.abs(missed) <= _MET * max(1.0, float(sizes.sum()))] = 0.0
+    if not whole:
+        missed[np.abs(missed) <= rounding(constraints)] = 0.0
     return counts.reshape(len(sizes), -1), missed, result.status == 0
 
 
