@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -14,6 +15,7 @@ from c2rf.data.atomic import (
     atomic_output,
     atomic_outputs,
     check_output,
+    scratch_folder,
 )
 from c2rf.exceptions import InputError
 
@@ -102,7 +104,9 @@ def test_a_lock_is_held_while_renaming_but_on_windows_files_are_closed(
         return replace(temporary, target)
 
     monkeypatch.setattr(Path, "replace", watched)
-    with atomic_outputs([tmp_path / "a", tmp_path / "b"]) as temporaries:
+    for name in "ab":
+        (tmp_path / name).touch()
+    with atomic_outputs([tmp_path / "a", tmp_path / "b"], force=True) as temporaries:
         for temporary in temporaries:
             temporary.write_text("all of it")
         assert all(map(is_open, temporaries))
@@ -117,6 +121,117 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
         assert not left.exists()
         temporary.write_text("all of it")
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_permissions_and_links_are_kept(tmp_path):
+    path = write(tmp_path, "old")
+    path.chmod(0o600)
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    with atomic_output(link, force=True) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file.csv", "link.csv"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_if_the_second_file_cannot_be_placed_the_first_is_what_it_was(
+    tmp_path, monkeypatch, has_links
+):
+    old, new, last = (tmp_path / name for name in ("old", "new", "last"))
+    old.write_text("as it was")
+    last.write_text("as it was")
+    replace, full = Path.replace, OSError(errno.ENOSPC, "No space left on device")
+
+    def failing(temporary, target):
+        if target == last:
+            raise full
+        return replace(temporary, target)
+
+    def no_links(*given):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "replace", failing)
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    outputs = atomic_outputs([old, new, last], force=True)
+    for temporary in outputs.__enter__():
+        temporary.write_text("new")
+    with pytest.raises(InputError, match=r"last cannot be written: No space left on device"):
+        outputs.__exit__(None, None, None)
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
+        "old": "as it was",
+        "last": "as it was",
+    }
+
+
+def test_of_two_writers_at_the_same_time_one_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    output = atomic_output(path)
+    output.__enter__().write_text("second")
+    monkeypatch.setattr(Path, "exists", lambda self: False)  # it looks a moment too early
+    path.write_text("first")
+    with pytest.raises(InputError, match="exists already"):
+        output.__exit__(None, None, None)
+    monkeypatch.undo()
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_names_as_long_as_a_disk_has_them(tmp_path):
+    path = tmp_path / ("ö" * 125 + ".csv")
+    with atomic_output(path) as temporary:
+        assert temporary.suffix == ".csv"
+        temporary.write_text("all of it")
+    assert path.read_text() == "all of it"
+    with pytest.raises(InputError, match="a name has at most 255 bytes"):
+        check_output(tmp_path / ("ö" * 126 + ".csv"))
+
+
+def test_a_folder_that_cannot_be_placed_leaves_the_old_one(tmp_path, monkeypatch):
+    path, rename = tmp_path / "parts", Path.rename
+    path.mkdir()
+    (path / "old").touch()
+
+    def failing(this, target):
+        if target == path and not this.name.endswith("-old"):
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(this, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with (
+        pytest.raises(InputError, match="parts cannot be written: Input/output error"),
+        atomic_folder(path, force=True) as folder,
+    ):
+        (folder / "new").touch()
+    assert [each.name for each in path.iterdir()] == ["old"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(atomic.fcntl is None, reason="files are not locked")
+def test_what_killed_processes_left_of_folders(tmp_path):
+    path = tmp_path / "parts"
+    for name in (".0123abcd-parts-old", ".01234567-parts"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").write_text(name)
+    with atomic_folder(path, force=True) as folder:
+        assert (path / "part").read_text() == ".0123abcd-parts-old"  # as it was before the kill
+        assert sorted(tmp_path.iterdir()) == [folder, path]
+    assert list(path.iterdir()) == []
+
+
+@pytest.mark.skipif(atomic.fcntl is None, reason="files are not locked")
+def test_folders_for_what_is_not_kept_are_removed_by_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    forgotten = tmp_path / "c2rf-abcd1234"
+    forgotten.mkdir()
+    (forgotten / "lock").touch()
+    with scratch_folder() as first, scratch_folder() as second:
+        assert sorted(tmp_path.iterdir()) == sorted([first, second])
+        assert first.stat().st_mode & 0o777 == 0o700
+    assert list(tmp_path.iterdir()) == []
 
 
 class TestOutput:

@@ -12,9 +12,10 @@ import re
 import secrets
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +27,9 @@ try:
     import fcntl
 except ImportError:  # on Windows
     fcntl = None
+
+_OLD = "-old"
+_LONGEST = 240  # bytes of a name, so that a hidden one beside it is not too long
 
 
 def check_output(
@@ -54,6 +58,8 @@ no-such-folder
     """
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if len(os.fsencode(path.name)) > 255:
+        raise InputError(f"{path} cannot be written: a name has at most 255 bytes")
     if path.exists() and not path.is_file() and not (as_folder and path.is_dir()):
         raise InputError(f"{path} cannot be written: it is not a regular file")
     if not os.access(path.parent, os.W_OK):
@@ -89,6 +95,8 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
 def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
     """Yield temporary names for several files that appear together or not at all.
 
+    What is replaced keeps its permissions, and a link stays a link to what is replaced.
+
     Examples
     --------
     >>> import tempfile
@@ -99,30 +107,65 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
     >>> sorted(path.name for path in folder.iterdir())
     ['a', 'b']
     """
+    locks, temporaries = ExitStack(), list[Path]()
     for path in paths:
         check_output(path, force=force)
-    locks = ExitStack()
+    with _naming(*paths):
+        try:
+            places = [path.resolve() for path in paths]
+            for place in places:
+                _remove_abandoned(place)
+                temporaries.append(_hidden(place))
+                _lock(locks.enter_context(temporaries[-1].open("wb")))
+            yield temporaries
+            for temporary in temporaries:
+                _sync(temporary)
+            if fcntl is None:
+                locks.close()  # Windows does not rename files that are open
+            with _uninterrupted():
+                _place_all(temporaries, places, force)
+        finally:
+            for temporary in temporaries:
+                temporary.unlink(missing_ok=True)
+            locks.close()
+
+
+def _place_all(temporaries: Sequence[Path], places: Sequence[Path], force: bool) -> None:
+    """Give files their names, all or none."""
+    with ExitStack() as tidy, ExitStack() as undo:
+        for temporary, place in zip(temporaries, places, strict=True):
+            if not place.exists():
+                _place_new(temporary, place)
+                undo.callback(place.unlink, missing_ok=True)
+                continue
+            _check_replaceable(place, force)
+            shutil.copymode(place, temporary)
+            aside = _hidden(place)
+            _copy(place, aside)
+            tidy.callback(aside.unlink, missing_ok=True)
+            temporary.replace(place)
+            undo.callback(aside.replace, place)
+        for folder in {place.parent for place in places}:
+            _sync(folder)
+        undo.pop_all()
+
+
+def _place_new(temporary: Path, place: Path) -> None:
+    """Give a file a name that nobody has, not even another process that asked at the same time."""
     try:
-        temporaries: list[Path] = []
-        for path in paths:
-            _remove_abandoned(path)
-            temporaries.append(path.with_name(f".{secrets.token_hex(4)}-{path.name}"))
-            _lock(locks.enter_context(temporaries[-1].open("wb")))
-        yield temporaries
-        for path in paths:
-            check_output(path, force=force)  # it may have appeared meanwhile
-        if fcntl is None:
-            locks.close()  # Windows does not rename files that are open
-        with _uninterrupted():
-            for temporary, path in zip(temporaries, paths, strict=True):
-                temporary.replace(path)
-    except OSError as error:
-        names = " and ".join(map(str, paths))
-        raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
-    finally:
-        for temporary in temporaries:
-            temporary.unlink(missing_ok=True)
-        locks.close()
+        os.link(temporary, place)
+    except FileExistsError:
+        raise _taken(place) from None
+    except OSError:  # a disk without links; on Windows this refuses a name that is taken
+        temporary.rename(place)
+
+
+def _copy(path: Path, other: Path) -> None:
+    """Give a file a second name, or copy it where that cannot be."""
+    try:
+        os.link(path, other)
+    except OSError:
+        shutil.copy2(path, other)
 
 
 @contextmanager
@@ -138,41 +181,127 @@ def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     >>> [file.name for file in target.iterdir()]
     ['part-1.txt']
     """
-    temporary = path.with_name(f".{secrets.token_hex(4)}-{path.name}-parts").absolute()
-    aside = temporary.with_name(f"{temporary.name}-old")
+    with _naming(path), ExitStack() as locks:
+        place = path.resolve()
+        _remove_abandoned(place)
+        temporary = _hidden(place)
+        aside = temporary.with_name(f"{temporary.name}{_OLD}")
+        try:
+            temporary.mkdir()
+            _lock_folder(temporary, locks)
+            yield temporary
+            for part in temporary.iterdir():
+                _sync(part)
+            _sync(temporary)
+            with _uninterrupted():
+                if place.exists():
+                    _check_replaceable(path, force)
+                    shutil.copymode(place, temporary)
+                    place.rename(aside)
+                try:
+                    temporary.rename(place)
+                except OSError:
+                    if aside.exists():
+                        aside.rename(place)
+                    raise
+                _sync(place.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if place.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder(prefix: str = "c2rf-") -> Iterator[Path]:
+    """Yield a folder for what is not kept, which no other user can read.
+
+    Those of processes that were killed are removed. Whose folder it is holds a lock in it.
+    """
+    for forgotten in Path(tempfile.gettempdir()).glob(f"{prefix}????????"):
+        with suppress(OSError), (forgotten / "lock").open("r+b") as file:
+            if _lock(file):
+                shutil.rmtree(forgotten, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
-        temporary.mkdir()
-        yield temporary
-        if path.exists():
-            _check_replaceable(path, force)
-            path.rename(aside)
-        temporary.rename(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+        with (folder / "lock").open("wb") as file:
+            _lock(file)
+            yield folder
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _naming(*paths: Path) -> Iterator[None]:
+    """Say which file or folder could not be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        names = " and ".join(map(str, paths))
+        raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
+
+
+def _hidden(path: Path) -> Path:
+    """Return a hidden name beside a file, with its ending; not longer than names may be."""
+    return path.with_name(f".{secrets.token_hex(4)}-{_tail(path)}")
+
+
+def _tail(path: Path) -> str:
+    name = path.name
+    return name if len(os.fsencode(name)) <= _LONGEST else name[-_LONGEST // 4 :]
+
+
+def _sync(path: Path) -> None:
+    """Let a file, or the names in a folder, be on the disk before anything else is done."""
+    if path.is_dir() and os.name != "posix":
+        return
+    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _check_replaceable(path: Path, force: bool) -> None:
     if path.exists() and not force:
-        option = for_user("force=True", "--force")
-        raise InputError(
-            f"{path} exists already; choose another name or overwrite it with {option}"
-        )
+        raise _taken(path)
+
+
+def _taken(path: Path) -> InputError:
+    option = for_user("force=True", "--force")
+    return InputError(f"{path} exists already; choose another name or overwrite it with {option}")
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files of processes that were killed while they wrote ``path``."""
-    pattern = re.compile(r"\.[0-9a-f]{8}-" + re.escape(path.name))
+    """Remove what processes left that were killed while they wrote ``path``.
+
+    A folder that was put aside and not yet replaced gets its name back.
+    """
+    pattern = re.compile(rf"\.[0-9a-f]{{8}}-{re.escape(_tail(path))}(?:{_OLD})?")
     for other in path.parent.iterdir():
-        if pattern.fullmatch(other.name) and other.is_file():
-            with other.open("rb") as file:
-                if _lock(file):
-                    other.unlink(missing_ok=True)
+        if not pattern.fullmatch(other.name):
+            continue
+        with ExitStack() as locks:
+            if other.is_dir():
+                if not _lock_folder(other, locks):
+                    continue
+                if other.name.endswith(_OLD) and not path.exists():
+                    other.rename(path)
+                else:
+                    shutil.rmtree(other, ignore_errors=True)
+            elif _lock(locks.enter_context(other.open("rb"))):
+                other.unlink(missing_ok=True)
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock_folder(folder: Path, locks: ExitStack) -> bool:
+    """Lock a folder until the stack is closed, see :func:`_lock`."""
+    if fcntl is None:
+        return False
+    number = os.open(folder, os.O_RDONLY)
+    locks.callback(os.close, number)
+    return _lock(number)
+
+
+def _lock(file: IO[bytes] | int) -> bool:
     """Lock a file unless another process holds the lock; False where files cannot be locked."""
     if fcntl is None:
         return False
