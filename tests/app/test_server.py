@@ -141,35 +141,6 @@ def test_whatever_ends_the_command_ends_the_server_and_removes_what_was_dropped(
     assert [name for name in ends if left[name]] == ["SIGKILL"]
 
 
-def test_what_a_killed_server_has_left_is_removed_at_the_next_start(monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    forgotten = tmp_path / "c2rf-app-forgotten"
-    forgotten.mkdir()
-    (forgotten / "people.csv").write_text("a,b")
-    with server.visitors_folder() as first, server.visitors_folder() as second:
-        assert first != second
-        assert not forgotten.exists()
-        assert first.is_dir()
-        assert stat.S_IMODE(first.stat().st_mode) == 0o700
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_is_taken_before_it_is_locked(monkeypatch, tmp_path):
-    """Another start takes it for a forgotten one."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    locked, calls = server._locked, []
-
-    def too_late(folder):
-        calls.append(folder)
-        if len(calls) == 1:
-            (folder / "lock").parent.rmdir()
-        return locked(folder)
-
-    monkeypatch.setattr(server, "_locked", too_late)
-    with server.visitors_folder() as folder:
-        assert [folder] == calls[1:]
-
-
 def serve(port=None, folder=None):
     return server.serve(port, browser=False, folder=folder, max_upload="1GB")
 

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +64,42 @@ def test_a_process_of_its_own(capsys):
     command = [sys.executable, "-m", "c2rf", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (said, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        ("> /dev/full", 1, "c2rf: an output failed: No space left on device\n"),
+        ("2>&-", 0, ""),
+        (">&-", 0, ""),
+        ("2> /dev/full", 0, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(redirected, code, said):
+    line = f"{sys.executable} -c 'import sys; from c2rf.cli import main; sys.exit(main())'"
+    found = subprocess.run(
+        f"{line} backends {redirected}", shell=True, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == code
+    assert found.stderr == said
+
+
+def test_names_that_are_no_text_are_shown_in_messages():
+    line = [sys.executable, "-c", "import sys; from c2rf.cli import main; sys.exit(main())"]
+    line += ["predict", b"\xff.skops", "x.csv", "--out", "y.csv"]
+    found = subprocess.run(line, capture_output=True, check=False)
+    assert found.returncode == 2
+    assert found.stderr == b"c2rf: \\udcff.skops: there is no such file\n"
+
+
+@pytest.mark.parametrize("said", ["Numba's", "another's"])
+def test_ctrl_c_inside_compiled_code(monkeypatch, capsys, said, tmp_path):
+    def stopped(*given, **named):
+        error = SystemError("CPUDispatcher returned a result with an exception set")
+        raise error from KeyboardInterrupt() if said == "Numba's" else None
+
+    monkeypatch.setattr("c2rf.data.forest_files.read_votes", stopped)
+    code = main(["solve", str(tmp_path / "votes.csv"), "--total", "1"])
+    err = capsys.readouterr().err
+    assert (code, "unexpected" in err) == ((130, False) if said == "Numba's" else (1, True))

@@ -222,16 +222,31 @@ def test_what_killed_processes_left_of_folders(tmp_path):
     assert list(path.iterdir()) == []
 
 
-@pytest.mark.skipif(atomic.fcntl is None, reason="files are not locked")
 def test_folders_for_what_is_not_kept_are_removed_by_the_next_one(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    forgotten = tmp_path / "c2rf-abcd1234"
+    forgotten = tmp_path / "c2rf-work-forgotten"
     forgotten.mkdir()
-    (forgotten / "lock").touch()
+    (forgotten / "people.csv").write_text("a,b")
     with scratch_folder() as first, scratch_folder() as second:
         assert sorted(tmp_path.iterdir()) == sorted([first, second])
         assert first.stat().st_mode & 0o777 == 0o700
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_taken_before_it_is_locked(monkeypatch, tmp_path):
+    """Another start takes it for a forgotten one."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    locked, calls = atomic._locked, []
+
+    def too_late(folder):
+        calls.append(folder)
+        if len(calls) == 1:
+            folder.rmdir()
+        return locked(folder)
+
+    monkeypatch.setattr(atomic, "_locked", too_late)
+    with scratch_folder() as folder:
+        assert [folder] == calls[1:]
 
 
 class TestOutput:

@@ -31,6 +31,13 @@ def _compiled(function: Function, **options: Any) -> Function:
     return result
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is Ctrl-C, perhaps inside compiled code, which says SystemError."""
+    while isinstance(error, SystemError):
+        error = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt)
+
+
 @cache
 def can_compile() -> bool:
     """Return whether loops are compiled, and so worth running where a library does the same."""

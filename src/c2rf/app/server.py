@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import webbrowser
@@ -22,14 +20,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from c2rf.data.atomic import scratch_folder
 from c2rf.exceptions import InputError
-
-try:
-    import fcntl
-except ImportError:  # Windows, where a folder with an open file in it cannot be removed
-    fcntl = None  # type: ignore[assignment]
 
 FOLDER = "C2RF_APP_FOLDER"
 """Variable of the environment with the folder that the page may read."""
@@ -72,7 +66,7 @@ def serve(port: int | None, *, browser: bool, folder: Path | None, max_upload: s
         raise InputError(f"--port: {port} is taken; {chosen} is free")
     words, token = command(chosen, max_upload), secrets.token_urlsafe(24)
     address = f"http://{HERE}:{chosen}/{token}/"
-    with _exit_on_signals(), visitors_folder() as own, ExitStack() as stack:
+    with _exit_on_signals(), scratch_folder(_PREFIX) as own, ExitStack() as stack:
         # Not in the working folder: Streamlit would read settings and secrets from there.
         server = subprocess.Popen(
             words, env=environment(token, own, folder), cwd=own, stdin=subprocess.PIPE,
@@ -129,41 +123,6 @@ def environment(token: str, own: Path, folder: Path | None) -> dict[str, str]:
     # The whole page is below the token. Not all versions have the interface for programs.
     kept |= {"STREAMLIT_SERVER_BASE_URL_PATH": token, "STREAMLIT_SERVER_ENABLE_AGENT_API": "false"}
     return kept | ({} if folder is None else {FOLDER: str(folder.resolve())})
-
-
-@contextmanager
-def visitors_folder() -> Iterator[Path]:
-    """Make a folder for what is dropped, to be removed at the end; forgotten ones are removed now.
-
-    Whose folder it is holds a lock in it, which is free once that process was killed.
-    """
-    for forgotten in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError), _locked(forgotten):
-            shutil.rmtree(forgotten, ignore_errors=True)
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        with suppress(OSError):  # another process has found it first, and removes it
-            lock = _locked(folder)
-            break
-    try:
-        yield folder
-    finally:
-        lock.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _locked(folder: Path) -> IO[str]:
-    """Lock a folder until the file is closed; OSError if somebody has it or has removed it."""
-    path = folder / "lock"
-    file = path.open("a")
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.stat()
-    except OSError:
-        file.close()
-        raise
-    return file
 
 
 @contextmanager

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, TextIO
 
 import typer
 
+from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import for_command_line
 from c2rf.cli import assign, audit, bench, classify, demo, solve
 from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
@@ -66,11 +69,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; an error that is meant for the user is one line, never a traceback.
 
     The exit code is 0 if all went well, 1 if the work failed (a solver, a
-    verification), 2 for a mistake in the input, 130 after Ctrl-C.
+    verification, an output that cannot be printed), 2 for a mistake in the input, 130 after Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if COMPLETE in os.environ:
         complete_with_plain_help()
+    sys.stdout, sys.stderr = (each or _nowhere() for each in (sys.stdout, sys.stderr))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files may hold bytes that are no text
+            stream.reconfigure(errors="backslashreplace")
+    code = _run(given)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError, ValueError):  # Python would try again when it ends
+            os.dup2(_nowhere().fileno(), sys.stdout.fileno())
+        is_pipe = isinstance(error, BrokenPipeError)
+        return FAILED if is_pipe else _say(f"an output failed: {error.strerror}", FAILED)
+    return code
+
+
+def _nowhere() -> TextIO:
+    """Return what takes the place of a stream that is closed."""
+    return open(os.devnull, "w")
+
+
+def _run(given: Sequence[str]) -> int:
     try:
         with for_command_line():
             app(given, prog_name="c2rf", obj=given)
@@ -85,8 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _say("there is not enough memory for this", FAILED)
     except Exception as error:
+        if is_interrupt(error):
+            return _left(INTERRUPTED)
         if os.environ.get(SHOW_TRACEBACK):
             raise
+        if isinstance(error, BrokenPipeError):
+            return FAILED
+        if isinstance(error, OSError) and error.strerror:
+            where = "an output failed: " if error.filename is None else f"{error.filename}: "
+            return _say(f"{where}{error.strerror}", FAILED)
         return _say(
             f"unexpected {type(error).__name__}: {error} (a mistake in c2rf: please report it; "
             f"with {SHOW_TRACEBACK}=1 in the environment it says where)",
@@ -104,5 +135,6 @@ def _left(code: object) -> int:
 
 def _say(error: object, code: int) -> int:
     """Print an error as one line and return the exit code."""
-    print("c2rf:", " ".join(str(error).split()), file=sys.stderr)
+    with suppress(OSError, ValueError):
+        print("c2rf:", " ".join(str(error).split()), file=sys.stderr, flush=True)
     return code

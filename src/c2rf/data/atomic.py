@@ -212,22 +212,36 @@ def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def scratch_folder(prefix: str = "c2rf-") -> Iterator[Path]:
-    """Yield a folder for what is not kept, which no other user can read.
+def scratch_folder(prefix: str = "c2rf-work-") -> Iterator[Path]:
+    """Make a folder for what is not kept; what processes that were killed left is removed now.
 
-    Those of processes that were killed are removed. Whose folder it is holds a lock in it.
+    No other user can read it. Whose folder it is holds a lock in it, which is free once that
+    process was killed.
     """
-    for forgotten in Path(tempfile.gettempdir()).glob(f"{prefix}????????"):
-        with suppress(OSError), (forgotten / "lock").open("r+b") as file:
-            if _lock(file):
-                shutil.rmtree(forgotten, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    for forgotten in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError), _locked(forgotten):
+            shutil.rmtree(forgotten, ignore_errors=True)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        with suppress(OSError):  # another process has found it first, and removes it
+            lock = _locked(folder)
+            break
     try:
-        with (folder / "lock").open("wb") as file:
-            _lock(file)
-            yield folder
+        yield folder
     finally:
+        lock.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """Lock a folder until the file is closed; OSError if somebody has it or has removed it."""
+    path = folder / "lock"
+    file = path.open("ab")
+    # On Windows a folder with an open file in it cannot be removed.
+    if not path.exists() or not (_lock(file) or fcntl is None):
+        file.close()
+        raise BlockingIOError
+    return file
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from c2rf.data.atomic import scratch_folder
 from c2rf.data.cells import is_date
 from c2rf.data.dialect import Dialect, has_tabs, plain_name, without_mark
 from c2rf.data.formats import PARQUET, TEXT
@@ -187,7 +188,11 @@ class TableWriter:
         if self._file is None:
             import xlsxwriter
 
-            book = self._open.enter_context(xlsxwriter.Workbook(str(self.path), _XLSX_OPTIONS))
+            # Rows are kept in temporary files until the end.
+            folder = self._open.enter_context(scratch_folder())
+            options = {**_XLSX_OPTIONS, "tmpdir": str(folder)}
+            self._open.enter_context(_disk_errors())
+            book = self._open.enter_context(xlsxwriter.Workbook(str(self.path), options))
             self._file = book.add_worksheet("labels")
             self._file.write_row(0, 0, [str(name) for name in rows])
             self._n_written = 1
@@ -307,6 +312,18 @@ def _values(column: pd.Series[Any], in_sheet: bool = False) -> list[Any]:
         numbers = {text: float(text) if "." in text else int(text) for text in given}
         return [None if text is None else numbers[text] for text in texts]
     return texts
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Turn the error of a workbook that cannot be written into that of the system."""
+    from xlsxwriter.exceptions import FileCreateError
+
+    try:
+        yield
+    except FileCreateError as error:
+        cause = error.args[0] if error.args else error
+        raise cause if isinstance(cause, OSError) else OSError(str(error)) from error
 
 
 def _in_sheet(moment: Any) -> bool:

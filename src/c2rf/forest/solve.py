@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import all_of, check_choice
 from c2rf._utils.types import Floats, check_whole
 from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
@@ -204,7 +205,9 @@ def _run_method(state: SolveState, method: str, certifier: Certifier) -> None:
             solve_auto(state, certifier)
         else:
             solve_big_m(state, certifier, priorities=PAPER_METHODS[method].priorities)
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not is_interrupt(error):
+            raise
         state.interrupted = True
 
 

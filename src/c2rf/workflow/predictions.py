@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, percent
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import log_scores
-from c2rf.data.atomic import atomic_folder, atomic_output, check_output
+from c2rf.data.atomic import atomic_folder, atomic_output, check_output, scratch_folder
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
 from c2rf.data.formats.duckdb import check_table, is_database_table, store_table
@@ -177,8 +176,8 @@ class Predictions:
             The ``cautions`` of a :class:`TableWriter`.
         """
         if is_database_table(path):
-            with TemporaryDirectory() as folder:
-                parquet = Path(folder) / "labels.parquet"
+            with scratch_folder() as folder:
+                parquet = folder / "labels.parquet"
                 self.write(parquet)
                 self.rows.close()  # a database is open to read, or to write
                 store_table(path, parquet, force=force)

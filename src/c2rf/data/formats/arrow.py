@@ -234,7 +234,7 @@ def _arrow(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
     import pyarrow as pa
     from pyarrow import feather, ipc
 
-    with naming_source(path), pa.memory_map(str(path)) as file:
+    with naming_source(path), pa.OSFile(str(path)) as file:
         start = file.read(6)
         file.seek(0)
         if start.startswith(b"FEA1"):  # Feather of the first version

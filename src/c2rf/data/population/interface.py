@@ -12,11 +12,13 @@ A random sample is drawn by random numbers of the rows (:func:`draw_sample`).
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -525,7 +527,22 @@ def large_array(shape: tuple[int, ...], dtype: Any = float) -> NDArray[Any]:
     if np.prod(shape) * np.dtype(dtype).itemsize <= LARGE_BYTES:
         return np.empty(shape, dtype)
     with TemporaryFile() as file:
+        _reserve(file.fileno(), int(np.prod(shape)) * np.dtype(dtype).itemsize)
         return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def _reserve(file: int, n_bytes: int) -> None:
+    """Take room on the disk, where it can be taken: a full one would end the process later."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file, 0, n_bytes)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise InputError(
+                f"the temporary folder {gettempdir()} has no room for {n_bytes:,} bytes of "
+                f"intermediate results ({error.strerror}); name another one in TMPDIR"
+            ) from error
 
 
 def release(table: NDArray[Any]) -> None:
