@@ -156,6 +156,12 @@ RIGHT = {
         {("north", "no"): 1204, ("north", "yes"): 96, ("south", "no"): 2310, ("south", "yes"): 190,
          ("west", "no"): 7, ("west", "yes"): 5},
     ),
+    "ranges of ages, and a sum under any name": (
+        "Altersgruppe;arbeitslos;erwerbstätig\n0-14;0;0\n15-64;50;1.200\n65+;5;300\nBund;55;1.500\n",
+        LAENDER, WORK[:2], ["Altersgruppe"],
+        {("0-14", A): 0, ("0-14", E): 0, ("15-64", A): 50, ("15-64", E): 1200, ("65+", A): 5,
+         ("65+", E): 300},
+    ),
     "rounded to tens": (
         "region,no,yes,all\nnorth,3000,2000,5000\nsouth,2310,5200,7500\n",
         WORLD, ["no", "yes"], ["region"],

@@ -538,7 +538,8 @@ def _without_sums(
     for g, name in enumerate(axes):
         likely = _sums_of_the_rest(totals, g, sums)
         if likely and values is not None:
-            sums[g] |= likely - set(values(name))
+            groups = set(values(name)) or {each for each in likely if parse_bin(each) is not None}
+            sums[g] |= likely - groups
     patterns: dict[tuple[bool, ...], list[Place]] = {}
     for place in totals:
         pattern = tuple(label in odd for label, odd in zip(place, sums, strict=True))
@@ -666,9 +667,10 @@ def _check_sum(
 
 
 def are_ranges(column: Iterable[Any]) -> bool:
-    """Say whether all cells are names of ranges, like 15-29 and 65+, or of sums."""
-    names = [name for name in column if name is not None and not is_sum(name)]
-    return len(names) > 1 and all(parse_bin(name) is not None for name in names)
+    """Say whether cells are names of ranges, like 15-29 and 65+; one may be that of a sum."""
+    names = {name for name in column if name is not None and not is_sum(name)}
+    others = [name for name in names if parse_bin(name) is None]
+    return len(names) > 1 and len(others) <= 1 < len(names) - len(others)
 
 
 def is_sum(name: str) -> bool:
