@@ -114,8 +114,30 @@ class Countdown:
         self._done += n_steps
         callback = _callback.get()
         if callback is not None:
-            seconds = time.monotonic() - self._start
-            callback(Event(self.phase, seconds=seconds, done=self._done, total=self.n_steps))
+            callback(self._event())
+
+    def _event(self) -> Event:
+        seconds = time.monotonic() - self._start
+        return Event(self.phase, seconds=seconds, done=self._done, total=self.n_steps)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Report the steps of this phase, not those of shorter phases inside of it.
+
+        Examples
+        --------
+        >>> with progress_callback(lambda event: print(line(event))):
+        ...     steps = Countdown("drawing imputations", 20)
+        ...     with steps.inside():
+        ...         Countdown("ranking rows", 2000).done(2000)
+        drawing imputations: 0 of 20
+        """
+        callback = _callback.get()
+        if callback is None:
+            yield
+            return
+        with progress_callback(lambda _: callback(self._event())):
+            yield
 
 
 def solver_progress() -> Listener | bool:

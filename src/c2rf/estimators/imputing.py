@@ -154,14 +154,16 @@ class Imputer:
 
     def draw(self, n_imputations: int) -> Iterator[DrawnLabels]:
         """Yield imputations; the first ones are the same, however many are asked for."""
-        bootstrap = self._bootstrap()
         steps = Countdown("drawing imputations", n_imputations)
+        with steps.inside():
+            bootstrap = self._bootstrap()
         other: Floats | None = None
         for k in range(n_imputations + 1):
             rng = np.random.default_rng([self.problem.seed, 11, k])
             steps.done(1 if k else 0)
-            replicate = bootstrap.replicate(rng)
-            one = self._logs(replicate)
+            with steps.inside():
+                replicate = bootstrap.replicate(rng)
+                one = self._logs(replicate)
             if other is not None:
                 yield self._drawn(one, other, _drawn_factor(bootstrap, rng), rng)
             other = one

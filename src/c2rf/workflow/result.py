@@ -180,7 +180,7 @@ class Classification:
         data, columns = self.data, [by] if isinstance(by, str) else list(by or ())
         for name in columns:
             for known in (column_names(data.rows), list(map(str, data.table))):
-                others = [each for each in known if each != data.options.target]
+                others = [each for each in (*known, *data.bins) if each != data.options.target]
                 check_column(option_name("estimates_by"), name, others)
         number = max(2, data.options.imputations or USUAL_IMPUTATIONS)
         domains, labeled = domains_by(data, columns)
