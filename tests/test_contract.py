@@ -41,6 +41,8 @@ SIGNATURES = {
     "audit": "(labels, checked, *, id='id', target='true', by=None, level=0.95, rows=None)",
     "pool": "(estimates, variances=None, *, level=0.95, df=None)",
     "Estimate": "(value, se)",
+    "load_model": "(path)",
+    "totals_scorer": "(metric='accuracy', *, totals=None)",
     "Classification.summary": "(self)",
     "Classification._repr_html_": "(self)",
 }

@@ -322,7 +322,7 @@ class TestComposition:
         (
             classifier(GaussianNB()),
             (X, Y, HOLED, 5),
-            r"X_unlabeled has missing values \(NaN\) in the columns 3, which the ensemble cannot",
+            r"missing values \(NaN\) in the columns 3, which the estimator GaussianNB cannot",
         ),
         (
             classifier(GaussianNB()),
@@ -332,7 +332,7 @@ class TestComposition:
         (
             classifier(TO_SCALE),
             (FRAME, Y, pd.DataFrame(HOLED, columns=NAMES), 5),
-            "X_unlabeled has missing values .* columns 'x3', which the ensemble cannot take: Input",
+            "missing values .* 'x3', which the estimator Pipeline .* cannot take: Input",
         ),
         (
             classifier(),

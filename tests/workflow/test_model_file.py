@@ -13,6 +13,7 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import FunctionTransformer
 
+import c2rf
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.data.encoding import encode, make_encoder
 from c2rf.data.profile import ColumnProfile
@@ -167,3 +168,18 @@ def test_a_schema_that_makes_no_sense_is_refused(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"absent\.skops: there is no such file"):
         StoredModel.read(tmp_path / "absent.skops")
+
+
+def test_a_loaded_model_predicts_frames(tmp_path):
+    people = make_people(200)
+    result = c2rf.classify(
+        people.labeled, people.unlabeled, target="sick", learner="logistic",
+        totals=people.totals_by("region"), drop=["id"],
+    )  # fmt: skip
+    result.save_model(tmp_path / "m.skops")
+    model = c2rf.load_model(tmp_path / "m.skops")
+    found, chances = model.predict(people.unlabeled), model.predict_proba(people.unlabeled)
+    assert (found == result.labels["label"]).mean() > 0.9
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert chances.sum(axis=1) == pytest.approx(np.ones(len(found)))
+    assert chances[:, 1].mean() == pytest.approx((people.truth == "yes").mean(), abs=0.02)

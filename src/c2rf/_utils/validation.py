@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from c2rf._utils.frames import names_of
 from c2rf._utils.text import all_of, listed
 from c2rf._utils.types import LARGEST
-from c2rf.exceptions import InputError, InputTypeError
+from c2rf.exceptions import C2RFError, InputError, InputTypeError
 
 TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
 FORESTS = (RandomForestClassifier, ExtraTreesClassifier)
@@ -203,17 +203,37 @@ classes are not numbers; found None, the classes are 'no', 'yes'
 
 @contextmanager
 def naming_missing(classifier: Any, X: Any, name: str) -> Iterator[None]:
-    """If the model fails because of missing values, raise an error that names their columns."""
+    """If the model fails because of missing values, raise an error that names their columns.
+
+    Other errors of a user's own estimator come through as they are, with a line that says whose
+    they are, and of which columns.
+    """
     try:
         yield
-    except ValueError as error:
+    except C2RFError:
+        raise
+    except Exception as error:
         columns = _columns_with(pd.isna, classifier, X)
-        if isinstance(error, InputError) or not columns or not re.search("NaN|missing", str(error)):
-            raise
-        raise InputError(
-            f"{name} has missing values (NaN) in the columns {listed(columns)}, which the "
-            f"ensemble cannot take: {error}"
-        ) from error
+        if isinstance(error, ValueError) and columns and re.search("NaN|missing", str(error)):
+            raise InputError(
+                f"{name} has missing values (NaN) in the columns {listed(columns)}, which "
+                f"{_learner(classifier)} cannot take: {error}"
+            ) from error
+        named = getattr(X, "columns", getattr(classifier, "feature_names_in_", None))
+        of = "" if named is None else f", with the columns {listed(list(named))}"
+        if not getattr(error, "__notes__", None):  # the innermost rows are those it was given
+            error.add_note(f"This error is from {_learner(classifier)}, for {name}{of}.")
+        raise
+
+
+def _learner(classifier: Any) -> str:
+    """Say who learns: the estimator of the user, by its name; of a pipeline its last step."""
+    estimator = getattr(classifier, "estimator", None)
+    if estimator is None:
+        return "the default learner"
+    steps = getattr(estimator, "steps", None)
+    inner = f" with {type(steps[-1][1]).__name__}" if steps else ""
+    return f"the estimator {type(estimator).__name__}{inner}"
 
 
 def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
@@ -288,8 +308,8 @@ def _check_finite(classifier: Any, X: Any, name: str) -> None:
     missing = [] if takes_missing(classifier.estimator) else _columns_with(pd.isna, classifier, X)
     if missing:
         raise InputError(
-            f"{name} has missing values (NaN) in the columns {listed(missing)}, which the ensemble "
-            "cannot take: fill or drop them, or use trees, which can"
+            f"{name} has missing values (NaN) in the columns {listed(missing)}, which "
+            f"{_learner(classifier)} cannot take: fill or drop them, or use trees, which can"
         )
 
 

@@ -21,15 +21,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from c2rf._utils.text import for_user
+from c2rf._utils.types import Floats
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.encoding import encoded
 from c2rf.data.formats import naming_source
+from c2rf.data.population.interface import Population
 from c2rf.data.profile import check_column
 from c2rf.data.totals import Bins
 from c2rf.exceptions import InputError
-from c2rf.workflow.predictions import LABEL, PREDICTED, Predictions, score_rows, shown_columns
+from c2rf.totals.groups import Groups
+from c2rf.workflow.predictions import (
+    LABEL,
+    PREDICTED,
+    Predictions,
+    score_rows,
+    shifted_and_probabilities,
+    shown_columns,
+)
 from c2rf.workflow.prepare import column_names, find_rows, profile_population
 
 TRUSTED = (
@@ -105,6 +116,22 @@ class StoredModel:
     target: str
     positive: str | None = None
     groups: Sequence[str] = ()
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of probabilities."""
+        return np.array(self.classifier.classes_, dtype=object)
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Return the class of each row of a frame, a path or a population; no total is met."""
+        found = predict_rows(self, rows)
+        return self.classes_[np.asarray(found.codes)]
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """Return the probability of each class of :attr:`classes_`, a line per row."""
+        X, groups = _as_numbers(self, find_rows(rows))
+        parts = shifted_and_probabilities(self.classifier, X, groups)
+        return np.concatenate([probabilities for _, probabilities in parts])
 
     def write(self, path: Path) -> None:
         """Write the file; whether that is allowed is for the caller to know."""
@@ -248,14 +275,59 @@ def predict_rows(
     rows = find_rows(unlabeled, engine, how, id)
     names = column_names(rows)
     check_column(for_user("id", "--id"), id, names)
-    bins = {each: Bins.parse(each) for each in model.groups if each not in names and "=" in each}
-    for group in model.groups:
-        column = bins[group].column if group in bins else group
-        check_column("the groups of the model", column, names)
     shown = shown_columns(names, id)
-    _, groups, _ = profile_population(rows, [], model.groups, bins=bins)
-    X = encoded(rows, model.encoder)
+    X, groups = _as_numbers(model, rows)
     columns = score_rows(model.classifier, X, groups, model.positive)
     classes = np.array(model.classifier.classes_, dtype=object)
     added = dict(zip(PREDICTED, columns, strict=True))
     return Predictions(rows, shown, added, {LABEL: classes})
+
+
+def _as_numbers(model: StoredModel, rows: Population) -> tuple[Population, Groups]:
+    """Return rows as the classifier takes them, and their groups."""
+    names = column_names(rows)
+    bins = {each: Bins.parse(each) for each in model.groups if each not in names and "=" in each}
+    for group in model.groups:
+        column = bins[group].column if group in bins else group
+        check_column("the groups of the model", column, names)
+    _, groups, _ = profile_population(rows, [], model.groups, bins=bins)
+    return encoded(rows, model.encoder), groups
+
+
+def load_model(path: Path | str) -> StoredModel:
+    """Load a model that ``save_model`` or ``c2rf classify --save-model`` wrote.
+
+    Files hold no code that is run: a file with types other than those of such models is refused.
+
+    Parameters
+    ----------
+    path : path
+        A file that ends in .skops.
+
+    Returns
+    -------
+    StoredModel
+        With ``predict(frame)``, ``predict_proba(frame)``, ``classes_`` and ``target``. It labels
+        each row for itself: no total is met.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import c2rf
+    >>> import pandas as pd
+    >>> from c2rf.datasets import make_twonorm
+    >>> X, y = make_twonorm(300, random_state=0)
+    >>> people = pd.DataFrame(X).add_prefix("x").assign(sick=y)
+    >>> rest = people[60:].drop(columns="sick")
+    >>> result = c2rf.classify(
+    ...     people[:60], rest, target="sick", totals={1: 100}, learner="logistic"
+    ... )
+    >>> path = Path(tempfile.mkdtemp()) / "model.skops"
+    >>> result.save_model(path)
+    >>> model = c2rf.load_model(path)
+    >>> bool((model.predict(rest) == result.labels["label"].astype(str)).mean() > 0.9)
+    True
+    >>> model.predict_proba(rest).shape
+    (240, 2)
+    """
+    return StoredModel.read(Path(path))

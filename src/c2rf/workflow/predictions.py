@@ -302,22 +302,32 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
     if isinstance(classifier, C2RFClassifier):
         blocks = X.blocks(classifier.decision_function, BLOCK_ROWS)
         return _joined([_by_votes(classifier, decision) for decision in blocks])
+    place = _place(classifier, positive)
+    return _joined(
+        [
+            by_probabilities(shifted, probabilities, shifted.argmax(axis=1), place)
+            for shifted, probabilities in shifted_and_probabilities(classifier, X, groups)
+        ]
+    )
+
+
+def shifted_and_probabilities(
+    classifier: Any, X: Population, groups: Groups
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield what decides labels of any rows, and their probabilities, a block at a time."""
     if not isinstance(classifier, KnownTotalsClassifier):
-        raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
+        raise InputError(f"{type(classifier).__name__} gives no probabilities")
     offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
     priors = groups.look_up(
         getattr(classifier, "_group_proba_offsets", {}), classifier._proba_offsets
     )
-    place = _place(classifier, positive)
-    found, start = [], 0
+    start = 0
     for table in X.blocks(classifier.estimator_.predict_proba, BLOCK_ROWS):
         own = groups.codes[start : start + len(table)]
         logs = log_scores(table, classifier._floor)
-        shifted, start = logs + offsets[own], start + len(table)
+        start += len(table)
         calibrated = classifier.inverse_temperature_ * logs + priors[own]
-        probabilities = softmax(calibrated, axis=1)
-        found.append(by_probabilities(shifted, probabilities, shifted.argmax(axis=1), place))
-    return _joined(found)
+        yield logs + offsets[own], softmax(calibrated, axis=1)
 
 
 def _by_votes(classifier: C2RFClassifier, decision: Floats) -> Columns:
