@@ -12,7 +12,7 @@ import pytest
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.data.cells import as_numbers
-from c2rf.data.encoding import encode, make_encoder
+from c2rf.data.encoding import fit_encoder
 from c2rf.data.formats import read_table
 from c2rf.data.profile import ColumnProfile
 from people import People, make_people, quick_estimator
@@ -298,8 +298,8 @@ def make_features(labeled, unlabeled, names, text=()):
     """Return both tables as numbers, what their columns hold, and the encoder."""
     profiles = [ColumnProfile(labeled[name], name in text) for name in names]
     columns = [each.with_unlabeled(each.count(unlabeled[each.name])) for each in profiles]
-    encoder = make_encoder(labeled, columns)
-    return encode(encoder, labeled), encode(encoder, unlabeled), columns, encoder
+    encoder, X = fit_encoder(columns, np.arange(len(labeled)) % 2)
+    return X, encoder.encode(unlabeled), columns, encoder
 
 
 class TestFeatures:
@@ -312,13 +312,14 @@ class TestFeatures:
         assert [c.kind for c in columns] == ["numbers", "numbers", "one-hot"]
         assert columns[1].missing == (1, 0)
 
-    def test_text_of_many_levels_is_ordered_and_the_unseen_is_missing(self):
-        labeled = pd.DataFrame({"code": [f"k{k:02d}" for k in range(30)] + [None]})
+    def test_text_of_many_levels_is_learned_from_and_the_unseen_is_zero(self):
+        labeled = pd.DataFrame({"code": [f"k{k:02d}" for k in range(30)] * 2 + [None]})
         unlabeled = pd.DataFrame({"code": ["k07", "new", None]})
         _, Xu, (column,), _ = make_features(labeled, unlabeled, ["code"])
-        np.testing.assert_array_equal(Xu, [[7], [np.nan], [np.nan]])
+        assert Xu[1].tolist() == [0, 0]
+        np.testing.assert_allclose(Xu[[0, 2], 1], np.log1p([2, 1]))
         assert (column.kind, column.levels, column.missing, column.unseen) == (
-            "ordinal", 30, (1, 1), 1,
+            "target", 30, (1, 1), 1,
         )  # fmt: skip
 
     def test_codes_can_be_taken_as_text(self):
@@ -345,7 +346,7 @@ class TestFeatures:
             [3, 1, 1970, 0, 1, 0, 1, 0, 1, 0],
         ]
         np.testing.assert_array_equal(X, expected)
-        np.testing.assert_array_equal(encode(encoder, read), X)
+        np.testing.assert_array_equal(encoder.encode(read), X)
 
 
 class TestPredict:

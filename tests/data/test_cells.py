@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from c2rf.data.cells import TypedCells, as_numbers, dates_in, plain_numbers, typed_column
+from c2rf.data.cells import (
+    TypedCells,
+    as_numbers,
+    as_text,
+    distinct,
+    plain_numbers,
+    read_cells,
+    typed_column,
+)
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.formats import read_file
-from c2rf.data.numerals import Marks
+from c2rf.data.numerals import MISSING, MISSING_NUMBERS, Marks
 from c2rf.exceptions import InputError
 
 
@@ -35,7 +48,7 @@ def test_dates_in_text_are_days(tmp_path, shape):
 
 @pytest.mark.parametrize("cell", ["02/03/2020", "31.02.2020", "1.2.20", "2020", "12.2020"])
 def test_what_is_no_date_beyond_doubt_is_none(cell):
-    assert dates_in(pd.Series([cell])) is None
+    assert not read_cells(pd.Series([cell])).are_dates
 
 
 @pytest.mark.parametrize("marks", [Marks(","), Marks(",", ".")])
@@ -114,3 +127,79 @@ def test_dates_that_nanoseconds_do_not_hold_are_in_order(dtype):
 def test_dates_of_workbooks_that_nanoseconds_do_not_hold():
     column = typed_column([dt.datetime(9999, 12, 31), dt.date(1500, 1, 1), None])
     assert as_numbers(column).tolist()[:2] == [2932896, -171664]
+
+
+def plainly(cells):
+    """What a column of texts means, cell by cell."""
+    given = [None if c is None or c.strip() in MISSING else c for c in cells]
+    signs = [c is not None and c.strip() in MISSING_NUMBERS for c in given]
+    dates = []
+    for cell in (c for c, is_sign in zip(given, signs, strict=True) if c and not is_sign):
+        for shape in ("%Y-%m-%d", "%d.%m.%Y"):
+            with suppress(ValueError):
+                moment = dt.datetime.strptime(cell, shape)
+                dates.append((shape, (moment - dt.datetime(1970, 1, 1)).days))
+    are_dates = len(dates) == sum(map(bool, given)) - sum(signs) and len(dict(dates)) == 1
+    numbers = []
+    for cell, is_sign in zip(given, signs, strict=True):
+        with suppress(ValueError, TypeError):
+            value = dates.pop(0)[1] if are_dates and cell and not is_sign else None
+            numbers.append(float(cell) if value is None else float(value))
+            continue
+        numbers.append(np.nan)
+    return given, numbers, are_dates
+
+
+CELL = st.one_of(
+    st.sampled_from(["", "NA", " ", "x", "Ulm", "-", "007", "0", "12", "-3.5", "1e3", "+5", " 5"]),
+    st.integers(-(10**6), 10**6).map(str),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+DATE = st.dates(dt.date(1000, 1, 1), dt.date(9999, 12, 31))
+COLUMN = st.one_of(
+    st.lists(CELL, min_size=1),
+    st.lists(st.floats(-1e9, 1e9).map(repr) | st.just(""), min_size=1),
+    st.lists(DATE.map(str) | st.sampled_from(["", "-"]), min_size=1),
+    st.lists(DATE.map(lambda day: f"{day:%d.%m.%Y}") | st.just("1.2.2003"), min_size=1),
+    st.lists(DATE.map(str) | st.just("2001-02-30") | st.just("0001-00-01"), min_size=1),
+)
+KINDS = [object, "str", "string[python]", "string[pyarrow]", "category", "arrow"]
+
+
+@given(COLUMN, st.sampled_from(KINDS))
+def test_cells_mean_what_each_alone_does_in_columns_of_any_type(cells, kind):
+    dtype = pd.ArrowDtype(pa.large_string()) if kind == "arrow" else kind
+    column = pd.Series(["a", *cells], dtype=dtype)[1:]  # the start of a buffer is elsewhere
+    texts, numbers, are_dates = plainly(cells)
+    found = read_cells(column)
+    np.testing.assert_array_equal(found.numbers, numbers)
+    assert found.are_dates == are_dates
+    assert as_text(column).tolist() == texts
+    own = distinct(column)
+    assert np.append(own.values, [None])[own.codes].tolist() == texts
+    assert len(set(own.values)) == len(own.values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"),
+    [
+        (pa.decimal128(9, 2), [Decimal("1.50"), None]),
+        (pa.bool_(), [True, None]),
+        (pa.uint8(), [7, None]),
+        (pa.date32(), [dt.date(9999, 12, 31), None]),
+        (pa.date64(), [dt.date(2000, 1, 1), None]),
+        (pa.timestamp("ns", "Asia/Tokyo"), [pd.Timestamp("2000-01-01", tz="Asia/Tokyo"), None]),
+        (pa.dictionary(pa.int8(), pa.string()), ["b", None]),
+        (pa.null(), [None, None]),
+    ],
+)
+def test_types_of_arrow_mean_what_their_texts_do(kind, cells):
+    column = pd.Series(pa.array(cells, kind), dtype=pd.ArrowDtype(kind))
+    texts = as_text(column)
+    assert texts[1] is None
+    np.testing.assert_array_equal(as_numbers(column), as_numbers(texts))
+
+
+def test_numbers_and_truths_of_one_column_are_different_texts():
+    column = pd.Series([1, True, 1.0, "1"], dtype=object)
+    assert as_text(column).tolist() == ["1", "True", "1", "1"]

@@ -46,7 +46,7 @@ def test_kinds_of_columns():
     assert profiled(["1", "2"], ["3", ""]).kind == "numbers"
     assert profiled([1.5, 2], [3.0, None]).missing == (0, 1)
     assert profiled(["1", "2"], ["3"], is_text=True).kind == "one-hot"
-    assert profiled(many, many).kind == "ordinal"
+    assert profiled(many, many).kind == "target"
     assert profiled(many[:-1], many).kind == "one-hot"
     assert profiled(["2020-01-02"], ["2020-01-03"]).kind == "dates"
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import c2rf
 from c2rf import C2RFClassifier, KnownTotalsClassifier
-from c2rf.data.encoding import encode, make_encoder
+from c2rf.data.encoding import fit_encoder
 from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
 from c2rf.learners import trees
@@ -27,11 +27,11 @@ from people import make_people
 PEOPLE = make_people(200)
 NAMES = ["a", "b", "c", "d", "town", "region", "id"]
 PROFILES = [ColumnProfile(PEOPLE.labeled[name], name == "id") for name in NAMES]
-ENCODER = make_encoder(
-    PEOPLE.labeled,
+ENCODER, X = fit_encoder(
     [each.with_unlabeled(each.count(PEOPLE.unlabeled[each.name])) for each in PROFILES],
+    PEOPLE.labeled["sick"],
 )
-X, X_UNLABELED = (encode(ENCODER, table) for table in (PEOPLE.labeled, PEOPLE.unlabeled))
+X_UNLABELED = ENCODER.encode(PEOPLE.unlabeled)
 GROUPS = PEOPLE.unlabeled["region"].to_numpy(dtype=object)
 
 
@@ -66,7 +66,7 @@ def test_what_comes_back_predicts_the_same(tmp_path, name):
     before.write(tmp_path / "m.skops")
     after = StoredModel.read(tmp_path / "m.skops")
     assert (after.target, after.positive, tuple(after.groups)) == ("sick", "yes", before.groups)
-    table = encode(after.encoder, PEOPLE.unlabeled)
+    table = after.encoder.encode(PEOPLE.unlabeled)
     np.testing.assert_array_equal(table, X_UNLABELED)
     groups = {"groups": GROUPS} if name == "groups" else {}
     expected = before.classifier.predict(table, **groups)

@@ -92,7 +92,9 @@ def takes_only_numbers(estimator: Any) -> bool:
 _MOST_CELLS = 1 << 27  # of a sparse matrix; as an array of floats, 1 GiB
 
 
-def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X") -> Any:
+def check_data(
+    classifier: Any, X: Any, *, reset: bool = False, name: str = "X", y: Any = None
+) -> Any:
     """Check X; return an array of numbers, or the data frame itself for models that take one.
 
     Parameters
@@ -105,6 +107,8 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
         Whether to store the columns of X (in ``fit``) or to compare X with the stored ones.
     name : str
         The name of the argument, for error messages.
+    y : array, optional
+        In ``fit``, the classes of the rows.
     """
     _check_different_names(X, name)
     encode = getattr(classifier, "_encode", None)
@@ -112,7 +116,7 @@ def check_data(classifier: Any, X: Any, *, reset: bool = False, name: str = "X")
         X = _dense(X, name)
     if name != "X":
         _check_same_columns(classifier, X, name)
-    if encode is not None and (encoded := encode(X, reset, name)) is not None:
+    if encode is not None and (encoded := encode(X, y, name)) is not None:
         return encoded
     if hasattr(X, "columns") and not takes_only_numbers(classifier.estimator):
         checked = validate_data(classifier, X, reset=reset, skip_check_array=True)
@@ -165,7 +169,7 @@ def check_labeled(
 ) -> tuple[Any, NDArray[Any]]:
     """Check labeled rows and their labels; store columns and classes in the classifier."""
     y = check_labels(classifier, y, only_two=only_two)
-    X = check_data(classifier, X, reset=True)
+    X = check_data(classifier, X, reset=True, y=y)
     check_consistent_length(X, y)
     classifier.classes_ = np.unique(y)
     return X, y

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from c2rf._utils.types import Codes, Floats
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.numerals import (
     GROUP_MARKS,
@@ -37,13 +41,155 @@ from c2rf.data.numerals import (
 from c2rf.exceptions import InputError
 
 _DATES = (
-    (r"\d{4}-\d\d-\d\d", "%Y-%m-%d"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "%Y-%m-%d %H:%M:%S"),
-    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "%Y-%m-%dT%H:%M:%S"),
-    (r"\d{4}/\d\d/\d\d", "%Y/%m/%d"),
-    (r"\d\d?\.\d\d?\.\d{4}", "%d.%m.%Y"),
+    "YYYY-MM-DD",
+    "YYYY-MM-DD hh:mm:ss",
+    "YYYY-MM-DDThh:mm:ss",
+    "YYYY/MM/DD",
+    "DD.MM.YYYY",
 )
-_EPOCH, _DAY = np.datetime64(0, "D"), np.timedelta64(1, "D")
+_EPOCH, _DAY, _SECONDS = np.datetime64(0, "D"), np.timedelta64(1, "D"), 86_400
+_PADDED = re.compile(r"0\d+")
+
+
+class Distinct(NamedTuple):
+    """The different texts of a column, in any order, and the place of each cell's among them.
+
+    The place of a cell without a value is -1.
+    """
+
+    values: NDArray[np.object_]
+    codes: Codes
+
+    def places(self, values: Sequence[str] | NDArray[np.object_]) -> Codes:
+        """Return each cell's place among some values; others are after the last, empty ones last.
+
+        Examples
+        --------
+        >>> distinct(pd.Series(["b", "", "c"])).places(["a", "b"]).tolist()
+        [1, 3, 2]
+        """
+        known = {value: place for place, value in enumerate(values)}
+        places = [known.get(value, len(known)) for value in self.values]
+        return np.array([*places, len(known) + 1], dtype=np.intp)[self.codes]
+
+
+class Cells(NamedTuple):
+    """What the cells of a column mean.
+
+    Parameters
+    ----------
+    numbers : ndarray of float
+        NaN where there is no value, or none that is a number. Dates are days since 1970.
+    are_dates : bool
+        Whether all cells that are given, and no signs, are dates.
+    texts : Distinct or None
+        The cells as text; None if it is not needed, because all that are given are numbers.
+    signs : mapping of str to int
+        Texts that stand, among numbers and dates, for a missing value, and how often they do.
+    padded : int
+        If all numbers are whole, how many are written with a leading zero, like 007.
+    """
+
+    numbers: Floats
+    are_dates: bool = False
+    texts: Distinct | None = None
+    signs: Mapping[str, int] = MappingProxyType({})
+    padded: int = 0
+
+    @property
+    def odd(self) -> NDArray[np.intp]:
+        """The rows that are given and are neither numbers nor signs."""
+        if self.texts is None:
+            return np.empty(0, dtype=np.intp)
+        is_sign = np.append([text in self.signs for text in self.texts.values], [True])
+        return np.flatnonzero(np.isnan(self.numbers) & ~is_sign.astype(bool)[self.texts.codes])
+
+
+def read_cells(
+    column: pd.Series[Any], missing: Sequence[str] = (), need_texts: bool = False
+) -> Cells:
+    """Say what the cells of a column mean: by their type, by Arrow, or else by their texts.
+
+    Of a column of a million cells few are different, mostly: what a text means is looked up once
+    for each text. Numbers differ; where all cells are, Arrow reads them. ``missing`` are further
+    texts that stand for no value.
+
+    Examples
+    --------
+    >>> cells = read_cells(pd.Series(["7", "x", "NA", "7"]))
+    >>> cells.numbers.tolist(), cells.texts.values.tolist(), cells.texts.codes.tolist()
+    ([7.0, nan, nan, 7.0], ['7', 'x'], [0, 1, -1, 0])
+    """
+    found = _by_type(column, missing)
+    if found is None and not need_texts:
+        found = _by_arrow(column, missing)
+    if found is not None and not need_texts:
+        return found
+    texts = distinct(column, missing)
+    if found is not None:
+        return found._replace(texts=texts)
+    sizes = np.bincount(texts.codes + 1, minlength=len(texts.values) + 1)[1:]
+    pairs = list(zip(texts.values, sizes.tolist(), strict=True))
+    signs = {text: n for text, n in pairs if text.strip() in MISSING_NUMBERS}
+    others = np.array([text not in signs for text in texts.values], dtype=bool)
+    plain = np.array([text.replace(MINUS, "-") for text in texts.values[others]], dtype=object)
+    days = _days_in(plain)
+    of_values = np.full(len(pairs) + 1, np.nan)
+    of_values[:-1][others] = pd.to_numeric(plain, errors="coerce") if days is None else days
+    padded = sum(n for text, n in pairs if _PADDED.fullmatch(text))
+    return Cells(of_values[texts.codes], days is not None, texts, signs, padded)
+
+
+def _by_type(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
+    """Return dates, lengths of time and numbers as they are; None of other types."""
+    if is_date(column.dtype):
+        return Cells(_days(column), True)
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        return Cells(column.to_numpy() / _DAY)
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    numbers = _floats(column)
+    if missing:
+        codes = pd.to_numeric(pd.Series(missing, dtype=object), errors="coerce")
+        numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
+    return Cells(numbers)
+
+
+def distinct(column: pd.Series[Any], missing: Sequence[str] = ()) -> Distinct:
+    """Return the different texts of a column, and which each cell has."""
+    values = getattr(column.array, "_pa_array", None)
+    cells: Any
+    codes: Any
+    if values is not None:
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(values.type):  # it may hold texts that no cell has
+            values = values.cast(values.type.value_type)
+        encoded = values.combine_chunks().dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        cells = encoded.dictionary
+        if not _are_texts(column.dtype):
+            cells = pd.Series(cells, dtype=pd.ArrowDtype(cells.type))
+    elif column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "empty"):
+        codes, cells = pd.factorize(_texts(column, missing))  # 1 and True are not the same
+    else:
+        codes, cells = pd.factorize(column)
+    # Of 7 and 7.0 the text is the same.
+    again, texts = pd.factorize(_texts(cells, missing))
+    return Distinct(texts, np.append(again, -1)[codes])
+
+
+def ordered_values(column: pd.Series[Any]) -> NDArray[np.object_] | None:
+    """Return the categories of a column as text, in their order; None if they have none.
+
+    Examples
+    --------
+    >>> ordered_values(pd.Series(pd.Categorical(["low"], ["low", "high"], ordered=True))).tolist()
+    ['low', 'high']
+    """
+    if not isinstance(column.dtype, pd.CategoricalDtype) or not column.dtype.ordered:
+        return None
+    return _texts(pd.Series(column.cat.categories), ())
 
 
 def as_text(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[Any]:
@@ -54,13 +200,8 @@ def as_text(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[An
     >>> as_text(pd.Series(["7", "NA", "x"])).tolist(), as_text(pd.Series([7.0, None])).tolist()
     (['7', None, 'x'], ['7', None])
     """
-    values: Any
-    empty = {*MISSING, *missing}
-    if isinstance(column.dtype, pd.StringDtype):  # what text files are read as
-        values = column.astype(object).where(column.notna() & ~column.str.strip().isin(empty), None)
-    else:
-        cells = column.array.to_numpy(dtype=object, na_value=None)
-        values = [_text_or_none(cell, empty) for cell in cells]
+    found = distinct(column, missing)
+    values = np.append(found.values, [None])[found.codes]
     return pd.Series(values, index=column.index, name=column.name, dtype=object)
 
 
@@ -77,68 +218,178 @@ def as_numbers(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series
     >>> as_numbers(pd.Series(["02.01.1970", ""])).tolist()
     [1.0, nan]
     """
-    numbers: Any
-    if is_date(column.dtype):
-        numbers = _days(pd.to_datetime(column).dt.tz_localize(None))
-    elif pd.api.types.is_timedelta64_dtype(column.dtype):
-        numbers = column.to_numpy() / _DAY
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        numbers = column.to_numpy(dtype=float, na_value=np.nan)
-        if missing:
-            codes = pd.to_numeric(pd.Series(missing, dtype=object), errors="coerce")
-            numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
-    else:
-        texts = as_text(column, missing)
-        moments = dates_in(texts)
-        if moments is not None:
-            numbers = _days(moments)
-        else:
-            plain = texts.str.replace(MINUS, "-") if _holds(texts, [MINUS.encode()]) else texts
-            numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=float)
-    return pd.Series(numbers, index=column.index, name=column.name)
+    return pd.Series(read_cells(column, missing).numbers, index=column.index, name=column.name)
 
 
-def dates_in(texts: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return texts as dates if all of them are, written in one way that has one reading.
+def _are_texts(kind: Any) -> bool:
+    """Whether the cells of a column of this type are texts, or empty."""
+    if isinstance(kind, pd.ArrowDtype):
+        from pyarrow import types
+
+        return bool(
+            types.is_string(kind.pyarrow_dtype) or types.is_large_string(kind.pyarrow_dtype)
+        )
+    return isinstance(kind, pd.StringDtype)
+
+
+def _texts(cells: Any, missing: Sequence[str]) -> NDArray[np.object_]:
+    """Return cells as text, None where there is no value, each looked at."""
+    cells = getattr(cells, "array", cells)  # of a series
+    if isinstance(cells, pd.api.extensions.ExtensionArray):
+        cells = np.asarray(cells, dtype=object)
+    empty = {*MISSING, *missing}
+    values = np.empty(len(cells), dtype=object)
+    values[:] = [_text_or_none(cell, empty) for cell in cells.tolist()]
+    return values
+
+
+def _floats(column: pd.Series[Any]) -> Floats:
+    """Return numbers of any type as floats."""
+    values = getattr(column.array, "_pa_array", None)
+    if values is not None:  # decimals would go through Python's
+        return np.asarray(values.cast("float64", safe=False).to_numpy())
+    return column.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
+    """Return texts that are all numbers, or all dates of one shape, or empty; None of others."""
+    values = getattr(column.array, "_pa_array", None)
+    if values is None or not _are_texts(column.dtype):
+        return None
+    import pyarrow as pa
+    from pyarrow import compute
+
+    empty = [*MISSING, *missing, None]
+    place = compute.index_in(values, pa.array([*empty, *MISSING_NUMBERS], values.type))
+    given = compute.if_else(place.is_valid(), pa.scalar(None, values.type), values)
+    cells = given.drop_null().combine_chunks()
+    signs: Counter[str] = Counter()
+    if compute.greater_equal(compute.max(place), len(empty)).as_py():
+        signs.update(values.filter(compute.greater_equal(place, len(empty))).to_pylist())
+    try:
+        cells[:1].cast(pa.float64())  # every cell that is none takes its time
+        numbers = given.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
+    except pa.ArrowInvalid:
+        days = _days_in_arrow(cells)
+        if days is None:
+            return None
+        numbers = np.full(len(column), np.nan)
+        numbers[given.is_valid().to_numpy()] = days
+        return Cells(numbers, True, None, signs)
+    if np.isnan(numbers).sum() > given.null_count or not len(cells):
+        return None  # "NAN" is no number
+    padded = 0
+    if not (numbers % 1 > 0).any():
+        zeros = cells.filter(compute.starts_with(cells, "0"))
+        found = compute.sum(compute.match_substring_regex(zeros, f"^{_PADDED.pattern}$"))
+        padded = found.as_py() or 0
+    return Cells(numbers, False, None, signs, padded)
+
+
+def _days_in_arrow(cells: Any) -> Floats | None:
+    """Return an Arrow array of texts as days since 1970 if all are dates of one shape."""
+    from pyarrow import compute
+
+    widths = compute.min_max(compute.binary_length(cells)).as_py()
+    size = widths["min"]
+    if size != widths["max"] or size not in map(len, _DATES):
+        return None
+    _, offsets, data = cells.buffers()
+    first = np.frombuffer(offsets, "i8" if str(cells.type).startswith("large") else "i4")
+    characters = np.frombuffer(data, np.uint8, len(cells) * size, first[cells.offset])
+    return _days_written(characters.reshape(-1, size))
+
+
+def _days_in(texts: NDArray[np.object_]) -> Floats | None:
+    """Return days since 1970 if all texts are dates, written in one way that has one reading.
 
     02/03/2020 is in February or in March, and stays text.
 
     Examples
     --------
-    >>> dates_in(pd.Series(["02.01.2020", None]))[0].date()
-    datetime.date(2020, 1, 2)
-    >>> dates_in(pd.Series(["2020-01-02", "today"])) is None
+    >>> _days_in(np.array(["2.1.1970", "11.01.1970"], dtype=object)).tolist()
+    [1.0, 10.0]
+    >>> _days_in(np.array(["2020-01-02", "today"], dtype=object)) is None
     True
     """
-    given = texts[~is_missing_number(texts)].dropna()
-    if not len(given):
+    if not len(texts) or not all(len(text) <= max(map(len, _DATES)) for text in texts):
         return None
-    shape, kind = next((each for each in _DATES if re.fullmatch(each[0], given.iloc[0])), ("", ""))
-    if not kind or not all(map(re.compile(shape).fullmatch, given.unique())):
-        return None  # pandas knows words like "today", too
-    moments = pd.to_datetime(texts, format=kind, errors="coerce")
-    return moments if moments.notna().sum() == len(given) else None
+    if all(text.count(".") == 2 for text in texts):
+        padded = [".".join(part.zfill(2) for part in text.split(".")) for text in texts]
+    else:
+        padded = texts.tolist()
+    if not all(map(str.isascii, padded)):
+        return None
+    cells = np.array(padded, dtype="S")
+    return _days_written(cells.view(np.uint8).reshape(len(cells), -1))
 
 
-def _days(moments: Any) -> Any:
-    """Return days since 1970."""
-    # Nanoseconds end in 2262, and "until further notice" is written 9999-12-31.
-    return (moments.to_numpy(dtype="datetime64[us]", na_value=pd.NaT) - _EPOCH) / _DAY
+def _days_written(characters: NDArray[np.uint8]) -> Floats | None:
+    """Return days since 1970 of dates, a row of characters each, None if they are of no shape."""
+    digits = np.ascontiguousarray(characters.T) - np.uint8(ord("0"))
+    for shape in (each for each in _DATES if len(each) == len(digits)):
+        parts = {letter: np.zeros(len(characters), dtype=np.int32) for letter in "YMDhms"}
+        for letter, own in zip(shape, digits, strict=True):
+            if letter not in parts:
+                if (own + np.uint8(ord("0")) != ord(letter)).any():
+                    break
+            elif own.max() > 9:
+                break
+            else:
+                parts[letter] = 10 * parts[letter] + own
+        else:
+            return _days_of(*parts.values())
+    return None
+
+
+def _days_of(year: Any, month: Any, day: Any, hour: Any, minute: Any, second: Any) -> Any:
+    """Return days since 1970, None if any date or time of day is impossible."""
+    if min(month.min(), day.min()) < 1 or month.max() > 12:
+        return None
+    if max(hour.max() - 23, minute.max() - 59, second.max() - 59) > 0:
+        return None
+    months = 12 * (year - 1970) + month - 1
+    least = months.min()
+    starts = np.arange(least, months.max() + 2).astype("datetime64[M]").astype("datetime64[D]")
+    first = starts.astype(np.int64)
+    places = months - least
+    if (day > np.diff(first)[places]).any():
+        return None
+    seconds = (first[places] + (day - 1)) * _SECONDS + (hour * 60 + minute) * 60 + second
+    return seconds / _SECONDS
+
+
+def _days(column: pd.Series[Any]) -> Floats:
+    """Return moments as days since 1970, where they have a zone by the clock there."""
+    values = getattr(column.array, "_pa_array", None)
+    if values is None:
+        moments = column.dt.tz_localize(None).to_numpy()
+    else:
+        import pyarrow as pa
+        from pyarrow import compute
+
+        if getattr(values.type, "tz", None) is not None:
+            values = compute.local_timestamp(values)
+        if pa.types.is_date(values.type):
+            values = values.cast(pa.date32())
+        moments = values.to_numpy()
+    return np.asarray((moments - _EPOCH) / _DAY)
 
 
 def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return a column of cells as numbers if all of them are, else as text."""
-    numbers, text = as_numbers(column), as_text(column)
-    return text if (numbers.isna() & text.notna()).any() else numbers
-
-
-def is_missing_number(texts: pd.Series[Any]) -> pd.Series[bool]:
-    """Return which texts stand, among numbers and dates, for a value that is missing."""
-    return texts.isin({text for text in texts.unique() if str(text).strip() in MISSING_NUMBERS})
+    return as_text(column) if len(read_cells(column).odd) else as_numbers(column)
 
 
 def _text_or_none(value: Any, empty: Collection[str]) -> str | None:
-    if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+    if isinstance(value, str):
+        return None if value.strip() in empty else value
+    if (
+        value is None
+        or value is pd.NaT
+        or value is pd.NA
+        or (isinstance(value, float) and np.isnan(value))
+    ):
         return None
     text = _cell_text(value)
     return None if text.strip() in empty else text
@@ -217,7 +468,7 @@ def _plain(column: pd.Series[Any], marks: Marks, where: Callable[[str], str]) ->
     decimal = marks.decimal
     if not _holds(column, _COMMA + _GROUPS + (_POINT if decimal == "," else [])):
         return column
-    if decimal == "," and (quick := _by_arrow(column)) is not None:
+    if decimal == "," and (quick := _with_points(column)) is not None:
         return quick
     codes, cells = pd.factorize(column.to_numpy(dtype=object))
     plain = np.empty(len(cells), dtype=object)
@@ -243,7 +494,7 @@ def _check_readings(column: pd.Series[Any], where: Callable[[str], str]) -> None
         raise InputError(f"{where(found[0])} {both_readings(found[0])}")
 
 
-def _by_arrow(column: pd.Series[Any]) -> pd.Series[Any] | None:
+def _with_points(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return decimal commas as points where no cell has another mark; None if some have."""
     values = getattr(column.array, "_pa_array", None)
     if values is None or _holds(column, _POINT + _GROUPS):

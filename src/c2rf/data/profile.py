@@ -11,21 +11,32 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import all_of, for_user, listed, nearest
-from c2rf._utils.types import LARGEST, Texts
-from c2rf.data.cells import as_numbers, as_text, dates_in, is_missing_number
+from c2rf._utils.types import LARGEST, Floats, Texts
+from c2rf.data.cells import (
+    Cells,
+    Distinct,
+    as_numbers,
+    as_text,
+    distinct,
+    is_date,
+    ordered_values,
+    read_cells,
+)
 from c2rf.data.numerals import text_option
 from c2rf.exceptions import InputError
 
 FEW_LEVELS = 20
 """Text with at most this number of different values becomes a column of 0 and 1 for each value."""
 
-Kind = Literal["numbers", "dates", "one-hot", "ordinal"]
+Kind = Literal["numbers", "dates", "one-hot", "ordinal", "target"]
+"""What a column is used as; "ordinal" are ordered categories, "target" is text of many values."""
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
 
 
@@ -33,9 +44,12 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
 class ValueCounts:
     """Counts of the cells of a column, which can be merged.
 
-    ``given`` cells are not empty; ``odd`` ones are given and not numbers; ``unseen`` ones hold a
-    text that no labeled row has; ``dates`` are dates. ``signs`` stand for a missing value if the
-    others are numbers or dates. ``few`` are the different texts as long as there are few of them.
+    ``given`` cells are not empty; ``odd`` ones are given and not numbers; ``dates`` are dates;
+    ``signs`` stand for a missing value if the others are numbers or dates; ``whole`` ones are texts
+    that are whole numbers without a sign, ``padded`` ones some of these with a leading zero.
+    ``few`` are the different texts as long as there are few of them, else some. ``by_value`` counts
+    each value that labeled rows have, and at its end all others; it is 0 where values were not
+    counted.
     """
 
     missing: int = 0
@@ -46,8 +60,10 @@ class ValueCounts:
     only_commas: bool = True
     largest: float = 0.0
     few: set[str] = field(default_factory=set)
-    unseen: int = 0
     dates: int = 0
+    whole: int = 0
+    padded: int = 0
+    by_value: Any = 0
     signs: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -56,28 +72,29 @@ class ValueCounts:
         return self.given - self.signs.total()
 
     @classmethod
-    def of(cls, numbers: pd.Series[float], texts: pd.Series[Any] | None, place: str) -> ValueCounts:
-        """Count cells, given as numbers and as text; no text is needed if their type is a number.
-
-        ``{row}`` in their place becomes the row of the first odd cell.
-        """
-        known = (numbers if texts is None else texts).notna()
-        given = int(known.sum())
-        counts = cls(len(numbers) - given, given, largest=_largest(numbers))
+    def of(cls, column: pd.Series[Any], cells: Cells, place: str) -> ValueCounts:
+        """Count the cells of a column; ``{row}`` in the place becomes the row of the first odd."""
+        numbers, texts = cells.numbers, cells.texts
         if texts is None:
+            given = int((~np.isnan(numbers)).sum()) + sum(cells.signs.values())
+        else:
+            given = int((texts.codes >= 0).sum())
+        counts = cls(len(numbers) - given, given, largest=_largest(numbers))
+        counts.signs = Counter(cells.signs)
+        counts.dates = counts.n_values * cells.are_dates
+        if are_numbers(column.dtype) or is_date(column.dtype):
             return counts
-        counts.few = set(texts[known].unique()[: FEW_LEVELS + 1])
-        rows = np.flatnonzero(numbers.isna() & known)
-        signs = is_missing_number(texts.iloc[rows]).to_numpy()
-        counts.signs = Counter(texts.iloc[rows[signs]])
-        rows = rows[~signs]
-        if not len(rows):
-            counts.dates = counts.n_values * (dates_in(texts) is not None)
-            return counts
-        found = texts.iloc[rows]
-        counts.odd, counts.first_odd = len(found), found.iloc[0]
-        counts.first_place = place.replace("{row}", str(rows[0] + 1))
-        counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, found))
+        counts.padded = cells.padded
+        counts.whole = int((np.floor(np.abs(numbers)) == numbers).sum())
+        counts.few = (
+            _few_texts(column, numbers) if texts is None else set(texts.values[: FEW_LEVELS + 1])
+        )
+        odd = cells.odd
+        if texts is not None and len(odd):
+            counts.odd, counts.first_odd = len(odd), texts.values[texts.codes[odd[0]]]
+            counts.first_place = place.replace("{row}", str(odd[0] + 1))
+            found = texts.values[np.flatnonzero(np.bincount(texts.codes[odd]))]
+            counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, found))
         return counts
 
     def merge(self, other: ValueCounts) -> ValueCounts:
@@ -92,10 +109,23 @@ class ValueCounts:
             self.only_commas and other.only_commas,
             max(self.largest, other.largest),
             self.few | other.few,
-            self.unseen + other.unseen,
             self.dates + other.dates,
+            self.whole + other.whole,
+            self.padded + other.padded,
+            self.by_value + other.by_value,
             self.signs + other.signs,
         )
+
+
+_FIRST = 256
+
+
+def _few_texts(column: pd.Series[Any], numbers: Floats) -> set[str]:
+    """Return the different texts of a column of numbers, or some texts if they are many."""
+    first = np.unique(numbers[:_FIRST])
+    if len(first) > FEW_LEVELS + 1:  # one may be NaN
+        return set(map(str, first))
+    return set(distinct(column).values[: FEW_LEVELS + 1])
 
 
 class ColumnProfile:
@@ -106,7 +136,7 @@ class ColumnProfile:
     labeled : Series
         The cells of the labeled rows.
     is_text : bool
-        Whether the user wants it to be taken as text.
+        Whether the user wants it to be taken as text. A column of categories is.
     signs : sequence of str
         Further signs for missing values.
 
@@ -122,34 +152,55 @@ class ColumnProfile:
     def __init__(
         self, labeled: pd.Series[Any], is_text: bool = False, signs: Sequence[str] = ()
     ) -> None:
-        self.name, self.is_text, self.signs = str(labeled.name), is_text, signs
-        numbers, texts = as_numbers(labeled, signs), as_text(labeled, signs)
-        self.labeled = ValueCounts.of(numbers, texts, "data row {row} of the labeled file")
+        self.name, self.cells, self.signs = str(labeled.name), labeled, signs
+        self.order = None if is_text else ordered_values(labeled)
+        self.is_text = is_text or isinstance(labeled.dtype, pd.CategoricalDtype)
+        place = "data row {row} of the labeled file"
+        self.labeled = ValueCounts.of(labeled, read_cells(labeled, signs), place)
         self.unlabeled = ValueCounts()
-        self.texts = set(texts.dropna())
-        self._n_numbers = len(set(numbers.dropna()))
 
     @property
     def kind(self) -> Kind:
-        """What it is used as: numbers, dates, or text of few values (one-hot) or of many."""
-        both = self.labeled.merge(self.unlabeled)
-        if self.is_text or both.odd or (both.signs and not both.n_values):
-            return "one-hot" if len(self.texts) <= FEW_LEVELS else "ordinal"
-        return "dates" if both.dates else "numbers"
+        """What it is used as."""
+        if self.order is not None:
+            return "ordinal"
+        n_odd, n_dates, n_values, n_signs = np.sum(
+            [[c.odd, c.dates, c.n_values, c.signs.total()] for c in self._both], axis=0
+        )
+        if self.is_text or n_odd or (n_signs and not n_values) or self.is_code:
+            return "one-hot" if len(self.texts.values) <= FEW_LEVELS else "target"
+        return "dates" if n_dates else "numbers"
+
+    @property
+    def _both(self) -> tuple[ValueCounts, ValueCounts]:
+        return self.labeled, self.unlabeled
+
+    @property
+    def is_code(self) -> bool:
+        """Whether all cells are digits, some labeled ones with a leading zero, like 01067."""
+        are_whole = all(cells.whole == cells.n_values for cells in self._both)
+        return self.labeled.padded > 0 and are_whole
+
+    @cached_property
+    def texts(self) -> Distinct:
+        """The different texts of the labeled rows, in order, and which each row has."""
+        found = distinct(self.cells, self.signs)
+        values = np.sort(found.values) if self.order is None else self.order
+        places = found.places(values)
+        return Distinct(values, np.where(places < len(values), places, -1))
 
     @property
     def levels(self) -> int:
         """The number of its different values among the labeled."""
-        return self._n_numbers if self.kind in ("numbers", "dates") else len(self.texts)
+        if self.kind in ("numbers", "dates"):
+            return len(np.unique(as_numbers(self.cells, self.signs).dropna()))
+        return len(self.texts.values)
 
     @property
     def missing(self) -> tuple[int, int]:
         """The numbers of its empty cells, labeled and unlabeled."""
         are_numbers = self.kind in ("numbers", "dates")
-        one, other = (
-            side.missing + are_numbers * side.signs.total()
-            for side in (self.labeled, self.unlabeled)
-        )
+        one, other = (side.missing + are_numbers * side.signs.total() for side in self._both)
         return one, other
 
     @property
@@ -161,18 +212,21 @@ class ColumnProfile:
     @property
     def unseen(self) -> int:
         """The number of unlabeled rows whose text no labeled row has."""
-        return 0 if self.kind in ("numbers", "dates") else self.unlabeled.unseen
+        if self.kind in ("numbers", "dates") or not np.ndim(self.unlabeled.by_value):
+            return 0
+        return int(self.unlabeled.by_value[-1])
 
     def count(
-        self, cells: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
+        self, column: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
     ) -> ValueCounts:
         """Return the counts of some unlabeled cells."""
-        numbers = as_numbers(cells, self.signs)
-        if not self.is_text and not self.labeled.odd and are_numbers(cells.dtype):
-            return ValueCounts.of(numbers, None, place)
-        texts = as_text(cells, self.signs)
-        counts = ValueCounts.of(numbers, texts, place)
-        counts.unseen = int((texts.notna() & ~texts.isin(self.texts)).sum())
+        labeled = self.labeled
+        need_texts = bool(self.is_text or labeled.odd or labeled.padded)
+        cells = read_cells(column, self.signs, need_texts)
+        counts = ValueCounts.of(column, cells, place)
+        if cells.texts is not None:
+            places = cells.texts.places(self.texts.values)
+            counts.by_value = np.bincount(places, minlength=len(self.texts.values) + 2)[:-1]
         return counts
 
     def with_unlabeled(self, counts: ValueCounts) -> ColumnProfile:
@@ -249,7 +303,7 @@ def _is_single(value: Any) -> bool:
     return pd.api.types.is_scalar(value) and not isinstance(value, (bytes, complex))
 
 
-def check_size(name: str, numbers: pd.Series[float]) -> None:
+def check_size(name: str, numbers: Floats) -> None:
     """Refuse numbers that are too large for a tree."""
     _check_largest(name, _largest(numbers))
 
@@ -263,8 +317,8 @@ def _check_largest(name: str, largest: float) -> None:
         )
 
 
-def _largest(numbers: pd.Series[float]) -> float:
-    return float(np.fmax.reduce(np.abs(numbers.to_numpy()), initial=0.0))
+def _largest(numbers: Floats) -> float:
+    return float(np.fmax.reduce(np.abs(numbers), initial=0.0))
 
 
 def of_kind(columns: Sequence[ColumnProfile], kind: Kind) -> list[str]:
@@ -304,31 +358,35 @@ def why_left_out(
     >>> why_left_out(pd.Series(["DE"] * 50), pd.Series(["DE"]))
     'is the same in all labeled rows'
     """
-    texts = as_text(labeled, signs)
-    given = texts.dropna()
-    if not len(given):
+    cells = read_cells(labeled, signs)
+    numbers = cells.numbers[~np.isnan(cells.numbers)]
+    texts = cells.texts
+    n_given = len(numbers) if texts is None else int((texts.codes >= 0).sum())
+    if not n_given:
         return "is empty in all labeled rows"
-    n_values = given.nunique()
-    if n_values == 1 and len(given) == len(texts):
+    n_values = len(np.unique(numbers) if texts is None else texts.values)
+    if n_values == 1 and n_given == len(labeled):
         return "is the same in all labeled rows"
-    if n_values <= FEW_LEVELS or n_values < NEARLY_ALL * len(given):
+    if n_values <= FEW_LEVELS or n_values < NEARLY_ALL * n_given or cells.are_dates:
         return None
-    both = pd.concat([given, as_text(unlabeled, signs).dropna()])
-    if both.nunique() < NEARLY_ALL * len(both):
-        return None
-    numbers = as_numbers(labeled, signs)
-    n_odd = len(given) - int(numbers.notna().sum())
-    n_dates = sum(map(bool, map(_DATE.fullmatch, given)))
-    if 2 * n_dates > len(given) or 0 < 2 * n_odd < len(given):
+    n_odd = n_given - len(numbers)
+    if n_odd == 0:
+        if (numbers % 1 > 0).any():
+            return None
+        others = read_cells(unlabeled, signs).numbers
+        are_ids = _are_ids(str(labeled.name), numbers, others[~np.isnan(others)])
+        return "numbers the rows" if are_ids else None
+    assert texts is not None
+    n_dates = sum(map(bool, map(_DATE.fullmatch, texts.values[texts.codes[texts.codes >= 0]])))
+    if 2 * n_dates > n_given or 2 * n_odd < n_given:
         return None  # a few odd cells among numbers are refused, or missing
-    if n_odd:
-        return "differs in nearly every row"
-    if _are_ids(str(labeled.name), numbers.dropna(), as_numbers(unlabeled, signs).dropna()):
-        return "numbers the rows"
-    return None
+    found = distinct(unlabeled, signs)
+    n_values = len(np.union1d(texts.values, found.values))
+    n_given += int((found.codes >= 0).sum())
+    return None if n_values < NEARLY_ALL * n_given else "differs in nearly every row"
 
 
-def _are_ids(name: str, labeled: pd.Series[float], unlabeled: pd.Series[float]) -> bool:
+def _are_ids(name: str, labeled: Floats, unlabeled: Floats) -> bool:
     """Whether whole numbers, all different, name the rows: by their name or by their order."""
     both = np.concatenate([labeled, unlabeled])
     if len(np.unique(both)) < len(both) or (both != np.floor(both)).any():
@@ -340,22 +398,24 @@ def _are_ids(name: str, labeled: pd.Series[float], unlabeled: pd.Series[float]) 
 def look_like_codes(labeled: pd.Series[Any]) -> bool:
     """Whether numbers are likely names of something, like postal codes.
 
+    Those with leading zeros are text already.
+
     Examples
     --------
-    >>> look_like_codes(pd.Series(["01067", "70173", "80331"], name="town"))
+    >>> look_like_codes(pd.Series(["70173", "80331"], name="zip"))
     True
     >>> look_like_codes(pd.Series(["41", "14"], name="age"))
     False
     """
-    texts = as_text(labeled).dropna()
-    if not len(texts) or not texts.str.fullmatch(r"\d+").all():
+    numbers = read_cells(labeled).numbers
+    if (numbers % 1 > 0).any():
         return False
-    widths = texts.str.len()
-    same_width = bool(widths.nunique() == 1 and widths.iloc[0] >= 4)
-    has_zero = bool((texts.str.startswith("0") & (widths > 1)).any())
-    many = texts.nunique() > FEW_LEVELS
-    named = _CODE.fullmatch(str(labeled.name)) is not None and bool((widths >= 2).all())
-    return has_zero or named or (same_width and many and bool(widths.iloc[0] >= 5))
+    texts = distinct(labeled).values
+    if not len(texts) or not all(map(str.isdecimal, texts)):
+        return False
+    widths = set(map(len, texts))
+    named = _CODE.fullmatch(str(labeled.name)) is not None and min(widths) >= 2
+    return named or (len(widths) == 1 and min(widths) >= 5 and len(texts) > FEW_LEVELS)
 
 
 def check_column(option: str, name: str | None, columns: Sequence[str]) -> None:
@@ -402,11 +462,12 @@ def feature_names(
     left_out = {target, *dropped, *(group for group in groups if group not in labeled)}
     names = [str(name) for name in labeled if name not in left_out]
     others = [str(name) for name in unlabeled if name not in left_out]
+    here, there = set(names), set(others)
     only_in = {
-        "labeled": [name for name in names if name not in others],
-        "unlabeled": [name for name in others if name not in names],
+        "labeled": [name for name in names if name not in there],
+        "unlabeled": [name for name in others if name not in here],
     }
-    differ = [f"only in the {there} one: {all_of(only)}" for there, only in only_in.items() if only]
+    differ = [f"only in the {which} one: {all_of(only)}" for which, only in only_in.items() if only]
     if differ:
         raise InputError(
             f"both tables must have the same columns besides the target {target!r}; "

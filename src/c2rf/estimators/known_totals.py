@@ -516,17 +516,21 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _encode(self, X: Any, reset: bool, name: str) -> Any:
+    def _encode(self, X: Any, y: Any, name: str) -> Any:
         """Return a frame that holds more than numbers as numbers, None if that is not for us.
 
-        Only where the learner takes nothing but numbers; a pipeline encodes columns itself.
+        Labeled rows come with their classes ``y``, and are learned from. Only where the learner
+        takes nothing but numbers; a pipeline encodes columns itself.
         """
         if not takes_only_numbers(self.estimator) and not uses_population(self.estimator):
             return None
-        if reset:
-            self._encoder = frame_encoder(X)
-            if self._encoder is not None:
-                validate_data(self, X, skip_check_array=True)  # keeps names and their number
+        if y is not None:
+            found = frame_encoder(X, y)
+            self._encoder = None if found is None else found[0]
+            if found is None:
+                return None
+            validate_data(self, X, skip_check_array=True)  # keeps names and their number
+            return found[1]
         encoder = getattr(self, "_encoder", None)
         return None if encoder is None else encode_frame(encoder, X, name)
 

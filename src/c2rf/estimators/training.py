@@ -21,6 +21,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
 
 from c2rf._utils.frames import as_pandas, names_of, stacked
 from c2rf._utils.text import listed
@@ -28,7 +29,7 @@ from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import naming_missing
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.assignment.parts import Parts
-from c2rf.data.encoding import encode, make_encoder
+from c2rf.data.encoding import fit_encoder
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     RowSample,
@@ -54,20 +55,24 @@ N_FOLDS = 5
 """In how many parts labeled rows are held out, one at a time."""
 
 
-def frame_encoder(X: Any) -> Any:
-    """Return an encoder of a frame that holds more than numbers, None where none is needed.
+def frame_encoder(X: Any, y: Any) -> Any:
+    """Return an encoder of a frame that holds more than numbers, and its rows as numbers.
+
+    None if no encoder is needed.
 
     Parameters
     ----------
     X : array or data frame
         The labeled rows.
+    y : array-like
+        Their classes.
 
     Examples
     --------
     >>> people = pd.DataFrame({"age": [41, 14], "town": ["Ulm", "Bonn"]})
-    >>> encode_frame(frame_encoder(people), people, "X").tolist()
+    >>> frame_encoder(people, [0, 1])[1].tolist()
     [[41.0, 0.0, 1.0], [14.0, 1.0, 0.0]]
-    >>> frame_encoder(people[["age"]]) is None
+    >>> frame_encoder(people[["age"]], [0, 1]) is None
     True
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -76,6 +81,7 @@ def frame_encoder(X: Any) -> Any:
     if all(map(_is_plain, frame.schema.values())):
         return None
     table = _named(X)
+    check_consistent_length(table, y)
     for name in table:
         check_single_values(table[name])
     columns = [_column(table[name]) for name in table]
@@ -85,7 +91,7 @@ def frame_encoder(X: Any) -> Any:
             "X must have a column to learn from; found only text that differs in nearly every row, "
             "or nothing but empty cells"
         )
-    return make_encoder(table, kept)
+    return fit_encoder(kept, y)
 
 
 def encode_frame(encoder: Any, X: Any, name: str) -> NDArray[Any]:
@@ -93,7 +99,7 @@ def encode_frame(encoder: Any, X: Any, name: str) -> NDArray[Any]:
     if names_of(X) is None:
         raise InputError(f"{name} must be a frame with the columns of X, which holds text")
     try:
-        return encode(encoder, _named(X))
+        return np.asarray(encoder.encode(_named(X)))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -112,7 +118,7 @@ def _column(cells: pd.Series[Any]) -> ColumnProfile | None:
     """Say what a column holds; None if nothing can be learned from it."""
     profile = ColumnProfile(cells)
     column = profile.with_unlabeled(profile.count(cells, "row {row} of X"))
-    if column.kind in ("one-hot", "ordinal"):
+    if column.kind in ("one-hot", "target"):
         why = why_left_out(cells, cells[:0])
         if why is not None:
             report_progress(f"column {column.name!r} {why}: it is not learned from")

@@ -8,7 +8,7 @@ summary and the report have in common. A result keeps what is costly, see
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,9 +21,8 @@ from c2rf._utils.text import count, percent, span
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import PROVEN, assign, log_scores
 from c2rf.data.cells import as_text
-from c2rf.data.encoding import encoded_columns
 from c2rf.data.population.interface import Chunk, RowSample, draw_sample, random_rows
-from c2rf.data.profile import ColumnProfile, of_kind
+from c2rf.data.profile import ColumnProfile
 from c2rf.learners.calibration import poststratified
 from c2rf.totals.bounds import Bounds
 
@@ -156,15 +155,57 @@ def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> list[Bal
     plain, weighted = _means(data.X, np.ones(len(codes))), _means(data.X, weights)
     means = _means(sample, np.ones(len(sample)))
     spread = np.sqrt(np.maximum(_means((sample - means) ** 2, np.ones(len(sample))), 0.0))
-    found, days = [], of_kind(data.columns, "dates")
-    for k, (column, value) in enumerate(encoded_columns(data.encoder)):
-        if not np.isfinite([plain[k], weighted[k], means[k]]).all() or spread[k] <= 0:
+    found: list[Balance] = []
+    kinds = data.encoder.kinds
+    for k, (column, value) in enumerate(data.encoder.outputs()):
+        if (
+            kinds[column] == "target"
+            or not np.isfinite([plain[k], weighted[k], means[k]]).all()
+            or spread[k] <= 0
+        ):
             continue
         before, after = (plain[k] - means[k]) / spread[k], (weighted[k] - means[k]) / spread[k]
         name = column if value is None else f"{column}: {value}"
-        unit = _unit(data.X[:, k], value, column in days)
+        unit = _unit(data.X[:, k], value, kinds[column] == "dates")
         found.append(Balance(name, plain[k], weighted[k], means[k], before, after, unit))
+    for each in data.columns:
+        if each.kind == "target" and np.ndim(each.unlabeled.by_value):
+            found += _balance_of_values(each, weights)
     return found
+
+
+MOST_VALUES = 10
+"""So many values of a text of many values are compared, the most frequent ones."""
+
+
+def _balance_of_values(column: ColumnProfile, weights: Floats) -> Iterator[Balance]:
+    """Compare shares of values: of the most frequent ones, of these together, and of new ones.
+
+    Of hundreds of towns none need differ much where a sample has far too many people from cities:
+    it shows in the share of the most frequent values that make up half of the population.
+    """
+    places, values = column.texts.codes, column.texts.values
+    given, n_values = places >= 0, len(values)
+    labeled, weighted = (
+        np.bincount(places[given], own[given], n_values + 1)
+        for own in (np.ones(len(places)), weights)
+    )
+    counts = [labeled, weighted, column.unlabeled.by_value]
+    if min(own.sum() for own in counts) <= 0:
+        return
+    shares = np.array([own / own.sum() for own in counts])
+    order = np.argsort(-shares[2, :-1], kind="stable")
+    half = 1 + int(np.searchsorted(np.cumsum(shares[2, order]), shares[2, :-1].sum() / 2))
+    together = f"{column.name}: one of the {half} most frequent of {n_values} values"
+    new = f"{column.name}: a value that no labeled row has"
+    groups = [(together, order[:half]), (new, np.array([n_values]))]
+    groups += [(f"{column.name}: {values[k]}", order[order == k]) for k in order[:MOST_VALUES]]
+    for name, own in groups:
+        plain, weighted, population = shares[:, own].sum(axis=1).tolist()
+        spread = np.sqrt(population * (1 - population))
+        if spread > 0:
+            before, after = (plain - population) / spread, (weighted - population) / spread
+            yield Balance(name, plain, weighted, population, before, after)
 
 
 def _means(X: Floats, weights: Floats) -> Floats:
@@ -210,8 +251,10 @@ def find_importance(
     seed : int
         Seed of the permutations.
     """
-    columns = encoded_columns(data.encoder)
-    names = list(dict.fromkeys(column for column, _ in columns))
+    places: dict[str, list[int]] = {}
+    for k, (column, _) in enumerate(data.encoder.outputs()):
+        places.setdefault(column, []).append(k)
+    names = list(places)
     n_rows = min(MOST_SHUFFLED, len(drawn.rows), int(SHARE_OF_WORK * data.n_rows) // len(names))
     if n_rows < LEAST_SHUFFLED:
         return None
@@ -225,7 +268,7 @@ def find_importance(
 
     usual, changed = labels(X), {}
     for name in names:
-        own = [k for k, (column, _) in enumerate(columns) if column == name]
+        own = places[name]
         shuffled = X.copy()
         shuffled[:, own] = X[rng.permutation(n_rows)][:, own]
         changed[name] = float(np.mean(labels(shuffled) != usual))
@@ -257,7 +300,10 @@ def used_as(column: ColumnProfile) -> str:
     values = count(column.levels, "value")
     if column.kind == "one-hot":
         return f"text with {values}, a column of 0 and 1 for each"
-    return f"text with {values}, coded by alphabetical rank; probably not useful"
+    if column.kind == "ordinal":
+        return f"{values} in order, each its place"
+    number = ", and as a number" if column.is_code else ""
+    return f"text with {values}, each by how often it is in each class and in all{number}"
 
 
 def how_likely(gap: float) -> str:

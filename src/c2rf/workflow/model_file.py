@@ -44,7 +44,7 @@ from c2rf.workflow.predictions import (
 from c2rf.workflow.prepare import column_names, find_rows, profile_population
 
 TRUSTED = (
-    "c2rf.data.encoding.DateFeatures",
+    "c2rf.data.encoding.Encoder",
     "c2rf.forest.ensembles.Ensemble",
     "c2rf.estimators.c2rf.C2RFClassifier",
     "c2rf.estimators.known_totals.KnownTotalsClassifier",
@@ -62,7 +62,7 @@ TRUSTED = (
 """Types that a model file may hold beyond those skops trusts by itself."""
 
 FORMAT = "c2rf-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _OF_ROWS = (
     "_rows",
     "_imputer",
@@ -84,7 +84,7 @@ class StoredModel:
 
     Parameters
     ----------
-    encoder : ColumnTransformer
+    encoder : Encoder
         From columns to numbers.
     classifier : fitted classifier
         From numbers to classes.
@@ -100,14 +100,15 @@ class StoredModel:
     >>> import tempfile
     >>> import pandas as pd
     >>> from c2rf import C2RFClassifier
-    >>> from sklearn.compose import ColumnTransformer
-    >>> X = pd.DataFrame({"age": [41.0, 14.0, 60.0, 9.0] * 5})
-    >>> encoder = ColumnTransformer([("numbers", "passthrough", ["age"])]).fit(X)
-    >>> classifier = C2RFClassifier(random_state=0).fit(encoder.transform(X), [1, 0, 1, 0] * 5)
+    >>> from c2rf.data.encoding import fit_encoder
+    >>> from c2rf.data.profile import ColumnProfile
+    >>> people, y = pd.DataFrame({"age": [41.0, 14.0, 60.0, 9.0] * 5}), [1, 0, 1, 0] * 5
+    >>> encoder, X = fit_encoder([ColumnProfile(people["age"])], y)
+    >>> classifier = C2RFClassifier(random_state=0).fit(X, y)
     >>> path = Path(tempfile.mkdtemp()) / "model.skops"
     >>> StoredModel(encoder, classifier, "adult").write(path)
     >>> again = StoredModel.read(path)
-    >>> again.target, again.classifier.predict(again.encoder.transform(X[:3])).tolist()
+    >>> again.target, again.classifier.predict(again.encoder.encode(people[:3])).tolist()
     ('adult', [1, 0, 1])
     """
 

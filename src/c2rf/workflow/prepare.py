@@ -29,8 +29,8 @@ from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_na
 from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
-from c2rf.data.encoding import encode, encoded, make_encoder
-from c2rf.data.formats import DUCKDB, find_format, plain_path, read_file
+from c2rf.data.encoding import Encoder, encoded, fit_encoder
+from c2rf.data.formats import DUCKDB, ROWS_PER_CHUNK, find_format, plain_path, read_file
 from c2rf.data.population import as_population
 from c2rf.data.population.duckdb import find_table
 from c2rf.data.population.files import find_files
@@ -93,7 +93,7 @@ class PreparedData:
         The unlabeled rows as they are.
     X_unlabeled : Population
         The unlabeled rows as numbers.
-    encoder : ColumnTransformer
+    encoder : Encoder
         From columns to numbers.
     columns : sequence of ColumnProfile
         What was learned from, and what it holds.
@@ -133,7 +133,7 @@ class PreparedData:
     X: Floats
     rows: Population
     X_unlabeled: Population
-    encoder: Any
+    encoder: Encoder
     columns: Sequence[ColumnProfile]
     totals: Totals
     bounds: Bounds
@@ -265,14 +265,14 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         for each in profiles
         if each.signs_found
     ]
-    encoder = make_encoder(table, profiles, signs)
+    encoder, X = fit_encoder(profiles, labels)
     data = PreparedData(
         options=options,
         names=names,
         labels=labels,
         classes=classes,
         values=_classes_as_given(table[target], classes),
-        X=encode(encoder, table),
+        X=X,
         rows=rows,
         X_unlabeled=encoded(rows, encoder),
         encoder=encoder,
@@ -531,7 +531,7 @@ def learned_columns(
         check_column(option_name("keep"), name, features)
     first = table[features]
     if not rows.is_distributed:
-        first = as_pandas(next(iter(rows.read(features)))[0])
+        first = as_pandas(next(iter(rows.read(features)))[0])[:ROWS_PER_CHUNK]
     reasons = {
         name: LIKE_A_WEIGHT
         if is_design_weight(name)
@@ -619,8 +619,9 @@ def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -
     """Tell of columns without a value that is in both tables; refuse to group by one."""
     found = []
     for each in profiles:
-        if each.texts and 0 < each.unseen == each.unlabeled.given:
-            ends = (listed(sorted(values), 5) for values in (each.texts, each.unlabeled.few))
+        if 0 < each.unseen == each.unlabeled.given and len(each.texts.values):
+            both = (each.texts.values, each.unlabeled.few)
+            ends = (listed(sorted(values), 5) for values in both)
             said = "no value of {!r} is in both tables: {} in the labeled rows, {} in the others"
             said = said.format(each.name, *ends)
             if each.name in grouping:

@@ -298,6 +298,6 @@ def _row(column: pd.Series[Any]) -> dict[str, Any]:
         "column": profile.name,
         "type": "date" if is_date(column.dtype) else kind,
         **{f"row {k + 1}": short(cell, 24) if cell else "" for k, cell in enumerate(first)},
-        "values": len(profile.texts),
+        "values": len(profile.texts.values),
         "empty": profile.labeled.missing,
     }
