@@ -316,8 +316,8 @@ class TestFeatures:
         labeled = pd.DataFrame({"code": [f"k{k:02d}" for k in range(30)] * 2 + [None]})
         unlabeled = pd.DataFrame({"code": ["k07", "new", None]})
         _, Xu, (column,), _ = make_features(labeled, unlabeled, ["code"])
-        assert Xu[1].tolist() == [0, 0]
-        np.testing.assert_allclose(Xu[[0, 2], 1], np.log1p([2, 1]))
+        assert Xu[1].tolist() == [0, 0, 29.5]
+        np.testing.assert_allclose(Xu[[0, 2], 1:], [[np.log1p(2), 7], [np.log1p(1), np.nan]])
         assert (column.kind, column.levels, column.missing, column.unseen) == (
             "target", 30, (1, 1), 1,
         )  # fmt: skip

@@ -4,7 +4,8 @@ An encoder knows which columns are numbers and which are text, so that a saved o
 encode any other file. A population is encoded on the way, chunk by chunk, wherever its rows are.
 
 Text of many values is encoded by its target (:func:`encode_target`): for each value, how much
-likelier it is in one class than in another, and how frequent. Classes weigh equally, whatever their
+likelier it is in one class than in another, and how frequent; its rank among all values is kept,
+because codes that begin alike are often alike. Classes weigh equally, whatever their
 shares in the sample are, so that a sample with too many of a class gives the same numbers: within
 a class it is like the population. Labeled rows are cross-fitted, because a row whose own class is
 part of its numbers gives its class away.
@@ -12,6 +13,7 @@ part of its numbers gives its class away.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +25,7 @@ import pandas as pd
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of
 from c2rf._utils.types import Codes, Floats
-from c2rf.data.cells import Cells, read_cells
+from c2rf.data.cells import Cells, Distinct, read_cells
 from c2rf.data.population.interface import Chunk, Population, Transformed
 from c2rf.data.population.memory import Memory
 from c2rf.data.profile import ColumnProfile, Kind, check_size
@@ -48,8 +50,6 @@ class Encoder:
         Of columns of text, the values that are known.
     numbers : dict of str to ndarray
         Of columns of text, the numbers of each value, of any other, and of an empty cell.
-    codes : list of str
-        Columns of text that are numbers, too: codes with leading zeros.
     signs : list of str
         Further signs for missing values.
     """
@@ -57,7 +57,6 @@ class Encoder:
     kinds: dict[str, Kind]
     values: dict[str, list[str]]
     numbers: dict[str, Floats]
-    codes: list[str]
     signs: list[str]
 
     def encode(self, table: pd.DataFrame) -> Floats:
@@ -73,19 +72,18 @@ class Encoder:
     def _encoded(self, column: pd.Series[Any]) -> Iterator[Floats]:
         """Yield the numbers of a column, in one or more tables."""
         name = str(column.name)
-        kind, is_code = self.kinds[name], name in self.codes
+        kind = self.kinds[name]
         cells = read_cells(column, self.signs, need_texts=name in self.values)
-        if name not in self.values or is_code:
-            check_size(name, cells.numbers)
         if name not in self.values:
+            check_size(name, cells.numbers)
             _check_no_text(name, cells)
             features = _date_features(cells.numbers) if kind == "dates" else [cells.numbers]
             yield from (each[:, None] for each in features)
             return
         assert cells.texts is not None
         yield self.numbers[name].take(cells.texts.places(self.values[name]), axis=0)
-        if is_code:
-            yield cells.numbers[:, None]
+        if kind == "target":
+            yield _ranks(self.values[name], cells.texts)[:, None]
 
     def outputs(self) -> list[tuple[str, str | None]]:
         """Return of each number its column, and the value or property it stands for, if any."""
@@ -97,7 +95,7 @@ class Encoder:
             elif kind == "one-hot":
                 what = [*self.values[name], EMPTY]
             elif kind == "target":
-                what = [None] * (self.numbers[name].shape[1] + (name in self.codes))
+                what = [None] * (self.numbers[name].shape[1] + 1)
             width = self.numbers[name].shape[1] if kind == "one-hot" else len(what)
             found += [(name, each) for each in what[:width]]
         return found
@@ -111,6 +109,21 @@ def _check_no_text(name: str, cells: Cells) -> None:
             f"column {name!r} must hold numbers; found "
             f"{cells.texts.values[cells.texts.codes[row]]!r} in data row {row + 1}"
         )
+
+
+def _ranks(values: Sequence[str], texts: Distinct) -> Floats:
+    """Return the rank of each cell among values in order, between two if it is none of them.
+
+    Of codes, those that begin alike are next to each other.
+
+    Examples
+    --------
+    >>> _ranks(["A1", "A3"], Distinct(np.array(["A3", "A2"]), np.array([0, 1, -1]))).tolist()
+    [1.0, 0.5, nan]
+    """
+    found = [(bisect_left(values, text), bisect_right(values, text)) for text in texts.values]
+    ranks = [(first + last - 1) / 2 for first, last in found]
+    return np.array([*ranks, np.nan])[texts.codes]
 
 
 def _date_features(days: Floats) -> list[Floats]:
@@ -137,8 +150,8 @@ def fit_encoder(columns: Sequence[ColumnProfile], y: Any) -> tuple[Encoder, Floa
 
     Missing numbers stay missing. A date becomes :data:`DATE_FEATURES`. Text of few values becomes a
     column of 0 and 1 per value, ordered categories become their places, and text of many values
-    what :func:`encode_target` says. A text that no labeled row has is 0 in all of these columns;
-    of ordered categories it is missing.
+    what :func:`encode_target` says, and its rank. A text that no labeled row has is 0 in all of
+    these columns but the rank; of ordered categories it is missing.
 
     Parameters
     ----------
@@ -159,7 +172,7 @@ def fit_encoder(columns: Sequence[ColumnProfile], y: Any) -> tuple[Encoder, Floa
     classes = np.unique(np.asarray(y), return_inverse=True)[1]
     ordered = sorted(columns, key=lambda column: get_args(Kind).index(column.kind))
     signs = list(columns[0].signs) if columns else []
-    encoder = Encoder({column.name: column.kind for column in ordered}, {}, {}, [], signs)
+    encoder = Encoder({column.name: column.kind for column in ordered}, {}, {}, signs)
     blocks: list[Floats] = []
     for column in ordered:
         cross_fitted = None
@@ -175,8 +188,6 @@ def fit_encoder(columns: Sequence[ColumnProfile], y: Any) -> tuple[Encoder, Floa
                 places = np.where(texts.codes < 0, n_values + 1, texts.codes)
                 numbers, cross_fitted = encode_target(places, classes, n_values + 2)
             encoder.numbers[name] = numbers
-            if column.is_code and column.kind == "target":
-                encoder.codes.append(name)
         block = list(encoder._encoded(column.cells))
         blocks += block if cross_fitted is None else [cross_fitted, *block[1:]]
     return encoder, np.hstack(blocks)

@@ -302,8 +302,7 @@ def used_as(column: ColumnProfile) -> str:
         return f"text with {values}, a column of 0 and 1 for each"
     if column.kind == "ordinal":
         return f"{values} in order, each its place"
-    number = ", and as a number" if column.is_code else ""
-    return f"text with {values}, each by how often it is in each class and in all{number}"
+    return f"text with {values}, each by how often it is in each class and in all, and its rank"
 
 
 def how_likely(gap: float) -> str:
