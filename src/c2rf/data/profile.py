@@ -237,7 +237,7 @@ class ColumnProfile:
             profile._refuse_some_dates()
             for side in (profile.labeled, profile.unlabeled):
                 _check_largest(self.name, side.largest)
-        elif not self.is_text:
+        elif not self.is_text and self.labeled.odd + counts.odd:
             profile._refuse_odd_numbers()
         return profile
 
