@@ -36,6 +36,8 @@ SIGNATURES = {
     "KnownTotalsClassifier.sensitivity": "(self, share=None)",
     "KnownTotalsClassifier.estimates": "(self, by=None, *, n_imputations=20, level=0.95)",
     "Classification.estimates": "(self, by=None)",
+    "estimate_totals": "(labeled, unlabeled, *, target, by=None, learner=None, n_bootstrap=200, "
+    "random_state=0)",
     "audit_sample": "(labels, n, *, id='id', by=None, rows=None, columns=None, show_label=False, "
     "purpose='audit', random_state=0)",
     "audit": "(labels, checked, *, id='id', target='true', by=None, level=0.95, rows=None)",

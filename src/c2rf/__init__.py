@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from c2rf.workflow.assign import AssignedLabels, assign
     from c2rf.workflow.audit import Audit, audit, audit_sample
     from c2rf.workflow.classify import classify
+    from c2rf.workflow.estimated_totals import estimate_totals
     from c2rf.workflow.model_file import load_model
     from c2rf.workflow.result import Classification
 
@@ -63,6 +64,7 @@ _HOMES = {
     "audit_sample": "c2rf.workflow.audit",
     "classify": "c2rf.workflow.classify",
     "load_model": "c2rf.workflow.model_file",
+    "estimate_totals": "c2rf.workflow.estimated_totals",
     "pool": "c2rf.imputation.rubin",
     "solve": "c2rf.forest.solve",
     "totals_scorer": "c2rf.estimators.scoring",
@@ -97,6 +99,7 @@ __all__ = [
     "baselines",
     "classify",
     "datasets",
+    "estimate_totals",
     "exceptions",
     "load_model",
     "pool",

@@ -13,8 +13,10 @@ from c2rf.inference.audit import (
     Design,
     deviations,
     difference_estimate,
+    find_clusters,
     inclusion_probabilities,
     rows_for_width,
+    spread_order,
     systematic_sample,
 )
 
@@ -113,3 +115,13 @@ def test_the_width_is_what_was_wished_for() -> None:
     assert found.high - found.low == pytest.approx(0.06, rel=0.1)
     assert rows_for_width(np.ones(1000), 0.5) >= 2
     assert deviations(np.ones(1))[0] == np.sqrt(FLOOR)
+
+
+def test_rows_in_the_order_of_clusters_differ_from_each_other() -> None:
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(4) * 50, 50, axis=0) + rng.normal(size=(200, 4))
+    X[3, 2] = np.nan
+    clusters = find_clusters(X, 8, rng).predict(X)
+    assert len(set(clusters.tolist())) == 4
+    rows = systematic_sample(np.full(200, 0.02), rng, spread_order(clusters, rng))
+    assert sorted(rows // 50) == [0, 1, 2, 3]

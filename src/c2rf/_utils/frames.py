@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 
 def as_pandas(table: Any) -> Any:
@@ -34,6 +35,14 @@ def stacked(tables: list[Any]) -> Any:
         return np.concatenate(tables)
     frames = [nw.from_native(table, eager_only=True) for table in tables]
     return nw.maybe_reset_index(nw.concat(frames)).to_native()
+
+
+def as_numbers(X: Any) -> NDArray[np.float64]:
+    """Return an array, or the columns of a frame that are numbers; one of zeros without any."""
+    if not hasattr(X, "columns"):
+        return np.asarray(X, dtype=float)
+    numbers = as_pandas(X).select_dtypes(["number", "bool"]).to_numpy(dtype=float, na_value=np.nan)
+    return numbers if numbers.shape[1] else np.zeros((len(numbers), 1))
 
 
 def kinds_of(table: Any) -> dict[str, str]:

@@ -105,6 +105,8 @@ def draw(
             )  # fmt: skip
             with atomic_output(out, force=force) as path, TableWriter(path) as writer:
                 writer.write(sheet)
+            if "note" in sheet.attrs:
+                lines.append(("gain", sheet.attrs["note"]))
             lines += [("drawn", f"{len(sheet):,} of {len(found.ids):,} rows"), ("output", str(out))]
     terminal.say(lines, quiet=quiet)
 

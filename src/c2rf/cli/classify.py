@@ -22,7 +22,8 @@ Names = list[str] | None
 Positive = Annotated[Names, in_panel(TOTALS, "CLASS", "The class that --total counts.")]
 Total = Annotated[Names, in_panel(TOTALS, "N", "Its known number: 1234, 12% or 1200..1300.")]
 Totals = Annotated[
-    Names, in_panel(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.')
+    Names,
+    in_panel(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi; or estimate.'),
 ]
 TotalsFile = Annotated[
     list[Path] | None,
@@ -87,6 +88,7 @@ def classify(
     range of either (1200..1300) or an estimate with its standard error (1200+-50).
     """
     from c2rf.data.totals import collect
+    from c2rf.totals.stated import ESTIMATE
     from c2rf.workflow.classify import label
     from c2rf.workflow.prepare import at_scheduler, prepare
     from c2rf.workflow.result import Outputs, check_estimates
@@ -99,10 +101,13 @@ def classify(
         terminal.show_previews(tables, chosen.read_as, totals_files)
     if dry_run and not (positive or total or totals or totals_files):
         return terminal.say([("totals", NO_TOTALS)], quiet=quiet)
-    known = collect(
-        chosen.target, positive=positive or (), total=total or (), totals=totals or (),
-        totals_file=totals_files, group=group or (), decimal=chosen.decimal,
-    )  # fmt: skip
+    if totals == [ESTIMATE] and not (positive or total or totals_files):
+        known: Any = ESTIMATE
+    else:
+        known = collect(
+            chosen.target, positive=positive or (), total=total or (), totals=totals or (),
+            totals_file=totals_files, group=group or (), decimal=chosen.decimal,
+        )  # fmt: skip
     outputs = Outputs(
         labels=out, report=report, model=save_model, imputations=imputations_out,
         spreadsheet_safe=spreadsheet_safe, estimates=estimates_out or [],

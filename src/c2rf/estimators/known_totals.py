@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,7 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from c2rf._utils.types import Floats
+from c2rf._utils.frames import as_numbers
+from c2rf._utils.types import Codes, Floats, is_whole
 from c2rf._utils.validation import (
     check_data,
     check_labeled,
@@ -43,11 +45,13 @@ from c2rf.estimators.labeled_population import (
     read_known_labels,
 )
 from c2rf.estimators.training import (
+    N_BOOTSTRAP,
     Limits,
     Training,
     check_classes,
     draw_rows,
     encode_frame,
+    estimate_rates,
     frame_encoder,
     history,
     learner_template,
@@ -57,6 +61,14 @@ from c2rf.estimators.training import (
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
 from c2rf.inference.accuracy import ExpectedAccuracy, expected_accuracy
+from c2rf.inference.audit import (
+    expected_gain,
+    find_clusters,
+    inclusion_probabilities,
+    learning_sizes,
+    spread_order,
+    systematic_sample,
+)
 from c2rf.inference.sensitivity import Sensitivity, find_sensitivity, shares_off
 from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import is_frozen, uses_population
@@ -64,10 +76,14 @@ from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import are_given, read_totals
+from c2rf.totals.stated import ESTIMATE, Totals, are_given, as_estimates, read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 HELD_OUT = "held-out rows"
+
+
+def _clusters(model: Any, X: Any) -> Codes:
+    return np.asarray(model.predict(as_numbers(X)))
 
 
 class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
@@ -230,6 +246,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             :class:`c2rf.Estimate`. In a table or series with any number above 1, floats are
             counts. Several tables may cross: all of them hold at once. Totals that were checked
             against these rows before are a :class:`c2rf.assignment.AssignmentProblem`.
+            ``"estimate"`` estimates overall totals under label shift, see
+            :func:`c2rf.estimate_totals`.
         unlabeled_groups : array-like, data frame or mapping, optional
             The columns that the groups in ``totals`` are made of, a row per unlabeled row; without
             names, in their order. By default they are columns of ``X_unlabeled``.
@@ -268,8 +286,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         with showing_progress(self.verbose), self._jobs():
             if has_totals:
                 seed = random_state.randint(_MOST_SEEDS)
+                learned = template, X, y, weight
                 rows, sample, problem = self._read_population(
-                    X_unlabeled, totals, unlabeled_groups, unlabeled_weight, seed
+                    learned, X_unlabeled, totals, unlabeled_groups, unlabeled_weight, seed
                 )
                 if unlabeled_labels is not None:
                     known = read_known_labels(unlabeled_labels, self.classes_, problem.n_rows)
@@ -464,6 +483,60 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         with self._jobs():
             return self._imputer.estimates(domains, labeled, number, level)
 
+    def label_next(self, n: int = 50, *, random_state: int = 0) -> pd.DataFrame:
+        """Draw unlabeled rows whose class would teach most: doubtful ones that differ.
+
+        Every row can be drawn, with a known probability, so that the same rows can serve an audit.
+        Give their classes as ``unlabeled_labels``, and add the rows to X to learn from them.
+
+        Parameters
+        ----------
+        n : int, default=50
+            How many rows.
+        random_state : int, default=0
+            Seed.
+
+        Returns
+        -------
+        DataFrame
+            ``row``, the number of the unlabeled row from 0, its ``label``, ``confidence`` and
+            ``inclusion_probability``. ``attrs["note"]`` says what can be expected.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from c2rf import KnownTotalsClassifier
+        >>> from c2rf.datasets import make_twonorm
+        >>> X, y = make_twonorm(400, random_state=0)
+        >>> classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+        >>> _ = classifier.fit(X[:100], y[:100], X_unlabeled=X[100:], totals={1: 150})
+        >>> found = classifier.label_next(20)
+        >>> len(found), bool(found["confidence"].mean() < 0.9)
+        (20, True)
+        """
+        rows = self._known_rows("label_next")
+        problem, codes = rows.problem, rows.codes_here
+        confidence = rows.probabilities[np.arange(len(codes)), codes]
+        left = np.arange(problem.n_rows)[problem.left[0]]
+        if not is_whole(n) or not 2 <= n <= len(left):
+            raise InputError(f"n must be from 2 to {len(left):,}, the rows to label; found {n!r}")
+        rng = np.random.default_rng([random_state, 23])
+        chances = inclusion_probabilities(learning_sizes(confidence[left]), int(n))
+        training = self._imputer.training
+        model = find_clusters(as_numbers(training.sample.data), int(n), rng)
+        blocks = training.rows.blocks(partial(_clusters, model), training.limits.block_rows)
+        order = spread_order(np.concatenate(list(blocks))[left], rng)
+        drawn = left[systematic_sample(chances, rng, order)]
+        found = pd.DataFrame(
+            {
+                "row": drawn, "label": self.classes_[codes[drawn]],
+                "confidence": confidence[drawn],
+                "inclusion_probability": chances[np.searchsorted(left, drawn)],
+            }
+        )  # fmt: skip
+        found.attrs["note"] = expected_gain(confidence[drawn], len(codes))
+        return found
+
     @property
     def expected_confusion_(self) -> Floats:
         """Of the rows labeled k, how many are expected to be really of class j."""
@@ -535,12 +608,21 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         return None if encoder is None else encode_frame(encoder, X, name)
 
     def _read_population(
-        self, X_unlabeled: Any, totals: Any, groups: Any, weight: Any, seed: int
+        self,
+        learned: tuple[Any, ...],
+        X_unlabeled: Any,
+        totals: Any,
+        groups: Any,
+        weight: Any,
+        seed: int,
     ) -> tuple[CheckedRows, RowSample, AssignmentProblem]:
         """Read the unlabeled rows, a sample of them, and what is known of them."""
         is_checked = isinstance(totals, AssignmentProblem)
         extra: tuple[str, ...] = ()
-        if not is_checked:
+        is_estimated = isinstance(totals, str) and totals == ESTIMATE
+        if is_estimated:
+            extra = (weight,) if isinstance(weight, str) else ()
+        elif not is_checked:
             totals = read_totals(totals, self.classes_.tolist())
             extra = () if groups is not None else tuple(map(str, totals.columns))
             extra = (*extra, weight) if isinstance(weight, str) else extra
@@ -549,8 +631,15 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         if is_checked:
             return rows, sample, replace(totals, seed=seed)
         source = rows.rows if rows.keeps_rows else X_unlabeled  # it was counted
+        weights = find_weights(source, weight, rows.n_rows or 0)
+        if is_estimated:
+            people, codes = None if weights is None else weights[sample.rows], 0 * sample.rows
+            template, X, y, own = learned
+            rates, errors = estimate_rates(
+                template, X, y, own, sample.data, codes, 1, people, N_BOOTSTRAP, seed
+            )
+            totals = Totals(as_estimates(self.classes_.tolist(), rates[0], errors[0]))
         groups = find_groups(source, totals, groups, rows.n_rows or 0)
-        weights = find_weights(source, weight, len(groups.codes))
         bounds = make_bounds(totals, groups, self.classes_, self.totals_policy, weights)
         return rows, sample, AssignmentProblem(bounds, groups, weights, totals, seed)
 

@@ -40,6 +40,8 @@ from c2rf.data.population.interface import (
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
+from c2rf.inference.estimates import LEAST_LABELED
+from c2rf.inference.label_shift import bootstrap_rates
 from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
 from c2rf.learners.calibration import Calibration, matching_offsets
 from c2rf.learners.default_classifier import (
@@ -295,6 +297,57 @@ class Training:
     def score_sample(self, model: Any) -> Floats:
         """Return the probabilities that the model gives to the sample, as to any other rows."""
         return probabilities(model, self.sample.data, self.limits.block_rows)
+
+
+N_BOOTSTRAP = 200
+"""How many bootstraps give the standard errors of estimated totals."""
+
+
+def estimate_rates(
+    template: Any, X: Any, y: NDArray[Any], weight: Floats | None, drawn: Any, groups: Codes,
+    n_groups: int, people: Floats | None, n_bootstrap: int, seed: int,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Return the rates of the classes in groups, and standard errors, under label shift.
+
+    Parameters
+    ----------
+    template : classifier
+        The learner.
+    X, y, weight : array or frame, ndarray, and ndarray or None
+        The labeled rows, their classes, and how much each counts.
+    drawn : array or frame
+        Rows of the population.
+    groups, n_groups : ndarray of int, and int
+        Their groups, and how many there are.
+    people : ndarray, optional
+        How many people each of them stands for.
+    n_bootstrap, seed : int
+        How many bootstraps, and the seed.
+    """
+    codes = np.unique(y, return_inverse=True)[1]
+    least = int(np.bincount(codes).min())
+    if least < LEAST_LABELED:
+        raise InputError(
+            f"totals can be estimated with {LEAST_LABELED} labeled rows of each class or more; "
+            f"{np.unique(y)[np.bincount(codes).argmin()]!r} has {least}"
+        )
+    number = min(N_FOLDS, least)
+    held = np.empty((len(y), len(np.unique(y))))
+    others = np.zeros((len(groups), held.shape[1]))
+    steps = Countdown("learning to estimate totals", number)
+    splits = StratifiedKFold(number, shuffle=True, random_state=seed)
+    for learned, left in splits.split(np.zeros(len(y)), y):
+        model = clone(template)
+        own = None if weight is None else weight[learned]
+        rows = plain(_safe_indexing(X, learned))
+        model.fit(rows, y[learned], **weight_option(template, own))
+        floor = 1 / (10 * len(y))
+        held[left] = log_scores(model.predict_proba(plain(_safe_indexing(X, left))), floor)
+        others += log_scores(probabilities(model, drawn), floor) / number
+        steps.done(1)
+    each = np.ones(len(y)) if weight is None else weight
+    rng = np.random.default_rng([seed, 19])
+    return bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
 
 
 def draw_rows(rows: CheckedRows, n_columns: int, limits: Limits, seed: int) -> RowSample:

@@ -18,11 +18,17 @@ mean were true. The second makes it a score interval, as Wilson's is for a simpl
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit, logit
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from c2rf._utils.types import Bools, Codes, Floats
 
@@ -210,14 +216,74 @@ def _errors_if(means: Floats, design: Design) -> Floats:
     return np.asarray(np.sqrt(found) / N)
 
 
-def learning_sizes(probabilities: Floats) -> Floats:
-    """Return sizes by which rows to learn from are drawn: the doubtful ones, but all have some.
-
-    The doubt of a row is one minus its largest probability.
-    """
-    doubt = 1 - probabilities.max(axis=1)
-    return np.asarray(np.maximum(doubt, LEAST_DOUBT) ** DOUBT_POWER)
-
-
 LEAST_DOUBT, DOUBT_POWER = 0.02, 2.0
-"""Rows to learn from are drawn by this power of their doubt, which is at least the first."""
+"""Rows to learn from are drawn by this power of their doubt, which is at least the first. Chosen on
+samples of the paper's 13 data sets with seeds of their own."""
+
+GAIN = (
+    "in experiments, learning from 50 such rows, added to 50 to 60, raised the accuracy by 3.1 "
+    "points in the mean, 50 rows at random by 2.6"
+)
+"""By 2 samples of the paper's 13 data sets, with extra trees."""
+
+MOST_CLUSTERED = 10_000
+"""Clusters are found in this many rows at most."""
+
+
+def learning_sizes(confidence: Floats) -> Floats:
+    """Return sizes by which rows to learn from are drawn: doubtful ones, but every row has some.
+
+    Examples
+    --------
+    >>> learning_sizes(np.array([0.5, 0.9, 1.0])).round(4).tolist()
+    [0.25, 0.01, 0.0004]
+    """
+    return np.asarray(np.maximum(1 - confidence, LEAST_DOUBT) ** DOUBT_POWER)
+
+
+def find_clusters(X: Floats, n: int, rng: np.random.Generator) -> Any:
+    """Return a model whose ``predict`` says in which cluster rows are; empty cells are allowed.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Rows as numbers.
+    n : int
+        How many rows will be drawn: there are half as many clusters.
+    rng : Generator
+        Source of random numbers.
+    """
+    some = X[rng.permutation(len(X))[:MOST_CLUSTERED]]
+    number = min(max(2, n // 2), len(some))
+    means = KMeans(number, n_init=1, random_state=int(rng.integers(1 << 31)))
+    model = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), means)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
+        return model.fit(some)
+
+
+def spread_order(clusters: Codes, rng: np.random.Generator) -> Codes:
+    """Return rows cluster by cluster: at equal steps along them, rows differ from each other.
+
+    Examples
+    --------
+    >>> order = spread_order(np.array([1, 0, 1, 0]), np.random.default_rng(0))
+    >>> np.array([1, 0, 1, 0])[order].tolist()
+    [0, 0, 1, 1]
+    """
+    return np.lexsort((rng.random(len(clusters)), clusters))
+
+
+def expected_gain(confidence: Floats, n_rows: int) -> str:
+    """Say what checking rows brings: those that keep their class, and what experiments say.
+
+    Examples
+    --------
+    >>> expected_gain(np.array([0.5, 0.7]), 100).split(";")[0]
+    'about 1 of these 2 labels are expected to be wrong (0.8 of 100)'
+    """
+    wrong = float((1 - confidence).sum())
+    return (
+        f"about {wrong:.0f} of these {len(confidence)} labels are expected to be wrong "
+        f"({wrong:.1f} of {n_rows:,}); {GAIN}"
+    )

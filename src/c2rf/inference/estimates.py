@@ -167,7 +167,14 @@ def held_out_shares(
     if len(domains.drawn_counts) > 1:
         total = total + np.tensordot(domains.drawn_counts, differences, axes=1).var(axis=0, ddof=1)
     error = np.sqrt(total / sizes**2 + (w * domains.errors) ** 2)
-    return HeldOutShares(share, error, df)
+    found = HeldOutShares(share, error, df)
+    if power is not None:
+        return found
+    # Around the rates of the classes, by the labeled rows alone, where the model does not help.
+    rates = np.broadcast_to(domains.counts / domains.counts.sum(), s.shape)
+    alone = held_out_shares(rows, domains._replace(shares=rates, errors=0 * rates), 0.0)
+    better = (alone.standard_error**2).sum(axis=0) < (error**2).sum(axis=0)
+    return HeldOutShares(*(np.where(better, a, b) for a, b in zip(alone, found, strict=True)))
 
 
 def _summed(values: Floats, at: Codes, n_domains: int) -> Floats:

@@ -27,6 +27,9 @@ Policy = Literal["strict", "scale"]
 SLACK = 1e-9
 """Rates times rows are floats: 0.1 * 30 is three rows."""
 
+ESTIMATE = "estimate"
+"""As ``totals``: none are known, and they are to be estimated."""
+
 CLASS, TOTAL = "class", "total"
 """Columns of a table of totals; the others hold standard errors, or say what groups it is about."""
 
@@ -122,6 +125,18 @@ class OfEverybody:
 def without_labeled(total: Any) -> Any:
     """Return a total as it was given, also where it is about everybody."""
     return total.total if isinstance(total, OfEverybody) else total
+
+
+def as_estimates(
+    classes: Sequence[Any], rates: Sequence[float], errors: Sequence[float]
+) -> dict[Any, Estimate]:
+    """Return rates as estimates, whose standard errors are above zero."""
+    pairs = zip(classes, rates, errors, strict=True)
+    return {name: Estimate(float(r), max(float(se), SMALLEST_ERROR)) for name, r, se in pairs}
+
+
+SMALLEST_ERROR = 1e-6
+"""Of an estimated rate."""
 
 
 def _plain(value: Any) -> Any:

@@ -27,8 +27,11 @@ from c2rf.inference.audit import (
     Interval,
     deviations,
     difference_estimate,
+    expected_gain,
+    find_clusters,
     inclusion_probabilities,
     learning_sizes,
+    spread_order,
     systematic_sample,
 )
 from c2rf.report.audit import audit_page
@@ -209,16 +212,24 @@ def draw_sheet(
     domains, rng = labels.domains(by), np.random.default_rng([seed, 17])
     sizes = deviations(labels.confidence)
     if purpose == "learn":
-        sizes = learning_sizes(np.column_stack([labels.confidence, 1 - labels.confidence]))
+        sizes = learning_sizes(labels.confidence)
     shares = _allocated(int(n), domains, sizes)
-    probabilities = np.zeros(N)
+    probabilities, shown = np.zeros(N), _shown(table, id, columns, by)
+    numbers = _as_numbers(table[shown]) if purpose == "learn" and shown else None
     drawn = []
     for g, share in enumerate(shares):
         own = np.flatnonzero(domains.codes == g)
         probabilities[own] = inclusion_probabilities(sizes[own], int(share))
-        drawn.append(own[systematic_sample(probabilities[own], rng)])
+        order = None
+        if numbers is not None:
+            model = find_clusters(numbers[own], int(share), rng)
+            order = spread_order(model.predict(numbers[own]), rng)
+        drawn.append(own[systematic_sample(probabilities[own], rng, order)])
     found = np.sort(np.concatenate(drawn))
-    return sheet_of(labels, found, probabilities, id, _shown(table, id, columns, by), show_label)
+    sheet = sheet_of(labels, found, probabilities, id, shown, show_label)
+    if purpose == "learn":
+        sheet.attrs["note"] = expected_gain(labels.confidence[found], N)
+    return sheet
 
 
 def sheet_of(
@@ -547,6 +558,17 @@ def _shown(
                 f"{all_of(list(table))}{nearest(name, list(table))}"
             )
     return list(dict.fromkeys([*by, *columns]))
+
+
+def _as_numbers(table: pd.DataFrame) -> Floats:
+    """Return columns as numbers: text by the order of its values."""
+    columns = [
+        table[name].to_numpy(dtype=float, na_value=np.nan)
+        if pd.api.types.is_numeric_dtype(table[name])
+        else pd.factorize(as_text(table[name]), sort=True)[0].astype(float)
+        for name in table
+    ]
+    return np.column_stack(columns)
 
 
 def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.DataFrame:

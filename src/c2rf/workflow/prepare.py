@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name
+from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name, percent
 from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
@@ -62,7 +62,7 @@ from c2rf.totals.everybody import (
 )
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import Margin, Totals, read_totals
+from c2rf.totals.stated import ESTIMATE, Estimate, Margin, Totals, read_totals
 from c2rf.workflow.checked import checked_weights, with_checked
 from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
@@ -213,7 +213,17 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     likely = next((each.decimal for each in dialects if each.decimal), None)
     as_data = ReadAs(decimal=how.decimal, likely=likely)
     remarks: list[str] = []
-    totals, notes = read_known(options.totals, table[target], columns, as_data, rows)
+    given = options.totals
+    if isinstance(given, str) and given == OPEN:
+        given = dict.fromkeys(classes, (0.0, 1.0))
+    elif isinstance(given, str) and given == ESTIMATE:
+        given = _estimated_totals(labeled, unlabeled, options)
+        remarks.append(
+            "the totals are not known but estimated, from the labeled rows and the population: "
+            + ", ".join(f"{name!r} {_with_error(total)}" for name, total in given.items())
+            + ". That is right only if, within a class, the labeled rows are like the population."
+        )
+    totals, notes = read_known(given, table[target], columns, as_data, rows)
     grouping = tuple(map(str, totals.columns))
     bins = find_all_bins(totals, table, [name for name in columns if name != target], options)
     notes += [(each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()]
@@ -332,6 +342,24 @@ def _check_possible(data: PreparedData) -> None:
         raise InputError(f"the method c2rf meets no totals of groups{instead}")
     if (data.bounds.lower != data.bounds.upper).any():
         raise InputError(f"the method c2rf needs one total, not a range{instead}")
+
+
+OPEN = "open"
+"""As ``totals``: nothing is known of them."""
+
+
+def _estimated_totals(labeled: Any, unlabeled: Any, options: Options) -> dict[Any, Estimate]:
+    """Estimate the totals by the learner that was chosen."""
+    from c2rf.workflow.classify import make_learner
+    from c2rf.workflow.estimated_totals import totals_of
+
+    data = prepare(labeled, unlabeled, replace(options, totals=OPEN))
+    found: dict[Any, Estimate] = totals_of(data, make_learner(options.learner), ())
+    return found
+
+
+def _with_error(total: Estimate) -> str:
+    return f"{percent(total.value)} ± {percent(total.se)}"
 
 
 LARGE_FILE = 1 << 29
