@@ -12,7 +12,7 @@ from c2rf.report.page import MOST_ROWS, Items, Page, Picture, Section, Table, Te
 
 def page(*blocks):
     section = Section("first", "The first <b>section</b>", blocks)
-    return render("c2rf.report", Page("A <i>title</i>", "Opening.", "", [section]))
+    return render("c2rf.report", Page("A <i>title</i>", [("Asked", ["Opening."])], [section]))
 
 
 def test_every_kind_of_block_is_on_the_page():

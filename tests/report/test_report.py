@@ -191,7 +191,7 @@ class TestBrowser:
         assert "CONSOLE" in browse(spoilt, tmp_path / "profile", "--dump-dom").stderr
 
     @pytest.mark.parametrize(
-        ("size", "dark"), [("390,3000", False), ("1280,3000", False), ("1280,3000", True)]
+        ("size", "dark"), [("390,1600", False), ("1280,1100", False), ("1280,1100", True)]
     )
     def test_it_looks_like_a_page_at_any_width(self, reports, size, dark, tmp_path):
         picture = tmp_path / "page.png"

@@ -14,7 +14,9 @@ from c2rf.report.answer import (
     accuracy_section,
     answer_section,
     confidence_section,
+    how_sure,
     opening,
+    question,
     sensitivity_section,
     unreliable_warning,
 )
@@ -22,6 +24,7 @@ from c2rf.report.estimates import estimates_section
 from c2rf.report.method import (
     assumptions_section,
     cautions_section,
+    find_cautions,
     method_section,
     repeat_section,
 )
@@ -32,29 +35,43 @@ if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
 SECTIONS: list[tuple[str, str, Callable[[Classification], Iterator[Block]]]] = [
-    ("data", "The question and the data", data_section),
     ("answer", "The answer", answer_section),
-    ("assumptions", "What is assumed", assumptions_section),
-    ("balance", "How the sample differs from the population", balance_section),
-    ("accuracy", "How many labels are right", accuracy_section),
     ("estimates", "Figures to publish", estimates_section),
+    ("accuracy", "How many labels are right", accuracy_section),
+    ("cautions", "What to be careful about", cautions_section),
+    ("assumptions", "What is assumed", assumptions_section),
+    ("data", "The question and the data", data_section),
+    ("balance", "How the sample differs from the population", balance_section),
     ("confidence", "How sure it is", confidence_section),
     ("sensitivity", "If the totals are wrong", sensitivity_section),
     ("importance", "What the labels rest on", importance_section),
     ("method", "How it was done", method_section),
-    ("cautions", "What to be careful about", cautions_section),
     ("repeat", "How to repeat it", repeat_section),
 ]
 """The anchor and the title of each section, and what writes it, in the order of the page."""
 
+OPEN = ("answer", "estimates")
+"""The sections that are open from the start."""
+FIRST_CAUTIONS = 3
+"""How many cautions are among the first sentences."""
+
 
 def report_content(result: Classification) -> Page:
     """Return what a report says, before it becomes HTML."""
-    sections = [Section(name, title, list(write(result))) for name, title, write in SECTIONS]
+    sections = [
+        Section(name, title, list(write(result)), name in OPEN) for name, title, write in SECTIONS
+    ]
+    cautions = [unreliable_warning(result), *find_cautions(result)]
+    careful = [short(each, 240) for each in cautions if each][:FIRST_CAUTIONS]
+    lead = [
+        ("Asked", [question(result)]),
+        ("Answer", [opening(result)]),
+        ("How sure", [how_sure(result)]),
+        ("Careful", careful or ["Nothing that stands out."]),
+    ]
     return Page(
         f"Labels for {short(result.data.names[1], 80)}",
-        opening(result),
-        unreliable_warning(result),
+        lead,
         [section for section in sections if section.blocks],
     )
 

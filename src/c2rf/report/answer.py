@@ -25,7 +25,7 @@ from c2rf.report.measures import (
     row_names,
     unreliable_classes,
 )
-from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
+from c2rf.report.page import MOST_ROWS, Block, Picture, Table, Text, as_sentence, not_shown
 from c2rf.totals.bounds import MarginBounds
 from c2rf.totals.stated import read_stated
 
@@ -34,15 +34,45 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5
 """The most classes that a sentence names."""
+MOST_CLASSES = 24
+"""The most classes that a table has columns for."""
 MOST_CONFUSED = 12
 """The most classes of a table of what the labels are expected to be really."""
+
+
+def question(result: Classification) -> str:
+    """Say what was asked: of which rows, from which sample, by which totals."""
+    data = result.data
+    labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
+    by = [", ".join(short(str(name)) for name in margin.columns) for margin in data.totals.margins]
+    known = [*(["over all rows"] if data.totals.overall else []), *(f"by {each}" for each in by)]
+    whom = f" They are of {data.totals_of}." if data.totals_of else ""
+    return (
+        f"Which {quoted(data.options.target)} have the {count(data.n_rows, 'row')} of "
+        f"{unlabeled_file}, judged by {count(len(data.labels), 'labeled row')} of {labeled_file} "
+        f"and by totals that are known {listed_names(known, 6)}?{whom}"
+    )
+
+
+def how_sure(result: Classification) -> str:
+    """Say how many labels are expected to be right, or what is proven."""
+    if hasattr(result.classifier, "expected_confusion_"):
+        right = as_sentence(f"{expected_right(result)} are expected to be right")
+        return f"{result.accuracy}. {right}" if result.accuracy is not None else right
+    solution = getattr(result.classifier, "solution_", None)
+    if solution is None:
+        return "Nothing is known of how many labels are right."
+    return as_sentence(proof(solution, result.classifier))
 
 
 def opening(result: Classification) -> str:
     """Say how many labels of each class there are, and whether that is what was known."""
     data, given = result.data, result.group_counts.sum(axis=0)
     largest = np.argsort(-given, kind="stable")[:MOST_NAMED]
-    amounts = ", ".join(f"{given[k]:,} {quoted(data.classes[k])}" for k in largest)
+    amounts = ", ".join(
+        f"{given[k]:,} {quoted(data.classes[k])} ({percent(given[k] / max(given.sum(), 1))})"
+        for k in largest
+    )
     more = ", …" * (len(given) > len(largest))
     weights = "" if data.weights is None else "in sums of weights "
     rows = f"{count(data.n_rows, 'row')} got a label of {quoted(data.options.target)}"
@@ -169,7 +199,7 @@ def _overall(result: Classification) -> Table:
     given = result.group_counts.sum(axis=0)
     rows = (
         [
-            short(name), f"{np.sum(data.labels == name):,}", span(int(low), int(high), n),
+            short(name), percent(np.mean(data.labels == name)), span(int(low), int(high), n),
             f"{labels:,}", percent(labels / n), _difference(labels, low, high),
         ]
         for name, low, high, labels in zip(
@@ -191,25 +221,39 @@ def _difference(given: int, low: int, high: int) -> str:
 
 
 def _in_margin(result: Classification, margin: MarginBounds) -> Table:
-    """Compare the labels with the totals of groups, or of one of several margins."""
+    """Compare the labels with the totals of groups: a row per group, a column per class."""
     given, sizes = (
         margin.sums(table) for table in (result.group_counts, result.bounds.group_sizes)
     )
-    rows = (
-        [
-            short(group_name(margin.names[g])), short(label),
-            span(int(margin.lower[g, k]), int(margin.upper[g, k]), int(sizes[g])),
-            f"{given[g, k]:,}", f"{sizes[g]:,}",
-            _difference(given[g, k], margin.lower[g, k], margin.upper[g, k]),
-        ]
-        for g in range(len(margin.names))
-        for k, label in enumerate(result.data.classes)
-    )  # fmt: skip
+    stated = next((m for m in result.data.totals.margins if m.columns == margin.columns), None)
+    shown = range(min(len(result.data.classes), MOST_CLASSES))
+    signs = {"": ""}
+
+    def cell(g: int, k: int) -> str:
+        low, high = int(margin.lower[g, k]), int(margin.upper[g, k])
+        text = f"{given[g, k]:,} ({percent(given[g, k] / max(int(sizes[g]), 1))})"
+        if low == high == given[g, k]:
+            row = {} if stated is None else stated.by_group.get(margin.names[g], {})
+            if stated is None or result.data.classes[k] in row:
+                return text
+            signs["*"] = "* Not given: filled in by the other totals."
+            return f"{text}*"
+        if low == 0 and high >= sizes[g]:
+            return text
+        known = span(low, high, int(sizes[g]))
+        off = _difference(given[g, k], low, high)
+        return f"{text}; known: {known}" + ("" if off == "0" else f", off by {off}")
+
     columns = ", ".join(short(str(name)) for name in margin.columns)
-    total = "adjusted total" if result.bounds.adjustments else "known total"
-    header = [columns, "class", total, "labels given", "rows in group", "off by"]
+    rows = [
+        [short(group_name(name)), *(cell(g, k) for k in shown), f"{sizes[g]:,}"]
+        for g, name in enumerate(margin.names[:MOST_ROWS])
+    ]
+    header = [columns, *(short(result.data.classes[k]) for k in shown), "rows in group"]
+    note = " ".join(filter(None, signs.values()))
+    note += not_shown(len(result.data.classes), len(shown), "classes")
     title = f"{_title(result)} by {columns}"
-    return Table.of_first(title, header, rows, given.size, "lines", n_names=2)
+    return Table.of_first(title, header, rows, len(margin.names), "groups", note=note.strip())
 
 
 def group_name(group: Any) -> str:
@@ -333,14 +377,14 @@ def confidence_section(result: Classification) -> Iterator[Block]:
     shown = found.confidence[result.shown_rows]
     yield Picture(
         figures.confidence_curve(result),
-        f"Half of the labels have a confidence of at least {np.median(shown):.2f}; "
-        f"the least is {shown.min():.2f}.",
+        f"Half of the labels have a confidence of at least {percent(np.median(shown))}; "
+        f"the least is {percent(shown.min())}.",
     )
     nearest = nearest_rows(found.scores)
     rows = [
         [
             short(name), short(data.classes[found.codes[row]]), f"{found.scores[row]:.4g}",
-            f"{found.confidence[row]:.3f}",
+            percent(found.confidence[row]),
         ]
         for row, name in zip(nearest, row_names(data, nearest), strict=True)
     ]  # fmt: skip

@@ -64,7 +64,7 @@ def audit_page(audit: Any) -> str:
         Section("audit", "How many labels are right", [*accuracy, *rests]),
         Section("shares", "How many rows are of each class", shares),
     ]
-    return render("c2rf.report", Page("An audit of labels", opening, "", sections))
+    return render("c2rf.report", Page("An audit of labels", [("", [opening])], sections))
 
 
 _ABOUT_DOMAINS = ("rows", "checked", "accuracy", "accuracy_se", "accuracy_low", "accuracy_high")

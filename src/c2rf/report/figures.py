@@ -333,9 +333,31 @@ def _bin_edges(values: Floats) -> Floats:
 
 
 def _name_rows(axes: Any, names: Sequence[str]) -> None:
-    axes.set_yticks(np.arange(len(names)), [short(name, _NAME) for name in names])
+    axes.set_yticks(np.arange(len(names)), told_apart(names))
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
+
+
+def told_apart(names: Sequence[str], most: int = _NAME) -> list[str]:
+    """Cut names such that no two that differ read alike: in the middle, and as late as needed.
+
+    Examples
+    --------
+    >>> told_apart(["income of the household", "age"])
+    ['income of the hou…', 'age']
+    >>> told_apart(["income of the household", "income of the house"])
+    ['income of…ousehold', 'income of…he house']
+    """
+    lines = [short(name, 1000) for name in names]
+    cut = [short(line, most) for line in lines]
+    while len(set(cut)) < len(set(lines)) and most < 200:
+        half = most // 2
+        cut = [
+            line if len(line) <= most else f"{line[:half]}\N{HORIZONTAL ELLIPSIS}{line[1 - half :]}"
+            for line in lines
+        ]
+        most += 6
+    return cut
 
 
 def _percent_axis(axes: Any, decimals: int | None = 0) -> None:

@@ -40,7 +40,7 @@ BASE_LEARNERS = {
     "trees": "extra trees, some columns tried at a split",
     "rank-trees": "extra trees on the ranks of numbers",
     "pca-trees": "extra trees on the columns and their principal components",
-    "plain-trees": "the same without correction by the population",
+    "plain-trees": "extra trees on principal components, not corrected by the population",
     "svc": "support vectors, Gaussian kernel",
     "narrow-svc": "support vectors, narrow Gaussian kernel",
     "rank-svc": "support vectors on the ranks of numbers",

@@ -17,6 +17,8 @@ from c2rf.exceptions import InputError
 
 MOST_ROWS = 200
 """The longest table of classes, groups or columns."""
+MOST_OPEN = 16
+"""Longer tables are folded."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first ``n_names`` columns are names, the others numbers."""
+    """A table; the first ``n_names`` columns are names, the others numbers.
+
+    One of more than :data:`MOST_OPEN` rows is folded: a click opens it.
+    """
 
     title: str
     header: Sequence[str]
@@ -45,6 +50,11 @@ class Table:
     note: str = ""
     n_names: int = 1
     kind: str = field(default="table", init=False)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it is long."""
+        return len(self.rows) > MOST_OPEN
 
     @classmethod
     def of_first(
@@ -70,20 +80,23 @@ Block = Text | Items | Table | Picture
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading; ``name`` is the anchor that links lead to."""
+    """Blocks under a heading; ``name`` is the anchor that links lead to.
+
+    One that is not open shows its heading; a click opens it.
+    """
 
     name: str
     title: str
     blocks: Sequence[Block]
+    is_open: bool = True
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the first sentences, a warning if there is one, and the sections."""
+    """A title, what a reader wants to know first, by keywords, and the sections."""
 
     title: str
-    opening: str
-    warning: str
+    lead: Sequence[tuple[str, Sequence[str]]]
     sections: Sequence[Section]
 
 
