@@ -1,6 +1,6 @@
-"""Least squares with the population's moments, and support vectors as scikit-learn finds them."""
+"""Least squares with the population's moments, support vectors, boosting, and who takes part."""
 
-from itertools import combinations
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,18 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.linear_model import Ridge
-from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import SVC
+from sklearn.svm import LinearSVC
 
 from c2rf.learners import base_learners
 from c2rf.learners.base_learners import (
-    SupportVectorMachine,
+    BASE_LEARNERS,
+    MOST_ITERATED,
+    TrainingSet,
+    chosen_names,
     class_means,
-    fitted_indicators,
+    fit_boosting,
+    fit_support_vectors,
+    fit_trees,
     least_squares_coef,
-    solve_dual,
+    make_base_learners,
+    ridge_coef,
 )
-from c2rf.learners.features import Moments
+from c2rf.learners.features import (
+    FeatureMatrices,
+    KernelMap,
+    Moments,
+    Preprocessor,
+    gaussian_kernel,
+)
+from c2rf.learners.trees import Growth
 
 RATES = np.array([0.3, 0.7])
 CODES = np.repeat([0, 1], [30, 5])
@@ -66,7 +78,8 @@ def test_calibrated_means_against_a_solver(seed):
 
 def least_squares_scores(features, codes, rates, moments):
     means = class_means(features, codes, rates, moments)
-    return fitted_indicators(least_squares_coef(means, rates, moments, ridge=0.1), features)
+    scores = features @ least_squares_coef(means, rates, moments, ridge=0.1)
+    return scores - scores.mean(axis=1, keepdims=True)
 
 
 def test_is_ridge_regression_when_all_is_labeled():
@@ -111,62 +124,113 @@ def test_least_squares_in_a_basis_are_those_of_the_turned_features():
 
 
 def problem(n_rows, n_classes, seed=0):
+    """A training set of one Gaussian kernel, the map, and other rows."""
     rng = np.random.default_rng(seed)
     X, codes = rng.normal(size=(n_rows, 3)), np.arange(n_rows) % n_classes
     X[:, 0] += codes
-    return X, codes, rng.uniform(0.1, 3.0, size=n_rows), rng.normal(size=(50, 3))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("c", [0.3, 5.0])
-def test_same_scores_as_scikit_learn(n_classes, c):
-    X, codes, weight, others = problem(40, n_classes)
-    reference = SVC(C=c, kernel="precomputed", tol=1e-6, decision_function_shape="ovo")
-    sides = reference.fit(rbf_kernel(X), codes, sample_weight=weight).decision_function(
-        rbf_kernel(others, X)
-    )
-    ours = SupportVectorMachine(c).fit(rbf_kernel(X), codes, weight).scores(rbf_kernel(others, X))
-    if n_classes == 2:
-        expected = np.column_stack([-sides, sides])
-    else:
-        expected = np.zeros_like(ours)
-        for (one, other), votes in zip(combinations(range(n_classes), 2), sides.T, strict=True):
-            expected[:, one] += np.tanh(votes)
-            expected[:, other] -= np.tanh(votes)
-    assert ours == pytest.approx(expected, abs=1e-2)
-
-
-def test_multipliers_are_optimal():
-    X, codes, weight, _ = problem(60, 2, seed=1)
-    kernel, sign = rbf_kernel(X), 2.0 * codes - 1
-    b, intercept = solve_dual(
-        kernel, np.minimum(0, sign * weight), np.maximum(0, sign * weight), 1e-6
-    )
-    margin = sign * (kernel @ b + intercept)
-    assert abs(b.sum()) < 1e-9
-    assert (margin[np.abs(b) == 0] >= 1 - 1e-5).all()
-    assert (margin[np.abs(b) == weight] <= 1 + 1e-5).all()
-    inside = (np.abs(b) > 0) & (np.abs(b) < weight)
-    assert inside.sum() > 5
-    assert margin[inside] == pytest.approx(1.0, abs=1e-5)
-
-
-def test_a_row_without_weight_counts_for_nothing():
-    X, codes, weight, others = problem(30, 2)
-    weight[4] = 0.0
-    kept = np.delete(np.arange(30), 4)
-    all_rows = SupportVectorMachine(1.0).fit(rbf_kernel(X), codes, weight)
-    without = SupportVectorMachine(1.0).fit(rbf_kernel(X[kept]), codes[kept], weight[kept])
-    expected = without.scores(rbf_kernel(others, X[kept]))
-    assert all_rows.scores(rbf_kernel(others, X)) == pytest.approx(expected, abs=1e-9)
+    fitted = KernelMap(partial(gaussian_kernel, 3.0), X)
+    rates = np.full(n_classes, 1 / n_classes)
+    weight = rng.uniform(0.1, 3.0, size=n_rows)
+    features = FeatureMatrices({"columns": X, "gaussian": fitted.similarities(X)})
+    others = rng.normal(size=(50, 3))
+    others = FeatureMatrices({"columns": others, "gaussian": fitted.similarities(others)})
+    return TrainingSet(features, codes, weight, rates, seed=0), fitted, others
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_without_numba_scikit_learn_does_the_same(n_classes, monkeypatch):
-    X, codes, weight, others = problem(40, n_classes)
-    near = rbf_kernel(others, X)
-    ours = SupportVectorMachine(1.0).fit(rbf_kernel(X), codes, weight).scores(near)
-    monkeypatch.setattr(base_learners, "can_compile", lambda: False)
-    theirs = SupportVectorMachine(1.0).fit(rbf_kernel(X), codes, weight).scores(near)
-    assert not (theirs == ours).all()  # by another way indeed
-    assert theirs == pytest.approx(ours, abs=2e-3)
+def test_support_vectors_are_those_of_scikit_learn(n_classes):
+    training, fitted, others = problem(60, n_classes)
+    scores = fit_support_vectors("gaussian", fitted, training)(others)
+    factor = np.append(np.ones(fitted.basis.shape[1] - 1), base_learners._FREE)
+    X, Z = (rows["gaussian"] @ fitted.basis * factor for rows in (training.features, others))
+    # ridge |b|^2 + sum of weight hinge^2 is liblinear's objective with C = 1 / (2 ridge)
+    cost = 0.5 / base_learners.SUPPORT_RIDGE
+    expected = np.empty(scores.shape)
+    for k in range(n_classes):
+        model = LinearSVC(C=cost, fit_intercept=False, tol=1e-8, max_iter=100_000)
+        model.fit(X, training.codes == k, sample_weight=training.weight)
+        expected[:, k] = Z @ model.coef_[0]
+    expected -= expected.mean(axis=1, keepdims=True)
+    assert scores == pytest.approx(expected, abs=0.01)
+
+
+def test_of_many_rows_support_vectors_are_least_squares(monkeypatch):
+    training, fitted, others = problem(60, 2)
+    iterated = fit_support_vectors("gaussian", fitted, training)(others)
+    monkeypatch.setattr(base_learners, "MOST_ITERATED", (59, MOST_ITERATED[1]))
+    squares = fit_support_vectors("gaussian", fitted, training)(others)
+    assert np.abs(iterated - squares).max() > 0.01
+    assert np.corrcoef(iterated[:, 0], squares[:, 0])[0, 1] > 0.9
+
+
+@given(st.integers(1, 12), st.integers(0, 999))
+def test_ridge_regression_by_the_smaller_system(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    X, y, weight = (
+        rng.normal(size=(n_rows, 6)),
+        rng.normal(size=n_rows),
+        rng.uniform(0.5, 2, n_rows),
+    )
+    expected = Ridge(alpha=0.3, fit_intercept=False).fit(X, y, sample_weight=weight).coef_
+    assert ridge_coef(X, y, weight, 0.3) == pytest.approx(expected)
+
+
+def boosted(n_rows=400, n_classes=2, n_columns=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 50, size=(n_rows, n_columns)).astype(np.float32)
+    codes = ((X[:, 0] > 25).astype(int) ^ (X[:, 1] > 25)) if n_classes == 2 else X[:, 0] * n_classes
+    codes = codes if n_classes == 2 else (codes // 50).astype(int)
+    rates = np.full(n_classes, 1 / n_classes)
+    features = FeatureMatrices({"columns": X, "bins": X})
+    return TrainingSet(features, codes, np.ones(n_rows), rates, seed=0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_boosted_trees_learn_what_no_single_column_shows(n_classes):
+    training = boosted(n_classes=n_classes)
+    scores = fit_boosting(training)(training.features)
+    assert scores.shape == (400, n_classes)
+    assert scores.sum(axis=1) == pytest.approx(0, abs=1e-9)
+    assert (scores.argmax(axis=1) == training.codes).mean() > 0.97
+
+
+def test_all_of_very_many_rows_are_in_some_tree(monkeypatch):
+    monkeypatch.setattr(base_learners, "MOST_IN_TREE", 50)
+    training, drawn = boosted(), []
+    grow = base_learners.grow_forest
+
+    def spy(X, targets, growth, seed, weight, bags):
+        drawn.append(bags)
+        return grow(X, targets, growth, seed, weight, bags)
+
+    monkeypatch.setattr(base_learners, "grow_forest", spy)
+    fit_trees(Growth(60, 2), "columns", None, training)
+    assert drawn[0].shape == (60, 50)
+    assert len(np.unique(drawn[0])) == 400
+    assert all(len(np.unique(bag)) == 50 for bag in drawn[0])
+
+
+@pytest.mark.parametrize(
+    ("n_labeled", "n_classes", "expected"),
+    [
+        (20, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
+        (299, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
+        (400, 31, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
+        (400, 3, set(BASE_LEARNERS)),
+        (5000, 2, {"rank-trees", "svc", "rank-svc", "boosting"}),
+        (200_000, 2, {"rank-trees", "boosting"}),
+        (200_000, 100, {"rank-trees"}),
+    ],
+)
+def test_who_takes_part(n_labeled, n_classes, expected):
+    assert set(chosen_names(None, n_labeled, n_classes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_labeled", "n_classes", "corrected"), [(50, 2, True), (2000, 2, False), (50, 40, False)]
+)
+def test_leaves_are_corrected_where_labeled_rows_are_few(n_labeled, n_classes, corrected):
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    fitted = Preprocessor(rows[:20], rows, {"columns"})
+    made = make_base_learners(["trees"], fitted, 5, n_labeled, n_classes)
+    assert (made["trees"].args[2] is fitted.population) == corrected

@@ -16,7 +16,7 @@ ROWS = np.random.default_rng(0).normal(size=(3000, 4))
 
 
 def distilled(targets, n_classes=2, X=ROWS[:2000]):
-    return distil(Preprocessor(X[:20], X), targets, n_classes, seed=0)
+    return distil(Preprocessor(X[:20], X, ()), targets, n_classes, seed=0)
 
 
 def likeness(model, targets):

@@ -4,17 +4,22 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 
 from c2rf.learners.features import (
+    KINDS,
+    MOST_BINS,
+    MOST_ENCODED,
     Encoder,
     KernelMap,
     MedianImputer,
     Moments,
     Preprocessor,
     PrincipalComponents,
+    bin_edges,
     count_values,
     gaussian_kernel,
     laplacian_kernel,
@@ -32,10 +37,11 @@ def test_formula_in_parts_and_threads(kernel, distance):
     rng = np.random.default_rng(0)
     X, others = rng.normal(size=(2500, 3)), rng.normal(size=(5, 3))
     expected = np.exp(-distance(X[:, None] - others) / 3)
-    out = np.empty((2500, 6))
-    assert kernel(X, others, n_jobs=2) == pytest.approx(expected)
-    kernel(X, others, out=out[:, :-1])
-    np.testing.assert_array_equal(out[:, :-1], kernel(X, others, n_jobs=2))
+    fitted = KernelMap(kernel, others)
+    found = fitted.similarities(X, n_jobs=2)
+    assert found[:, :-1] == pytest.approx(expected, abs=1e-6)
+    assert (found[:, -1] == 1).all()
+    np.testing.assert_array_equal(found, fitted.similarities(X, n_jobs=1))
 
 
 def test_ranks_are_normal_whatever_the_scale():
@@ -53,9 +59,8 @@ def test_ranks_are_normal_whatever_the_scale():
 
 def test_features_of_landmarks_keep_the_kernel():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    kernel, wide = partial(gaussian_kernel, 1.0), partial(gaussian_kernel, 4.0)
-    fitted = KernelMap(kernel, X[:5], wide, X)
-    features = (fitted.matrices(X).to_landmarks @ fitted.basis)[:, :-1]
+    fitted = KernelMap(partial(gaussian_kernel, 4.0), X)
+    features = (fitted.similarities(X) @ fitted.basis)[:, :-1]
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     assert features @ features.T == pytest.approx(np.exp(-squared / 4), abs=1e-3)
 
@@ -115,15 +120,43 @@ def test_rows_are_preprocessed_alike_whenever_they_come():
     rng = np.random.default_rng(0)
     X, population = rng.normal(size=(12, 3)), rng.normal(size=(60, 3))
     population[::5, 1] = np.nan
-    fitted = Preprocessor(X, population)
-    for rows, found in ((X, fitted.labeled), (population, fitted.population)):
-        again = fitted.matrices(rows)
-        assert (again.pca_columns == found.pca_columns).all()
-        assert (again.ranks == found.ranks).all()
-        for name in ("gaussian", "laplacian"):
-            one, other = getattr(again, name), getattr(found, name)
-            np.testing.assert_allclose(one.to_labeled, other.to_labeled, atol=1e-12)
-            np.testing.assert_allclose(one.to_landmarks, other.to_landmarks, atol=1e-12)
+    fitted = Preprocessor(X, population, KINDS)
+    again = fitted.matrices(population, KINDS)
+    for kind in KINDS:
+        np.testing.assert_allclose(again[kind], fitted.population[kind], atol=1e-6)
     part = fitted.population.take(slice(3, 9))
-    assert (part.components == fitted.population.components[3:9]).all()
-    assert (part.laplacian.encoded == fitted.population.laplacian.encoded[3:9]).all()
+    assert (part["laplacian"] == fitted.population["laplacian"][3:9]).all()
+    assert len(part) == 6
+
+
+def test_many_columns_are_projected_and_distances_are_kept():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3000)) * (1 + 5 * (np.arange(40) % 2))[:, None]
+    X += 20 * (np.arange(40) % 2)[:, None]
+    encoder = Encoder(count_values(X))
+    encoded = encoder.encode(X)
+    assert encoded.shape == (40, MOST_ENCODED)
+    standardized = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert pdist(encoded) == pytest.approx(pdist(standardized), rel=0.25)
+    one_hot = rng.integers(3, size=(40, 200))
+    assert Encoder(count_values(one_hot)).encode(one_hot).shape == (40, MOST_ENCODED)
+
+
+def test_landmarks_are_bounded_and_from_both():
+    rng = np.random.default_rng(0)
+    X, population = rng.normal(size=(3000, 2)), rng.normal(size=(900, 2))
+    fitted = Preprocessor(X, population, {"gaussian"})
+    assert fitted.population["gaussian"].shape == (900, 601)
+    few = Preprocessor(X[:30], population, {"gaussian"})
+    assert few.population["gaussian"].shape == (900, 231)
+
+
+@pytest.mark.parametrize("n_values", [2, MOST_BINS, 5000])
+def test_bins_keep_the_order_and_are_bounded(n_values):
+    values = np.sort(np.random.default_rng(0).permutation(n_values)).astype(float)
+    edges = bin_edges(values, np.ones(n_values, dtype=int))
+    bins = np.searchsorted(edges, values, "right")
+    assert (np.diff(bins) >= 0).all()
+    assert bins[0] == 0
+    assert len(np.unique(bins)) == min(n_values, MOST_BINS)
+    assert np.bincount(bins).max() <= -(-n_values // MOST_BINS) + 1

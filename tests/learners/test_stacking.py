@@ -114,8 +114,8 @@ class TestWeights:
         assert found == pytest.approx([expected, 1 - expected])
 
     def test_without_trees_all_names_weigh_the_same(self):
-        found = prior_weights(["svc", "ridge", "ridge"], np.array([0, 1]))
-        assert found == pytest.approx([0.5, 0.25, 0.25])
+        found = prior_weights(["svc", "kernel-ridge"], np.array([0, 1]))
+        assert found == pytest.approx([0.5, 0.5])
 
 
 class TestCrossValidate:
@@ -123,19 +123,18 @@ class TestCrossValidate:
     def validated(fits, n_rows=40, codes=None, rates=(0.5, 0.5)):
         rng = np.random.default_rng(0)
         X, population = rng.normal(size=(n_rows, 2)), rng.normal(size=(50, 2))
-        fitted = Preprocessor(X, population)
+        fitted = Preprocessor(X, population, {"columns"})
         codes = (X[:, 0] > 0).astype(int) if codes is None else codes
-        training = TrainingSet(
-            fitted.labeled, np.arange(n_rows), codes, np.ones(n_rows), np.array(rates), seed=0
-        )
-        learners = [(str(k), fit) for k, fit in enumerate(fits)]
+        features = fitted.matrices(X, {"columns"})
+        training = TrainingSet(features, codes, np.ones(n_rows), np.array(rates), seed=0)
+        learners = {str(k): fit for k, fit in enumerate(fits)}
         rng = np.random.RandomState(0)
         return cross_validate(learners, training, fitted.population, rng, 1)
 
     @staticmethod
     def right(training):
         """The truth of these data, whatever the labels."""
-        return lambda features: features.columns[:, :1] * [-1.0, 1.0]
+        return lambda features: features["columns"][:, :1] * [-1.0, 1.0]
 
     def wrong(self, training):
         return lambda features: -self.right(training)(features)
@@ -160,16 +159,20 @@ class TestCrossValidate:
 
     def test_held_out_rows_are_not_learned_from(self):
         def fit(training):
-            kept = {row.tobytes() for row in training.features.columns}
+            kept = {row.tobytes() for row in training.features["columns"]}
 
             def scores(features):
-                known = np.array([row.tobytes() in kept for row in features.columns])
+                known = np.array([row.tobytes() in kept for row in features["columns"]])
                 assert not known.any()
                 return self.right(training)(features)
 
             return scores
 
         assert self.validated([fit]).accuracies is not None
+
+    def test_of_many_rows_one_part_is_held_out(self):
+        found = self.validated([self.right], 8000)
+        assert len(found.held_out) == len(found.margins) == 2000
 
     def test_nothing_to_hold_out(self):
         found = self.validated([self.right, self.wrong], 2, np.array([0, 1]))

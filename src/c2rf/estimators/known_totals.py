@@ -627,7 +627,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             extra = () if groups is not None else tuple(map(str, totals.columns))
             extra = (*extra, weight) if isinstance(weight, str) else extra
         rows = CheckedRows.of(self, X_unlabeled, extra)
-        sample = draw_rows(rows, self.n_features_in_, self._limits, seed)
+        sample = draw_rows(rows, len(learned[2]), self.n_features_in_, self._limits, seed)
         if is_checked:
             return rows, sample, replace(totals, seed=seed)
         source = rows.rows if rows.keeps_rows else X_unlabeled  # it was counted

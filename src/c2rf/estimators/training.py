@@ -45,9 +45,9 @@ from c2rf.inference.label_shift import bootstrap_rates
 from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
 from c2rf.learners.calibration import Calibration, matching_offsets
 from c2rf.learners.default_classifier import (
-    MOST_LEARNED,
     BlendClassifier,
     check_learner,
+    most_learned,
     takes,
     uses_population,
 )
@@ -138,16 +138,14 @@ class Limits:
 
     Parameters
     ----------
-    learned : int
-        Rows of the population, at most, that a learner gets to look at.
-    cells : int
-        The same in cells, for many columns.
+    learned : int or None
+        Rows of the population, at most, that a learner gets to look at; None is the learner's own
+        limit.
     block_rows : int
         Number of rows whose probabilities are computed at a time.
     """
 
-    learned: int = MOST_LEARNED
-    cells: int = 1 << 22
+    learned: int | None = None
     block_rows: int = BLOCK_ROWS
 
 
@@ -350,10 +348,13 @@ def estimate_rates(
     return bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
 
 
-def draw_rows(rows: CheckedRows, n_columns: int, limits: Limits, seed: int) -> RowSample:
+def draw_rows(
+    rows: CheckedRows, n_labeled: int, n_columns: int, limits: Limits, seed: int
+) -> RowSample:
     """Read the rows once, and draw those to learn from: all of them, if they are not many."""
     report_progress("reading the unlabeled rows")
-    most = max(1, min(limits.learned, limits.cells // n_columns))
+    most = most_learned(n_labeled, n_columns)
+    most = most if limits.learned is None else min(most, limits.learned)
     return draw_sample(rows.counted(), most, [seed, 4])
 
 

@@ -1,7 +1,8 @@
-"""The base learners of the blend: forests, least squares and support vectors.
+"""The base learners of the blend: forests, support vectors, least squares and boosted trees.
 
 A base learner is fitted to some of the labeled rows and returns a score per class for any rows. All
-of them take weights of rows, so that a bootstrap of the labeled rows is a fit like any other.
+of them take weights of rows, so that a bootstrap of the labeled rows is a fit like any other. Each
+takes part in a range of sizes (:data:`BASE_LEARNERS`), where it is worth its time.
 
 The least-squares fit to the indicator of a class needs two things: the second moments of the
 features over the population, which need no labels and are therefore known well, and the mean of
@@ -15,37 +16,56 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
-from operator import attrgetter
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.svm import SVC
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from c2rf._utils.compiled import can_compile, compiled
-from c2rf._utils.types import Codes, Floats, Singles
+from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError
-from c2rf.learners.calibration import calibrated_means
-from c2rf.learners.features import FeatureMatrices, Moments, Preprocessor
+from c2rf.learners.calibration import calibrated_means, poststratified
+from c2rf.learners.features import FeatureMatrices, KernelMap, Moments, Preprocessor
+from c2rf.learners.threads import owned_threads
 from c2rf.learners.trees import Forest, Growth, grow_forest, prior_corrected
 
-BASE_LEARNERS = (
-    "trees", "rank-trees", "pca-trees", "plain-trees", "svc", "narrow-svc", "rank-svc", "ridge",
-    "kernel-ridge", "rank-kernel-ridge",
-)  # fmt: skip
-"""Extra trees with prior-corrected leaf estimates, that try some columns at a split, some columns
-of ranks, or all columns and principal components; the last kind with plain leaf estimates; support
-vectors, by Gaussian kernels of two widths and by a Laplacian one of ranks; and ridge regression
-with the population's moments, on principal components and in such kernels' spaces."""
 
-RIDGES = 0.01, 0.1
-KERNEL_RIDGES = 0.001, 0.01
-RANK_KERNEL_RIDGES = 0.5, 2.0
-"""Of ridge regression, each a base learner; the last ones are divided by the number of labeled
-rows."""
+class TakesPart(NamedTuple):
+    """The matrix that a base learner sees, and the sizes in which it takes part."""
+
+    kind: str
+    least_labeled: int
+    most_labeled: float
+    most_classes: float
+
+
+BASE_LEARNERS = {
+    "trees": TakesPart("columns", 0, 500, np.inf),
+    "rank-trees": TakesPart("ranks", 0, np.inf, np.inf),
+    "pca-trees": TakesPart("pca_columns", 0, 500, np.inf),
+    "svc": TakesPart("gaussian", 0, 20_000, np.inf),
+    "rank-svc": TakesPart("laplacian", 0, 20_000, np.inf),
+    "kernel-ridge": TakesPart("gaussian", 0, 500, np.inf),
+    "boosting": TakesPart("bins", 300, np.inf, 30),
+}
+"""Extra trees that try some of the columns at a split, some of the encoded columns, or all columns
+and principal components; support vectors by a Gaussian kernel, and by a Laplacian one of ranks;
+ridge regression with the population's moments in the space of the former; gradient boosting."""
+
+MOST_CORRECTED = 1000, 10
+"""Labeled rows and classes up to which leaf estimates are corrected by the population: with more,
+leaves are too small for it."""
+
+MOST_ITERATED = 3000, 10
+"""Labeled rows and classes up to which support vectors are iterated; beyond, least squares."""
 
 MOST_LEAF_ROWS = 4000
 """Rows of the population, at most, that leaf estimates are corrected by: more add nothing."""
+
+MOST_IN_TREE = 50_000
+"""Labeled rows that a tree is grown on, at most; every tree draws others."""
+
+MOST_TRIED = 250
+"""Columns that a tree tries at a split, at most."""
 
 LEAST_PROBABILITY = 0.01
 """Smaller probabilities of plain trees are raised to this before their logarithm is taken."""
@@ -61,9 +81,7 @@ class TrainingSet:
     Parameters
     ----------
     features : FeatureMatrices
-        The labeled rows that are kept.
-    kept : ndarray of int
-        Their numbers among all labeled rows.
+        The labeled rows.
     codes : ndarray of int
         Numbers of their classes, each of which has some.
     weight : ndarray
@@ -80,7 +98,6 @@ class TrainingSet:
     """
 
     features: FeatureMatrices
-    kept: Codes
     codes: Codes
     weight: Floats
     rates: Floats
@@ -91,73 +108,78 @@ class TrainingSet:
     def take(self, rows: Codes) -> TrainingSet:
         """Return the training set of some of the rows, for a light fit."""
         return TrainingSet(
-            self.features.take(rows), self.kept[rows], self.codes[rows], self.weight[rows],
-            self.rates, self.seed, light=True, leaf_rows=self.leaf_rows,
+            self.features.take(rows), self.codes[rows], self.weight[rows], self.rates, self.seed,
+            light=True, leaf_rows=self.leaf_rows,
         )  # fmt: skip
 
+    def poststratified(self) -> Floats:
+        """Return weights with which the rows have the known rates, one in the mean, none zero."""
+        n_rows = len(self.codes)
+        return poststratified(self.codes, self.rates, self.weight) * n_rows + _LEAST_WEIGHT
+
+
+_LEAST_WEIGHT = 1e-3
 
 Fit = Callable[[TrainingSet], Scores]
 """An unfitted base learner."""
 
 
-def checked_names(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of base learners that were chosen, None meaning all, or refuse them."""
+def chosen_names(names: Sequence[str] | None, n_labeled: int, n_classes: int) -> tuple[str, ...]:
+    """Return the names of base learners that take part; None means all whose range it is.
+
+    Examples
+    --------
+    >>> chosen_names(None, 50, 2)
+    ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc', 'kernel-ridge')
+    >>> chosen_names(None, 1_000_000, 2)
+    ('rank-trees', 'boosting')
+    """
     if names is None:
-        return BASE_LEARNERS
+        return tuple(
+            name
+            for name, sizes in BASE_LEARNERS.items()
+            if sizes.least_labeled <= n_labeled <= sizes.most_labeled
+            and n_classes <= sizes.most_classes
+        )
     chosen = tuple(names)
     if not chosen or not set(chosen) <= set(BASE_LEARNERS) or len(set(chosen)) < len(chosen):
         raise InputError(
             f"base_learners must be some of {', '.join(BASE_LEARNERS)}, each at most once, or None "
-            f"for all; found {names!r}"
+            f"for those that suit the number of labeled rows; found {names!r}"
         )
     return chosen
 
 
 def make_base_learners(
-    names: Sequence[str], preprocessor: Preprocessor, n_estimators: int
-) -> list[tuple[str, Fit]]:
-    """Return names and unfitted base learners; ridge regression comes with two ridges each."""
-    labeled, population = preprocessor.labeled, preprocessor.population
-    some = Growth(n_estimators, _root(labeled.columns))
-    some_ranks = Growth(n_estimators, _root(labeled.ranks))
-    all_tried = Growth(n_estimators, labeled.pca_columns.shape[1])
-    n_labeled = len(labeled.columns)
-    made: dict[str, list[Fit]] = {
-        "trees": [partial(fit_trees, some, "columns", population)],
-        "rank-trees": [partial(fit_trees, some_ranks, "ranks", population)],
-        "pca-trees": [partial(fit_trees, all_tried, "pca_columns", population)],
-        "plain-trees": [partial(fit_trees, all_tried, "pca_columns", None)],
-        "svc": [partial(fit_support_vectors, "gaussian", 1.0, 1.0)],
-        "narrow-svc": [partial(fit_support_vectors, "gaussian", 3.0, 3.0)],
-        "rank-svc": [partial(fit_support_vectors, "laplacian", 3.0, 1.0)],
-        "ridge": [
-            partial(fit_least_squares, "components", preprocessor.component_moments, ridge)
-            for ridge in RIDGES
-        ],
-        "kernel-ridge": [
-            partial(
-                fit_least_squares, "gaussian.to_landmarks", preprocessor.gaussian_moments, ridge
-            )
-            for ridge in KERNEL_RIDGES
-        ],
-        "rank-kernel-ridge": [
-            partial(
-                fit_least_squares, "laplacian.to_landmarks", preprocessor.laplacian_moments,
-                ridge / n_labeled,
-            )
-            for ridge in RANK_KERNEL_RIDGES
-        ],
-    }  # fmt: skip
-    return [(name, fit) for name in names for fit in made[name]]
-
-
-def _root(columns: Singles) -> int:
-    """Return the square root of the number of columns, which a tree tries at a split."""
-    return max(1, int(np.sqrt(columns.shape[1])))
+    names: Sequence[str],
+    preprocessor: Preprocessor,
+    n_estimators: int,
+    n_labeled: int,
+    n_classes: int,
+) -> dict[str, Fit]:
+    """Return unfitted base learners by their names."""
+    others, maps = preprocessor.population, preprocessor.maps
+    made: dict[str, Fit] = {}
+    for name in names:
+        kind = BASE_LEARNERS[name].kind
+        width = others[kind].shape[1]
+        if name.endswith("trees"):
+            tried = min(width, MOST_TRIED) if name == "pca-trees" else max(1, int(np.sqrt(width)))
+            growth = Growth(n_estimators, tried)
+            corrected = n_labeled <= MOST_CORRECTED[0] and n_classes <= MOST_CORRECTED[1]
+            made[name] = partial(fit_trees, growth, kind, others if corrected else None)
+        elif name in ("svc", "rank-svc"):
+            made[name] = partial(fit_support_vectors, kind, maps[kind])
+        elif name == "kernel-ridge":
+            moments = Moments(others[kind], maps[kind].basis)
+            made[name] = partial(fit_least_squares, kind, moments, KERNEL_RIDGE / n_labeled)
+        else:
+            made[name] = fit_boosting
+    return made
 
 
 def fit_trees(
-    growth: Growth, matrix: str, population: FeatureMatrices | None, training: TrainingSet
+    growth: Growth, kind: str, population: FeatureMatrices | None, training: TrainingSet
 ) -> Scores:
     """Grow extra trees; with a population, correct their leaf estimates.
 
@@ -165,8 +187,8 @@ def fit_trees(
     ----------
     growth : Growth
         How.
-    matrix : str
-        The field of :class:`FeatureMatrices` that they see.
+    kind : str
+        The matrix that they see.
     population : FeatureMatrices or None
         Rows of the population.
     training : TrainingSet
@@ -174,56 +196,152 @@ def fit_trees(
     """
     n_trees = max(1, growth.n_trees // 4) if training.light else growth.n_trees
     indicators = np.eye(len(training.rates))[training.codes]
-    seed = training.seed + growth.max_features  # forests of one blend differ in it
-    X = getattr(training.features, matrix)
-    forest = grow_forest(X, indicators, Growth(n_trees, growth.max_features), seed, training.weight)
+    seed, X = training.seed + growth.max_features, training.features[kind]
+    bags = None
+    if len(X) > MOST_IN_TREE:
+        rng = np.random.default_rng([seed, 7])
+        bags = np.stack([_drawn(rng, len(X), MOST_IN_TREE) for _ in range(n_trees)])
+    growth = Growth(n_trees, growth.max_features)
+    forest = grow_forest(X, indicators, growth, seed, training.weight, bags)
     if population is None:
-        return partial(_log_probabilities, forest, matrix)
-    others = getattr(population, matrix)[training.leaf_rows]
+        return partial(_log_probabilities, forest, kind)
+    others = population[kind][training.leaf_rows]
     forest = prior_corrected(forest, X, training.codes, training.weight, training.rates, others)
-    return partial(_predictions, forest, matrix)
+    return partial(_predictions, forest, kind)
 
 
-def _predictions(forest: Forest, matrix: str, features: FeatureMatrices) -> Floats:
-    return forest.predict(getattr(features, matrix))
+def _drawn(rng: np.random.Generator, n_rows: int, n_drawn: int) -> Any:
+    return np.sort(rng.choice(n_rows, n_drawn, replace=False).astype(np.int32))
 
 
-def _log_probabilities(forest: Forest, matrix: str, features: FeatureMatrices) -> Floats:
+def _predictions(forest: Forest, kind: str, features: FeatureMatrices) -> Floats:
+    return forest.predict(features[kind])
+
+
+def _log_probabilities(forest: Forest, kind: str, features: FeatureMatrices) -> Floats:
     """Return log-probabilities, less their mean over the classes."""
-    logs = np.log(np.maximum(_predictions(forest, matrix, features), LEAST_PROBABILITY))
+    logs = np.log(np.maximum(_predictions(forest, kind, features), LEAST_PROBABILITY))
     return logs - logs.mean(axis=1, keepdims=True)
 
 
-def fit_support_vectors(kernel: str, c: float, power: float, training: TrainingSet) -> Scores:
-    """Find support vectors.
+N_BOOSTED = 100
+MOST_BOOSTED = 1000
+MANY_ROWS = 3000
+"""Boosted trees of a class, and of all classes at most; with more labeled rows than the last they
+have 31 leaves, with fewer 15."""
+
+
+def fit_boosting(training: TrainingSet) -> Scores:
+    """Boost small trees, each on the gradient of what those before it leave (scikit-learn's)."""
+    n_rows, n_classes = len(training.codes), len(training.rates)
+    n_trees = N_BOOSTED if n_classes == 2 else min(N_BOOSTED, MOST_BOOSTED // n_classes)
+    model = HistGradientBoostingClassifier(
+        max_iter=n_trees,
+        learning_rate=min(0.3, 10 / n_trees),
+        max_leaf_nodes=15 if n_rows < MANY_ROWS else 31,
+        max_features=min(0.5, MOST_TRIED / training.features["bins"].shape[1]),
+        early_stopping=False,
+        random_state=training.seed,
+    )
+    with owned_threads():
+        weight = training.poststratified()
+        model.fit(training.features["bins"], training.codes, sample_weight=weight)
+    return partial(_boosted, model)
+
+
+def _boosted(model: Any, features: FeatureMatrices) -> Floats:
+    with owned_threads():
+        scores = np.asarray(model.decision_function(features["bins"]))
+    if scores.ndim == 1:
+        return np.column_stack([-scores / 2, scores / 2])
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
+SUPPORT_RIDGE = 0.3
+_MOST_STEPS = 10
+_FREE = 30.0  # the constant's factor: it is hardly penalized
+
+
+def fit_support_vectors(kind: str, kernel_map: KernelMap, training: TrainingSet) -> Scores:
+    """Find support vectors: the squared hinge loss, one class against the others.
+
+    Newton's method: least squares on the rows that are not yet on the right side of the margin,
+    until these stay the same. Of many rows its first step, plain least squares, is as good.
 
     Parameters
     ----------
-    kernel : str
-        The field of :class:`FeatureMatrices` that holds the similarities to labeled rows.
-    c, power : float
-        The cost of errors, and the power of similarities, which makes the kernel narrower.
+    kind : str
+        The similarities to landmarks that they see.
+    kernel_map : KernelMap
+        Turns these into features.
     training : TrainingSet
         The labeled rows.
     """
-    similarities = partial(_similarities, kernel, training.kept, power)
-    model = SupportVectorMachine(c)
-    model.fit(similarities(training.features), training.codes, training.weight)
-    return partial(_scores, model.scores, similarities)
+    n_classes = len(training.rates)
+    basis = kernel_map.basis.copy()
+    basis[:, -1] *= _FREE
+    X, signs = training.features[kind] @ basis, 2.0 * np.eye(n_classes)[training.codes] - 1.0
+    iterated = len(X) <= MOST_ITERATED[0] and n_classes <= MOST_ITERATED[1]
+    weight = training.weight if iterated else training.poststratified()
+    coef = ridge_coef(X, signs, weight, SUPPORT_RIDGE)
+    if iterated:
+        for k in range(n_classes if n_classes > 2 else 1):
+            coef[:, k] = _squared_hinge(X, signs[:, k], weight, coef[:, k])
+        if n_classes == 2:
+            coef[:, 1] = -coef[:, 0]
+    return partial(_linear_scores, basis @ coef, kind)
 
 
-def _similarities(kernel: str, kept: Codes, power: float, features: FeatureMatrices) -> Floats:
-    similar = getattr(features, kernel).to_labeled[:, kept]
-    return similar if power == 1.0 else similar**power
+def _squared_hinge(X: Floats, sign: Floats, weight: Floats, coef: Floats) -> Floats:
+    """Return the coefficients that minimize the squared hinge loss, from those of least squares."""
+    inside = np.ones(len(X), dtype=bool)
+    for _ in range(_MOST_STEPS):
+        support = sign * (X @ coef) < 1
+        if (support == inside).all() or not support.any():
+            break
+        inside = support
+        coef = ridge_coef(X[inside], sign[inside], weight[inside], SUPPORT_RIDGE)
+    return coef
 
 
-def fit_least_squares(matrix: str, moments: Moments, ridge: float, training: TrainingSet) -> Scores:
+def ridge_coef(X: Floats, targets: Floats, weight: Floats, ridge: float) -> Floats:
+    """Return the coefficients of a weighted ridge regression, in the smaller of two systems.
+
+    Examples
+    --------
+    >>> X, two = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 1.0]]), np.array([1.0, 5.0, 3.0])
+    >>> ridge_coef(X, two, np.ones(3), 1e-9).round(6).tolist()
+    [2.0, 3.0]
+    >>> ridge_coef(X[:1], two[:1], np.ones(1), 1e-9).round(6).tolist()
+    [-0.5, 0.5]
+    """
+    if len(X) < X.shape[1]:
+        dual = X @ X.T
+        dual[np.diag_indices_from(dual)] += ridge / weight
+        return np.asarray(X.T @ np.linalg.solve(dual, targets))
+    weighted = (X * weight[:, None]).T
+    moments = weighted @ X
+    moments[np.diag_indices_from(moments)] += ridge
+    return np.asarray(np.linalg.solve(moments, weighted @ targets))
+
+
+def _linear_scores(coef: Floats, kind: str, features: FeatureMatrices) -> Floats:
+    """Return a linear function of rows, less its mean over the classes."""
+    scores = features[kind] @ coef.astype(np.float32)
+    return np.asarray(scores - scores.mean(axis=1, keepdims=True), dtype=float)
+
+
+KERNEL_RIDGE = 0.5
+"""Of ridge regression with the population's moments, divided by the number of labeled rows."""
+
+
+def fit_least_squares(kind: str, moments: Moments, ridge: float, training: TrainingSet) -> Scores:
     """Solve the least squares with the second moments of the population.
 
     Parameters
     ----------
-    matrix : str
-        The field of :class:`FeatureMatrices` that they see.
+    kind : str
+        The matrix that it sees.
     moments : Moments
         Of this matrix over the population.
     ridge : float
@@ -231,16 +349,10 @@ def fit_least_squares(matrix: str, moments: Moments, ridge: float, training: Tra
     training : TrainingSet
         The labeled rows.
     """
-    columns = attrgetter(matrix)
     means = class_means(
-        columns(training.features), training.codes, training.rates, moments, training.weight
+        training.features[kind], training.codes, training.rates, moments, training.weight
     )
-    coef = least_squares_coef(means, training.rates, moments, ridge)
-    return partial(_scores, partial(fitted_indicators, coef), columns)
-
-
-def _scores(predict: Callable[[Floats], Floats], matrix: Any, features: FeatureMatrices) -> Floats:
-    return predict(matrix(features))
+    return partial(_linear_scores, least_squares_coef(means, training.rates, moments, ridge), kind)
 
 
 def least_squares_coef(means: Floats, rates: Floats, moments: Moments, ridge: float) -> Floats:
@@ -263,19 +375,12 @@ def least_squares_coef(means: Floats, rates: Floats, moments: Moments, ridge: fl
     >>> moments, rates = Moments(features), np.array([0.5, 0.5])
     >>> means = class_means(features[[3, 12]], np.array([0, 1]), rates, moments)
     >>> coef = least_squares_coef(means, rates, moments, ridge=0.1)
-    >>> fitted_indicators(coef, features[[0, 20]]).round(2)
-    array([[ 0.48, -0.48],
-           [-0.48,  0.48]])
+    >>> (features[[0, 20]] @ coef @ [1, -1]).round(2).tolist()
+    [0.96, -0.96]
     """
     # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
     targets = moments.vectors.T @ (rates[:, None] * means).T
     return moments.basis @ (moments.vectors @ (targets / (moments.values + ridge)[:, None]))
-
-
-def fitted_indicators(coef: Floats, features: Floats) -> Floats:
-    """Return the fitted indicators of the classes, less their mean over the classes."""
-    scores = features @ coef
-    return scores - scores.mean(axis=1, keepdims=True)
 
 
 def class_means(
@@ -303,156 +408,3 @@ def class_means(
         sums[k] = weight[codes == k] @ features[codes == k]
     turned = sums / counts[:, None] @ moments.basis
     return calibrated_means(turned, counts, rates, moments.mean, moments.deviation)
-
-
-# Support vectors by sequential minimal optimization, compiled: many times faster than SVC for few
-# rows. With labels y = -1, 1 and b = y a for the usual multipliers a, the dual problem is to
-# maximize y'b - b'Kb / 2 subject to sum(b) = 0 and b between 0 and y C. A step moves one b up and
-# another down by the same amount, so that the sum stays. The first is the one whose gradient
-# y - Kb is greatest, the second the one that gains most by second order. Where Numba cannot be
-# used, scikit-learn solves the same problem.
-
-TOLERANCE = 1e-3
-"""The solver stops when gradients of multipliers that could move differ by no more than this."""
-
-_LEAST_CURVATURE = 1e-12
-_MOST_STEPS = 1_000_000
-
-
-@compiled
-def solve_dual(kernel: Any, lower: Any, upper: Any, tolerance: float) -> Any:
-    """Return the multipliers b of one problem, and its intercept.
-
-    Parameters
-    ----------
-    kernel : ndarray of shape (n_rows, n_rows)
-        Inner products.
-    lower, upper : ndarray of shape (n_rows,)
-        Bounds of b: 0 and C for the rows of one class, -C and 0 for those of the other.
-    tolerance : float
-        When to stop.
-    """
-    n_rows = len(kernel)
-    b, gradient = np.zeros(n_rows), np.empty(n_rows)
-    for t in range(n_rows):
-        gradient[t] = 1.0 if upper[t] > 0 else -1.0
-    for _ in range(_MOST_STEPS):
-        i, low = _widest_gap(b, gradient, lower, upper)
-        if gradient[i] - low <= tolerance:
-            break
-        j = _best_partner(kernel, b, gradient, lower, i)
-        step = (gradient[i] - gradient[j]) / _curvature(kernel, i, j)
-        step = min(step, upper[i] - b[i], b[j] - lower[j])
-        b[i] += step
-        b[j] -= step
-        for t in range(n_rows):
-            gradient[t] -= step * (kernel[i, t] - kernel[j, t])
-    return b, _intercept(b, gradient, lower, upper)
-
-
-@compiled
-def _curvature(kernel: Any, i: int, j: int) -> float:
-    return max(kernel[i, i] + kernel[j, j] - 2 * kernel[i, j], _LEAST_CURVATURE)
-
-
-@compiled
-def _widest_gap(b: Any, gradient: Any, lower: Any, upper: Any) -> Any:
-    """Return the row that should rise most, and the least gradient of those that could fall."""
-    best, high, low = 0, -np.inf, np.inf
-    for t in range(len(b)):
-        if b[t] < upper[t] and gradient[t] > high:
-            best, high = t, gradient[t]
-        if b[t] > lower[t]:
-            low = min(low, gradient[t])
-    return best, low
-
-
-@compiled
-def _best_partner(kernel: Any, b: Any, gradient: Any, lower: Any, i: int) -> int:
-    """Return the row that should fall while another rises, by the most that this can gain."""
-    best, most = i, 0.0
-    for t in range(len(b)):
-        gap = gradient[i] - gradient[t]
-        if b[t] > lower[t] and gap > 0:
-            gain = gap * gap / _curvature(kernel, i, t)
-            if gain > most:
-                best, most = t, gain
-    return best
-
-
-@compiled
-def _intercept(b: Any, gradient: Any, lower: Any, upper: Any) -> float:
-    """Return the mean gradient of the rows on the margin; without any, the middle of the gap."""
-    total, n_free = 0.0, 0
-    for t in range(len(b)):
-        if lower[t] < b[t] < upper[t]:
-            total += gradient[t]
-            n_free += 1
-    if n_free:
-        return total / n_free
-    i, low = _widest_gap(b, gradient, lower, upper)
-    return (gradient[i] + low) / 2
-
-
-class SupportVectorMachine:
-    """A support vector classifier of a precomputed kernel; classes are compared in pairs.
-
-    Parameters
-    ----------
-    c : float
-        What a row on the wrong side costs, times its weight.
-
-    Examples
-    --------
-    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
-    >>> model = SupportVectorMachine(c=1.0).fit(X @ X.T, np.array([0, 0, 1, 1]), np.ones(4))
-    >>> model.scores(np.array([[-1.0], [0.0], [2.0]]) @ X.T).round(2).tolist()
-    [[1.0, -1.0], [-0.0, 0.0], [-2.0, 2.0]]
-    """
-
-    def __init__(self, c: float) -> None:
-        self.c = c
-
-    def fit(self, kernel: Floats, codes: Codes, weight: Floats) -> Self:
-        """Find the support vectors of each pair of classes."""
-        self.pairs_ = list(combinations(range(int(codes.max()) + 1), 2))
-        self.coef_ = np.zeros((len(codes), len(self.pairs_)))
-        self.intercept_ = np.zeros(len(self.pairs_))
-        for p, (one, other) in enumerate(self.pairs_):
-            rows = np.flatnonzero((codes == one) | (codes == other))
-            costs, second = self.c * weight[rows], codes[rows] == other
-            own = np.ascontiguousarray(kernel[np.ix_(rows, rows)])
-            solve = _solve_pair if can_compile() else _solve_by_scikit_learn
-            self.coef_[rows, p], self.intercept_[p] = solve(own, second, costs)
-        return self
-
-    def scores(self, kernel: Floats) -> Floats:
-        """Return a score per class from inner products with the rows of the fit.
-
-        Of two classes it is the side of the boundary; of more, the sum over the others of votes
-        between -1 and 1, the clearer the further a row is from the boundary.
-        """
-        sides = kernel @ self.coef_ + self.intercept_
-        if len(self.pairs_) == 1:
-            return np.hstack([-sides, sides])
-        votes = np.tanh(sides)
-        scores = np.zeros((len(sides), self.pairs_[-1][1] + 1))
-        for p, (one, other) in enumerate(self.pairs_):
-            scores[:, one] -= votes[:, p]
-            scores[:, other] += votes[:, p]
-        return scores
-
-
-def _solve_pair(kernel: Floats, second: Any, costs: Floats) -> tuple[Floats, float]:
-    """Return the multipliers and the intercept of a pair of classes."""
-    lower, upper = np.where(second, 0.0, -costs), np.where(second, costs, 0.0)
-    return solve_dual(kernel, lower, upper, TOLERANCE)
-
-
-def _solve_by_scikit_learn(kernel: Floats, second: Any, costs: Floats) -> tuple[Floats, float]:
-    """Return the same where nothing is compiled."""
-    model = SVC(C=1.0, kernel="precomputed", tol=TOLERANCE)
-    model.fit(kernel, second, sample_weight=costs)
-    multipliers = np.zeros(len(costs))
-    multipliers[model.support_] = model.dual_coef_[0]
-    return multipliers, float(model.intercept_[0])

@@ -26,7 +26,7 @@ does not pass the keywords on, so such a learner inside of one is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -50,10 +50,11 @@ from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import check_labels, check_not_huge
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import (
+    BASE_LEARNERS,
     Fit,
     Scores,
     TrainingSet,
-    checked_names,
+    chosen_names,
     make_base_learners,
 )
 from c2rf.learners.calibration import (
@@ -69,7 +70,7 @@ from c2rf.learners.calibration import (
 from c2rf.learners.distillation import distil, from_targets, student_predictions, to_targets
 from c2rf.learners.features import FeatureMatrices, Preprocessor
 from c2rf.learners.stacking import Thresholds, cross_validate
-from c2rf.learners.threads import in_threads, owned_threads
+from c2rf.learners.threads import in_row_parts, in_threads, owned_threads
 from c2rf.progress import report_progress
 
 STUDENT_SHARE = 0.3
@@ -77,6 +78,7 @@ STUDENT_SHARE = 0.3
 from 0.5 when base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4
 test it."""
 
+_ROWS_PER_CALL = 1 << 12
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out
 
 
@@ -85,6 +87,7 @@ class FittedBlend:
     """Fitted base learners, and what turns their scores into log-probabilities."""
 
     preprocessor: Preprocessor
+    kinds: Collection[str]
     learners: Sequence[Scores]
     thresholds: Sequence[Thresholds]
     weights: Floats
@@ -92,9 +95,13 @@ class FittedBlend:
 
     def logits(self, X: Floats, n_jobs: int | None = None) -> Floats:
         """Return log-probabilities of any rows, up to a constant per row."""
-        features = self.preprocessor.matrices(np.asarray(X, dtype=float), n_jobs)
-        calls = list(zip(self.learners, self.thresholds, strict=True))
-        margins = in_threads(lambda scores, t: t.scaled_margins(scores(features)), calls, n_jobs)
+        parts = in_row_parts(lambda rows: self._logits(X[rows]), len(X), _ROWS_PER_CALL, n_jobs)
+        return np.concatenate(parts)
+
+    def _logits(self, X: Floats) -> Floats:
+        features = self.preprocessor.matrices(np.asarray(X, dtype=float), self.kinds, 1)
+        calls = zip(self.learners, self.thresholds, strict=True)
+        margins = [t.scaled_margins(scores(features)) for scores, t in calls]
         return blended_logits(margins, self.weights, self.inverse_temperature)
 
 
@@ -133,12 +140,16 @@ class Teacher:
     ) -> None:
         rng = np.random.RandomState(seed)
         self.has_population = population is not None
-        # Rows are shuffled, as those of a population are, so that a prefix is a random sample.
-        rows = X[rng.permutation(len(X))] if population is None else population
-        self.preprocessor = Preprocessor(X, rows, n_jobs)
-        self.learners = make_base_learners(names, self.preprocessor, n_estimators)
-        features, kept = self.preprocessor.labeled, np.arange(len(codes))
-        self.training = TrainingSet(features, kept, codes, weight, rates, seed)
+        if population is None:
+            # Rows are shuffled, as those of a population are, so that a prefix is a random sample.
+            population = X[rng.permutation(len(X))[: most_learned(len(X), X.shape[1])]]
+        self.kinds = {BASE_LEARNERS[name].kind for name in names}
+        self.preprocessor = Preprocessor(X, population, self.kinds, n_jobs)
+        self.learners = make_base_learners(
+            names, self.preprocessor, n_estimators, len(X), len(rates)
+        )
+        features = self.preprocessor.matrices(X, self.kinds, n_jobs)
+        self.training = TrainingSet(features, codes, weight, rates, seed)
         others = self.preprocessor.population
         self.stacking = cross_validate(self.learners, self.training, others, rng, n_jobs)
         self._used = np.flatnonzero(self.stacking.weights >= _LEAST_WEIGHT)
@@ -192,7 +203,8 @@ class Teacher:
 
     def _fit_learners(self, training: TrainingSet, n_jobs: int | None) -> list[Any]:
         """Return base learners, fitted, with their thresholds and margins of the population."""
-        calls = [(self.learners[i][1], training, self.preprocessor.population) for i in self._used]
+        fits = list(self.learners.values())
+        calls = [(fits[i], training, self.preprocessor.population) for i in self._used]
         return in_threads(_fit_and_predict, calls, n_jobs, "fitting base learners")
 
     def _distil(
@@ -203,14 +215,15 @@ class Teacher:
         logits = blended_logits(margins, self.weights, self.inverse_temperature)
         if not self.has_population:
             return logits, FittedBlend(
-                self.preprocessor, learners, thresholds, self.weights, self.inverse_temperature
-            )
+                self.preprocessor, self.kinds, learners, thresholds, self.weights,
+                self.inverse_temperature,
+            )  # fmt: skip
         targets, n_classes, seed = to_targets(logits), len(training.rates), training.seed
         # Each leaves threads idle now and then, which the other can use.
         predicted, distilled = in_threads(
             lambda learn, *given: learn(*given, seed, n_jobs),
             [
-                (student_predictions, self.preprocessor.population.pca_columns, targets),
+                (student_predictions, self.preprocessor.population["pca_columns"], targets),
                 (distil, self.preprocessor, targets, n_classes),
             ],
             n_jobs,
@@ -241,18 +254,30 @@ def _fit_and_predict(
     return predict, thresholds, thresholds.scaled_margins(scores)
 
 
-MOST_LEARNED = 10_000
-"""Rows of the population that are learned from, at most; a distilled model labels the others."""
+LEARNED = 10_000, 2, 50_000
+"""Rows of the population that are learned from: at least the first number, twice as many as are
+labeled, and at most the last; a distilled model labels the others."""
 
-MOST_LABELED = 5_000
-"""Labeled rows that are learned from, at most: more take long and add little."""
+_MOST_CELLS = 1 << 22  # many columns leave fewer rows to learn from
 
-_MOST_CELLS = 1 << 22  # columns beyond 400 leave fewer rows to learn from
+
+def most_learned(n_labeled: int, n_columns: int) -> int:
+    """Return how many rows of the population are learned from, at most.
+
+    Examples
+    --------
+    >>> most_learned(50, 20), most_learned(20_000, 20), most_learned(50, 4000)
+    (10000, 40000, 1048)
+    """
+    least, times, most = LEARNED
+    return max(1, min(max(least, times * n_labeled), most, _MOST_CELLS // n_columns))
+
+
 _MOST_SEEDS = np.iinfo(np.int32).max
 
 
 class BlendClassifier(ClassifierMixin, BaseEstimator):
-    """Blend trees, linear and kernel methods, each weighted by held-out labeled rows.
+    """Blend trees, kernel methods and boosting, each weighted by held-out labeled rows.
 
     Which kind of classifier is best differs from data to data, and a few dozen labeled rows alone
     cannot show it. This classifier also uses unlabeled rows and the known rates of the classes, if
@@ -264,12 +289,11 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     base_learners : sequence of str, or None, default=None
-        "trees", "rank-trees", "pca-trees" (extra trees with prior-corrected leaf estimates, that
-        try some columns at a split, some columns of ranks, or all columns and principal
-        components), "plain-trees" (the last kind with plain leaf estimates), "svc", "narrow-svc"
-        (support vectors by Gaussian kernels of two widths), "rank-svc" (by a Laplacian kernel of
-        ranks), "ridge", "kernel-ridge" and "rank-kernel-ridge" (ridge regression with the
-        population's moments, on principal components and in such kernels' spaces). None means all.
+        "trees", "rank-trees", "pca-trees" (extra trees that try some columns at a split, some
+        encoded columns, or all columns and principal components), "svc" and "rank-svc" (support
+        vectors by a Gaussian kernel, and by a Laplacian one of ranks), "kernel-ridge" (ridge
+        regression with the population's moments in the former's space) and "boosting". None means
+        those that suit the numbers of labeled rows and of classes, see Notes.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -308,9 +332,13 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     -----
     Base learners are made comparable by the known rates: a score is replaced by its distance to the
     threshold that the known rate of the population is above. Missing values are allowed. Columns of
-    at most 12 distinct values are taken for categories by all base learners but some trees. Of a
-    population of more than 10,000 rows a random part is learned from; and of more than 5,000
-    labeled rows, as many of each class as can be.
+    at most 12 distinct values are taken for categories by all base learners but some trees.
+
+    All labeled rows are used. "trees", "pca-trees" and "kernel-ridge" take part up to 500 labeled
+    rows, "svc" and "rank-svc" up to 20,000, "boosting" from 300 and up to 30 classes, "rank-trees"
+    always; so the time grows little faster than that of a forest. Of a large population a random
+    part is learned from: twice as many rows as are labeled, from 10,000 to 50,000, or fewer where
+    columns are many.
 
     Examples
     --------
@@ -406,7 +434,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             from and a model for the others.
         """
         self._validate_params()
-        names = checked_names(self.base_learners)
+        chosen_names(self.base_learners, 0, 2)
         y = check_labels(self, y, only_two=False)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
         check_not_huge(self, X, "X")
@@ -417,13 +445,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self.__dict__.pop("learned_rows_", None)
         self.__dict__.pop("learned_proba_", None)
-        population = self._part(X_unlabeled, rng)
+        population = self._part(X_unlabeled, len(y), rng)
         X, codes, weight = _with_weight(X, codes, weight, len(self.classes_))
         self.rates_ = _checked_rates(rates, codes, weight, len(self.classes_))
-        if len(codes) > MOST_LABELED:
-            report_progress(f"learning from {MOST_LABELED:,} of {len(codes):,} labeled rows")
-            part = _some_of_each(codes, MOST_LABELED, rng)
-            X, codes, weight = X[part], codes[part], weight[part] / weight[part].mean()
+        names = chosen_names(self.base_learners, len(codes), len(self.classes_))
         teacher = Teacher(
             X, codes, weight, population, self.rates_, names, self.n_estimators,
             int(rng.randint(_MOST_SEEDS)), self._n_threads(),
@@ -487,7 +512,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         """Return the number of threads, asked for here: ``parallel_config`` is per thread."""
         return int(effective_n_jobs(self.n_jobs))
 
-    def _part(self, X_unlabeled: Any, rng: np.random.RandomState) -> Floats | None:
+    def _part(self, X_unlabeled: Any, n_labeled: int, rng: np.random.RandomState) -> Floats | None:
         """Return the rows of the population that are learned from, None without any."""
         if X_unlabeled is None or not len(X_unlabeled):
             return None
@@ -495,16 +520,16 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             self, X_unlabeled, dtype=float, ensure_all_finite="allow-nan", reset=False
         )
         check_not_huge(self, rows, "X_unlabeled")
-        most = max(1, min(MOST_LEARNED, _MOST_CELLS // rows.shape[1]))
+        most = most_learned(n_labeled, rows.shape[1])
         # Rows are shuffled, so that a prefix is a random sample.
         self.learned_rows_: Codes = rng.permutation(len(rows))[:most]
         return rows[self.learned_rows_]
 
 
-def _named(learners: Sequence[tuple[str, Fit]], values: Floats | None) -> list[tuple[str, float]]:
+def _named(learners: Mapping[str, Fit], values: Floats | None) -> list[tuple[str, float]]:
     if values is None:
         return []
-    return [(name, float(value)) for (name, _), value in zip(learners, values, strict=True)]
+    return [(name, float(value)) for name, value in zip(learners, values, strict=True)]
 
 
 def _with_weight(
@@ -519,21 +544,6 @@ def _with_weight(
             f"found only zeros in {len(lacking)} of {n_classes} classes"
         )
     return X[kept], codes[kept], weight[kept] / weight[kept].mean()
-
-
-def _some_of_each(codes: Codes, most: int, rng: np.random.RandomState) -> Codes:
-    """Draw as many rows of each class as can be: one of each class, another one of each, and so on.
-
-    Examples
-    --------
-    >>> codes = np.repeat([0, 1, 2], [2, 50, 100])
-    >>> np.bincount(codes[_some_of_each(codes, 12, np.random.RandomState(0))]).tolist()
-    [2, 5, 5]
-    """
-    counts, order = np.bincount(codes), rng.permutation(len(codes))
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    turn = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(by_class[np.argsort(turn, kind="stable")[:most]])
 
 
 def _checked_rates(rates: ArrayLike | None, codes: Codes, weight: Floats, n_classes: int) -> Floats:

@@ -80,7 +80,7 @@ def student_predictions(
     size = max(len(half) for half, _ in halves)
     # All bags are of one size: with an odd number of rows one is repeated in half of them.
     bags = np.stack([np.resize(half, size) for half, _ in halves for _ in range(TREES_PER_HALF)])
-    max_features = max(1, round(STUDENT_PART_TRIED * X.shape[1]))
+    max_features = min(max(1, round(STUDENT_PART_TRIED * X.shape[1])), MOST_TRIED)
     growth = Growth(len(bags), max_features, STUDENT_MIN_LEAF)
     forest = grow_forest(X, targets, growth, seed, bags=bags.astype(np.int32), n_jobs=n_jobs)
 
@@ -105,6 +105,9 @@ def _halves(n_rows: int, seed: int) -> list[tuple[Codes, Codes]]:
         found += [(one, other), (other, one)]
     return found
 
+
+MOST_TRIED = 100
+"""Columns that are tried at a node, at most."""
 
 N_STAGES = 4
 TREES_PER_STAGE = 10
@@ -205,11 +208,13 @@ def distil(
     n_jobs : int or None
         Number of threads.
     """
-    columns, encoded = preprocessor.population.columns, preprocessor.population.gaussian.encoded
+    columns, encoded = preprocessor.population["columns"], preprocessor.population["encoded"]
     coef = ridge_coef(encoded, targets, RIDGE)
     residuals = targets - linear(encoded, coef)
     n_rows, n_columns = columns.shape
-    growth = Growth(TREES_PER_STAGE, max(1, round(PART_TRIED * n_columns)), MIN_LEAF, MAX_DEPTH)
+    growth = Growth(
+        TREES_PER_STAGE, min(max(1, round(PART_TRIED * n_columns)), MOST_TRIED), MIN_LEAF, MAX_DEPTH
+    )
     rng, forests = np.random.default_rng([seed, 6]), []
     half = max(1, n_rows // 2)
     for stage in range(N_STAGES):

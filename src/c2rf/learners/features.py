@@ -1,15 +1,15 @@
 """Features for the base learners: imputed columns, one-hot columns, ranks, components, kernels.
 
-The preprocessing is fitted to the labeled rows and to rows of the population together, without
-labels. :class:`Preprocessor` fits every step once; :class:`FeatureMatrices` are what it makes of
+The preprocessing is fitted to labeled rows and rows of the population together, without their
+classes. :class:`Preprocessor` fits every step once; :class:`FeatureMatrices` are what it makes of
 some rows, and each base learner takes the matrix it needs:
 
-1. :class:`MedianImputer` fills missing cells and adds indicators of them: the columns of trees.
+1. :class:`MedianImputer` fills missing cells and adds indicators of them.
 2. :class:`Encoder` standardizes numbers (or transforms their ranks) and makes columns of few values
-   one-hot.
+   one-hot. Of many columns it makes random projections, so that what follows costs no more.
 3. :class:`PrincipalComponents` of the encoded columns.
-4. :class:`KernelMap` gives similarities to the labeled rows, for support vectors, and to landmarks
-   (the Nyström approximation of a kernel), for least squares.
+4. :class:`KernelMap` gives similarities to a few hundred landmarks (the Nyström approximation of a
+   kernel), whatever the number of labeled rows.
 
 Most steps exist in scikit-learn. They are by hand here because they give all columns the same
 weight, because all threads work on blocks of rows into arrays that are given, and because
@@ -18,18 +18,18 @@ predictions go block by block, where checks of the input would take longer than 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.linalg import block_diag, eigh
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from c2rf._utils.types import Codes, Floats, Ints, Singles
+from c2rf._utils.types import Floats, Ints, Singles
 from c2rf.learners.threads import in_row_parts, in_threads
 
 
@@ -161,11 +161,18 @@ def count_values(X: Floats, n_jobs: int | None = None) -> list[tuple[Floats, Int
     return in_threads(counted, [(column,) for column in X.T], n_jobs)
 
 
+MOST_ENCODED = 400
+"""Encoded columns; more are projected to this number at random."""
+
+_SIGNS = 4  # of each projected column
+
+
 class Encoder:
     """Standardizes columns of numbers and makes columns of few values one-hot.
 
     Every column of the data weighs the same, whatever its kind: the total variance of what it
-    becomes is one. Constant columns are dropped; a missing value becomes the mean.
+    becomes is one. Constant columns are dropped; a missing value becomes the mean. Of more than
+    :data:`MOST_ENCODED` columns random sums are taken, which keep the distances of rows nearly.
 
     Parameters
     ----------
@@ -189,16 +196,50 @@ class Encoder:
     def __init__(self, counted: Sequence[tuple[Floats, Ints]], ranks: bool = False) -> None:
         numbers = RankNormalColumn if ranks else StandardizedColumn
         self._columns: list[Any] = []
+        width = 0
         for j, (values, counts) in enumerate(counted):
             if len(values) > MOST_LEVELS:
                 self._columns.append((j, numbers.of(values, counts)))
+                width += 1
             elif len(values) > 1:
                 self._columns.append((j, OneHotColumn(values, counts / counts.sum())))
+                width += len(values)
+        self._projection = _random_signs(width) if width > MOST_ENCODED else None
 
     def encode(self, X: Floats, n_jobs: int | None = 1) -> Floats:
         """Return the encoded columns; a single one of zeros where no column varies."""
         blocks = in_threads(lambda j, column: column.encode(X[:, j]), self._columns, n_jobs)
-        return np.hstack(blocks) if blocks else np.zeros((len(X), 1))
+        encoded = np.hstack(blocks) if blocks else np.zeros((len(X), 1))
+        return encoded if self._projection is None else encoded @ self._projection
+
+
+def _random_signs(width: int) -> Any:
+    """Return a sparse matrix that adds each of many columns to a few of the projected ones."""
+    rng = np.random.RandomState(0)
+    signs = rng.choice([-1.0, 1.0], _SIGNS * width) / np.sqrt(_SIGNS)
+    places = rng.randint(MOST_ENCODED, size=_SIGNS * width)
+    return csr_array((signs, places, np.arange(width + 1) * _SIGNS), (width, MOST_ENCODED))
+
+
+MOST_BINS = 250
+"""Values that boosted trees tell apart in a column, at most."""
+
+
+def bin_edges(values: Floats, counts: Ints) -> Floats:
+    """Return what separates bins of a column: its distinct values, or quantiles of many.
+
+    Examples
+    --------
+    >>> bin_edges(np.array([1.0, 4.0, 9.0]), np.array([5, 1, 1])).tolist()
+    [4.0, 9.0]
+    >>> len(bin_edges(np.arange(10_000.0), np.ones(10_000, dtype=int)))
+    249
+    """
+    if len(values) <= MOST_BINS:
+        return values[1:]
+    shares = np.cumsum(counts) / counts.sum()
+    places = np.searchsorted(shares, np.arange(1, MOST_BINS) / MOST_BINS)
+    return values[np.unique(np.maximum(places, 1))]
 
 
 _MOST_COMPONENTS = 40
@@ -236,9 +277,7 @@ _KERNEL_ROWS = 1 << 10
 _LEAST_SCALE = 1e-12
 
 
-def gaussian_kernel(
-    scale: float, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
-) -> Floats:
+def gaussian_kernel(scale: float, X: Floats, others: Floats) -> Floats:
     """Return similarities that fall with the squared distance: exp(-|x - z|² / scale).
 
     Examples
@@ -247,24 +286,11 @@ def gaussian_kernel(
     >>> gaussian_kernel(1.0, rows, others).round(3).tolist()
     [[1.0, 0.368], [0.018, 0.368]]
     """
-    similar = np.empty((len(X), len(others))) if out is None else out
-    gamma = 1.0 / max(scale, _LEAST_SCALE)
-    directions, sizes = 2 * gamma * others.T, gamma * (others**2).sum(axis=1)
-
-    def fill(rows: slice) -> None:
-        own, part = X[rows], similar[rows]
-        np.matmul(own, directions, out=part)
-        part -= sizes
-        part -= gamma * (own**2).sum(axis=1, keepdims=True)
-        np.exp(np.minimum(part, 0.0, out=part), out=part)
-
-    in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
-    return similar
+    squares = (X**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * X @ others.T
+    return np.exp(np.minimum(squares / -max(scale, _LEAST_SCALE), 0.0))
 
 
-def laplacian_kernel(
-    scale: float, X: Floats, others: Floats, n_jobs: int | None = None, out: Floats | None = None
-) -> Floats:
+def laplacian_kernel(scale: float, X: Floats, others: Floats) -> Floats:
     """Return similarities that fall with the sum of all differences: exp(-sum |x - z| / scale).
 
     It has an edge at zero, so it suits functions with steps, and a single column that is far off
@@ -275,62 +301,27 @@ def laplacian_kernel(
     >>> laplacian_kernel(2.0, np.array([[0.0, 0.0]]), np.array([[1.0, 3.0]])).round(3).tolist()
     [[0.135]]
     """
-    similar = np.empty((len(X), len(others))) if out is None else out
-
-    def fill(rows: slice) -> None:
-        distances = cdist(X[rows], others, "cityblock")
-        distances /= -max(scale, _LEAST_SCALE)
-        np.exp(distances, out=similar[rows])
-
-    in_row_parts(fill, len(X), _KERNEL_ROWS, n_jobs)
-    return similar
+    return np.exp(cdist(X, others, "cityblock") / -max(scale, _LEAST_SCALE))
 
 
-Kernel = Callable[..., Floats]
+Kernel = Callable[[Floats, Floats], Floats]
 """One of these functions, given its scale."""
 
 # Directions in which landmarks hardly differ carry nothing but rounding errors.
-_SMALLEST_EIGENVALUE = 1e-6
-_LANDMARKS = 200, 200  # of the labeled rows, of the population
-_LANDMARK_WIDTH = 3.0  # of the Laplacian kernel of landmarks, in median distances
-
-
-@dataclass(frozen=True, eq=False)
-class KernelMatrices:
-    """What a :class:`KernelMap` makes of some rows.
-
-    Parameters
-    ----------
-    encoded : ndarray
-        The encoded columns.
-    to_labeled : ndarray of shape (n_rows, n_labeled)
-        Similarities to the labeled rows.
-    to_landmarks : ndarray of shape (n_rows, n_landmarks + 1)
-        Similarities to landmarks, and a constant.
-    """
-
-    encoded: Floats
-    to_labeled: Floats
-    to_landmarks: Floats
-
-    def take(self, rows: Any) -> KernelMatrices:
-        """Return some of the rows."""
-        return KernelMatrices(self.encoded[rows], self.to_labeled[rows], self.to_landmarks[rows])
+_SMALLEST_EIGENVALUE = 1e-5
+_LANDMARKS = 400, 200  # of the labeled rows, of the population
+_LAPLACIAN_WIDTH = 1.0  # in median distances
 
 
 class KernelMap:
-    """Similarities of any rows to the labeled rows by one kernel, and to landmarks by a wider one.
+    """Similarities of any rows to landmarks, by one kernel (Nyström's method).
 
     Parameters
     ----------
     kernel : Kernel
-        For similarities to the labeled rows.
-    labeled : ndarray of shape (n_labeled, n_encoded)
-        The labeled rows, encoded.
-    wide : Kernel
-        For similarities to the landmarks.
+        Gives similarities.
     landmarks : ndarray of shape (n_landmarks, n_encoded)
-        Rows that the wide kernel is approximated by (Nyström's method).
+        Some rows, encoded.
 
     Attributes
     ----------
@@ -340,42 +331,47 @@ class KernelMap:
         turned instead.
     """
 
-    def __init__(self, kernel: Kernel, labeled: Floats, wide: Kernel, landmarks: Floats) -> None:
-        self._kernel, self._labeled = kernel, labeled
-        self._wide, self._landmarks = wide, landmarks
-        values, vectors = np.linalg.eigh(wide(landmarks, landmarks))
+    def __init__(self, kernel: Kernel, landmarks: Floats) -> None:
+        self._kernel, self._landmarks = kernel, landmarks
+        values, vectors = np.linalg.eigh(kernel(landmarks, landmarks))
         kept = values > _SMALLEST_EIGENVALUE * values.max()
         self.basis = block_diag(vectors[:, kept] / np.sqrt(values[kept]), 1.0)
 
-    def matrices(self, encoded: Floats, n_jobs: int | None = None) -> KernelMatrices:
-        """Return the matrices of encoded rows."""
-        to_landmarks = np.ones((len(encoded), len(self._landmarks) + 1))
-        to_labeled = self._kernel(encoded, self._labeled, n_jobs)
-        self._wide(encoded, self._landmarks, n_jobs, out=to_landmarks[:, :-1])
-        return KernelMatrices(encoded, to_labeled, to_landmarks)
+    def similarities(self, encoded: Floats, n_jobs: int | None = None) -> Singles:
+        """Return the similarities of encoded rows to the landmarks, and a constant."""
+        found = np.ones((len(encoded), len(self._landmarks) + 1), np.float32)
+
+        def fill(rows: slice) -> None:
+            found[rows, :-1] = self._kernel(encoded[rows], self._landmarks)
+
+        in_row_parts(fill, len(encoded), _KERNEL_ROWS, n_jobs)
+        return found
 
 
 def gaussian_map(labeled: Floats, population: Floats) -> KernelMap:
-    """Return the map of Gaussian kernels, as wide as the population's encoded rows vary."""
+    """Return the map of a Gaussian kernel, as wide as the population's encoded rows vary."""
     variance = float(population.var(axis=0).sum())
-    kernel, wide = partial(gaussian_kernel, variance), partial(gaussian_kernel, 2 * variance)
-    return KernelMap(kernel, labeled, wide, _landmarks(labeled, population))
+    return KernelMap(partial(gaussian_kernel, variance), _landmarks(labeled, population))
 
 
 def laplacian_map(labeled: Floats, population: Floats) -> KernelMap:
-    """Return the map of Laplacian kernels, as wide as the median distance of rows."""
-    median = float(np.median(cdist(population[: _LANDMARKS[1]], labeled, "cityblock")))
-    kernel = partial(laplacian_kernel, median)
-    wide = partial(laplacian_kernel, _LANDMARK_WIDTH * median)
-    return KernelMap(kernel, labeled, wide, _landmarks(labeled, population))
+    """Return the map of a Laplacian kernel, as wide as the median distance of rows."""
+    landmarks = _landmarks(labeled, population)
+    median = float(np.median(cdist(population[: _LANDMARKS[1]], landmarks, "cityblock")))
+    return KernelMap(partial(laplacian_kernel, _LAPLACIAN_WIDTH * median), landmarks)
 
 
 def _landmarks(labeled: Floats, population: Floats) -> Floats:
     """Return labeled rows at even steps, and the first rows of the population."""
     n_labeled, n_others = _LANDMARKS
-    steps = np.linspace(0, len(labeled) - 1, min(n_labeled, len(labeled)))
-    picked: Codes = np.unique(steps.astype(int))
-    return np.vstack([labeled[picked], population[:n_others]])
+    return np.vstack([_evenly(labeled, n_labeled), population[:n_others]])
+
+
+def _evenly(rows: Floats, most: int) -> Floats:
+    """Return at most a number of rows, at even steps."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 _MOMENT_ROWS = 1 << 11
@@ -402,50 +398,46 @@ class Moments:
     """
 
     def __init__(
-        self, features: Floats, basis: Floats | None = None, n_jobs: int | None = None
+        self, features: Any, basis: Floats | None = None, n_jobs: int | None = None
     ) -> None:
         self.basis = np.eye(features.shape[1]) if basis is None else basis
-        parts = in_row_parts(
-            lambda rows: features[rows].T @ features[rows], len(features), _MOMENT_ROWS, n_jobs
-        )
+
+        def second_moments(rows: slice) -> Floats:
+            part = features[rows].astype(float)
+            return part.T @ part
+
+        parts = in_row_parts(second_moments, len(features), _MOMENT_ROWS, n_jobs)
         second = self.basis.T @ (sum(parts) / len(features)) @ self.basis
-        self.mean = features.mean(axis=0) @ self.basis
+        self.mean = features.mean(axis=0, dtype=float) @ self.basis
         self.deviation = np.sqrt(np.maximum(np.diag(second) - self.mean**2, 0.0))
         values, self.vectors = np.linalg.eigh(second)
         self.values = np.maximum(values, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
 class FeatureMatrices:
-    """Some rows as the base learners take them.
+    """Some rows as the base learners take them: a matrix by the name of each of :data:`KINDS`."""
 
-    Parameters
-    ----------
-    columns : ndarray of float32
-        The columns, without missing cells.
-    pca_columns : ndarray of float32
-        The same and their principal components over the population.
-    ranks : ndarray of float32
-        Columns transformed by rank.
-    components : ndarray
-        The principal components, and a constant.
-    gaussian, laplacian : KernelMatrices
-        Of standardized columns by Gaussian kernels, and of ranks by Laplacian ones.
-    """
+    def __init__(self, matrices: Mapping[str, Any]) -> None:
+        self._matrices = dict(matrices)
 
-    columns: Singles
-    pca_columns: Singles
-    ranks: Singles
-    components: Floats
-    gaussian: KernelMatrices
-    laplacian: KernelMatrices
+    def __getitem__(self, kind: str) -> Any:
+        return self._matrices[kind]
+
+    def __len__(self) -> int:
+        return len(self._matrices["columns"])
 
     def take(self, rows: Any) -> FeatureMatrices:
         """Return some of the rows."""
-        return FeatureMatrices(
-            self.columns[rows], self.pca_columns[rows], self.ranks[rows], self.components[rows],
-            self.gaussian.take(rows), self.laplacian.take(rows),
-        )  # fmt: skip
+        return FeatureMatrices({kind: X[rows] for kind, X in self._matrices.items()})
+
+
+KINDS = ("columns", "bins", "pca_columns", "ranks", "encoded", "gaussian", "laplacian")
+"""The columns without missing cells; the numbers of the bins of their values; the columns and their
+principal components over the population; encoded columns, numbers by rank; encoded columns; and
+similarities to landmarks by a Gaussian kernel of encoded columns, and by a Laplacian one of
+ranks."""
+
+_MOST_ROWS_FITTED = 20_000  # labeled ones that the preprocessing is fitted to, at most
 
 
 class Preprocessor:
@@ -455,61 +447,67 @@ class Preprocessor:
     ----------
     X, population : ndarray of shape (n_rows, n_columns)
         The labeled rows, and rows of the population; NaN where a cell is missing.
+    kinds : collection of str
+        The matrices that are needed, of :data:`KINDS`.
     n_jobs : int or None
         Number of threads.
 
     Attributes
     ----------
-    labeled, population : FeatureMatrices
+    population : FeatureMatrices
         Of these rows.
-    component_moments, gaussian_moments, laplacian_moments : Moments
-        Of the components and of the features of the two kernels, over the population.
+    maps : dict of KernelMap
+        By kind.
     """
 
-    def __init__(self, X: Floats, population: Floats, n_jobs: int | None = None) -> None:
-        both = np.vstack([X, population])
-        self.imputer = MedianImputer(both, len(X))
+    def __init__(
+        self, X: Floats, population: Floats, kinds: Collection[str], n_jobs: int | None = None
+    ) -> None:
+        own = _evenly(X, _MOST_ROWS_FITTED)
+        both = np.vstack([own, population])
+        self.imputer = MedianImputer(both, len(own))
         filled = self.imputer.fill(both)
-        own, others = filled[: len(X)], filled[len(X) :]
         counted = count_values(filled, n_jobs)
+        self._edges = [bin_edges(values, counts) for values, counts in counted]
         self.encoder = Encoder(counted)
         self._rank_encoder = Encoder(counted, ranks=True)
+        own, others = filled[: len(own)], filled[len(own) :]
+        encoded = self.encoder.encode(others, n_jobs)
+        self._components = PrincipalComponents(encoded)
+        self.maps: dict[str, KernelMap] = {}
+        if "gaussian" in kinds:
+            self.maps["gaussian"] = gaussian_map(self.encoder.encode(own), encoded)
+        if "laplacian" in kinds:
+            ranks = self._rank_encoder.encode(others, n_jobs)
+            self.maps["laplacian"] = laplacian_map(self._rank_encoder.encode(own), ranks)
+        self.population = self._matrices(others, {"pca_columns", "encoded", *kinds}, n_jobs)
 
-        # The two kernels have nothing to do with each other: half of the threads for each.
-        half = max(1, effective_n_jobs(n_jobs) // 2)
+    def matrices(
+        self, X: Floats, kinds: Collection[str], n_jobs: int | None = None
+    ) -> FeatureMatrices:
+        """Return some kinds of matrices of any rows."""
+        return self._matrices(self.imputer.fill(X), kinds, n_jobs)
 
-        def fit(make: Any, encoder: Encoder) -> tuple[KernelMap, KernelMatrices, Moments]:
-            encoded = encoder.encode(others, half)
-            fitted = make(encoder.encode(own), encoded)
-            matrices = fitted.matrices(encoded, half)
-            return fitted, matrices, Moments(matrices.to_landmarks, fitted.basis, half)
-
-        kinds = (gaussian_map, self.encoder), (laplacian_map, self._rank_encoder)
-        (
-            (self._gaussian, gaussian, self.gaussian_moments),
-            (self._laplacian, laplacian, self.laplacian_moments),
-        ) = in_threads(fit, kinds, n_jobs)
-        self._components = PrincipalComponents(gaussian.encoded)
-        self.labeled = self._matrices_of(own, 1)
-        self.population = self._gathered(others, gaussian, laplacian)
-        self.component_moments = Moments(self.population.components, n_jobs=n_jobs)
-
-    def matrices(self, X: Floats, n_jobs: int | None = None) -> FeatureMatrices:
-        """Return the matrices of any rows."""
-        return self._matrices_of(self.imputer.fill(X), n_jobs)
-
-    def _matrices_of(self, filled: Floats, n_jobs: int | None) -> FeatureMatrices:
-        gaussian = self._gaussian.matrices(self.encoder.encode(filled, n_jobs), n_jobs)
-        laplacian = self._laplacian.matrices(self._rank_encoder.encode(filled, n_jobs), n_jobs)
-        return self._gathered(filled, gaussian, laplacian)
-
-    def _gathered(
-        self, filled: Floats, gaussian: KernelMatrices, laplacian: KernelMatrices
+    def _matrices(
+        self, filled: Floats, kinds: Collection[str], n_jobs: int | None
     ) -> FeatureMatrices:
         columns = np.ascontiguousarray(filled, dtype=np.float32)
-        components = self._components.of(gaussian.encoded)
-        return FeatureMatrices(
-            columns, np.hstack([columns, components.astype(np.float32)]),
-            laplacian.encoded.astype(np.float32),
-            np.hstack([components, np.ones((len(columns), 1))]), gaussian, laplacian,
-        )  # fmt: skip
+        found: dict[str, Any] = {"columns": columns}
+        if "bins" in kinds:
+            found["bins"] = np.empty(columns.shape, np.float32, order="F")
+            for j, edges in enumerate(self._edges):
+                found["bins"][:, j] = np.searchsorted(edges, filled[:, j], "right")
+        if not {"pca_columns", "encoded", "gaussian"}.isdisjoint(kinds):
+            encoded = self.encoder.encode(filled, n_jobs)
+            found["encoded"] = encoded
+            if "pca_columns" in kinds:
+                components = self._components.of(encoded).astype(np.float32)
+                found["pca_columns"] = np.hstack([columns, components])
+            if "gaussian" in self.maps:
+                found["gaussian"] = self.maps["gaussian"].similarities(encoded, n_jobs)
+        if not {"ranks", "laplacian"}.isdisjoint(kinds):
+            ranks = self._rank_encoder.encode(filled, n_jobs)
+            found["ranks"] = ranks.astype(np.float32)
+            if "laplacian" in self.maps:
+                found["laplacian"] = self.maps["laplacian"].similarities(ranks, n_jobs)
+        return FeatureMatrices({k: v for k, v in found.items() if k in {"columns", *kinds}})

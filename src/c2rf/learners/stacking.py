@@ -14,7 +14,7 @@ holds too many of one class is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -168,8 +168,11 @@ def standard_error(accuracy: float, row_weight: Floats) -> float:
     return float(np.sqrt(within * (1 - within) * (row_weight**2).sum()))
 
 
-N_FOLDS = 5
-N_REPEATS = 2
+FOLDS = (300, 5, 2), (1500, 5, 1), (5000, 3, 1)
+"""Up to a number of labeled rows: folds, and how often rows are split into them."""
+
+ONE_SPLIT = 4, 10_000
+"""With more labeled rows a single part is held out: this fraction of them, and at most so many."""
 
 N_CALIBRATION_ROWS = 1000
 """Rows of the population, at most, that set the thresholds in cross-validation; and as many others
@@ -232,8 +235,29 @@ def folds(codes: Codes, n_folds: int, rng: np.random.RandomState) -> Iterator[tu
             yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
 
 
+def splits(codes: Codes, rng: np.random.RandomState) -> list[list[tuple[Codes, Codes]]]:
+    """Return, for each repeat, rows to keep and rows to hold out: the fewer rows, the more often.
+
+    Examples
+    --------
+    >>> rng = np.random.RandomState(0)
+    >>> for n_rows in (100, 1000, 100_000):
+    ...     parts = splits(np.arange(n_rows) % 2, rng)
+    ...     len(parts), len(parts[0]), len(parts[0][0][1])
+    (2, 5, 20)
+    (1, 5, 200)
+    (1, 1, 10000)
+    """
+    n_rows = len(codes)
+    for most, n_folds, n_repeats in FOLDS:
+        if n_rows <= most:
+            return [list(folds(codes, n_folds, rng)) for _ in range(n_repeats)]
+    n_folds, most = ONE_SPLIT
+    return [list(folds(codes, max(n_folds, -(-n_rows // most)), rng))[:1]]
+
+
 def cross_validate(
-    learners: Sequence[tuple[str, Fit]],
+    learners: Mapping[str, Fit],
     training: TrainingSet,
     population: FeatureMatrices,
     rng: np.random.RandomState,
@@ -243,8 +267,8 @@ def cross_validate(
 
     Parameters
     ----------
-    learners : sequence of (str, Fit)
-        Their names, and unfitted base learners.
+    learners : mapping of str to Fit
+        Unfitted base learners by their names.
     training : TrainingSet
         All labeled rows.
     population : FeatureMatrices
@@ -254,30 +278,27 @@ def cross_validate(
     n_jobs : int or None
         Number of threads.
     """
-    names, fits = zip(*learners, strict=True)
-    prior = prior_weights(names, training.codes)
-    repeats = [list(folds(training.codes, N_FOLDS, rng)) for _ in range(N_REPEATS)]
-    n_classes = len(training.rates)
+    prior = prior_weights(list(learners), training.codes)
+    repeats = splits(training.codes, rng)
+    n_classes, n_rows = len(training.rates), len(population)
     unweighted = StackingWeights(prior, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
-    if not repeats[0]:
+    if not any(repeats):
         return unweighted
-    n_rows = len(population.columns)
     n_calibration = min(N_CALIBRATION_ROWS, (n_rows + 1) // 2)
     calibration_rows = population.take(slice(n_calibration))
     if n_rows > 1:
         leaf_rows = slice(n_calibration, n_calibration + N_CALIBRATION_ROWS)
         training = replace(training, leaf_rows=leaf_rows)
-    calls = [
-        (fits, training, kept, held, calibration_rows) for parts in repeats for kept, held in parts
-    ]
+    fits = list(learners.values())
+    numbers = [(r, kept, held) for r, parts in enumerate(repeats) for kept, held in parts]
+    calls = [(fits, training, kept, held, calibration_rows) for _, kept, held in numbers]
     found = in_threads(_held_out_margins, calls, n_jobs, "cross-validating base learners")
-    # two x learners x repeats x rows x classes; rows that were never held out are left out
-    table = np.full((2, len(fits), N_REPEATS, len(training.codes), n_classes), np.nan)
-    numbers = [(r, held) for r, parts in enumerate(repeats) for _, held in parts]
-    for (repeat, held), both in zip(numbers, found, strict=True):
-        table[:, :, repeat, held] = both
-    held_out = np.flatnonzero(~np.isnan(table[0, 0, 0, :, 0]))
-    margins, above = table[..., held_out, :]
+    held_out = np.unique(np.concatenate([held for _, held in repeats[0]]))
+    # two x learners x repeats x held-out rows x classes
+    table = np.empty((2, len(fits), len(repeats), len(held_out), n_classes))
+    for (repeat, _, held), both in zip(numbers, found, strict=True):
+        table[:, :, repeat, np.searchsorted(held_out, held)] = both
+    margins, above = table
     codes, weight = training.codes[held_out], training.weight[held_out]
     row_weights = poststratified(codes, training.rates, weight)
     if not row_weights.any():  # all are of classes that the population does not have

@@ -37,16 +37,13 @@ if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
 BASE_LEARNERS = {
-    "trees": "extra trees, some columns tried at a split",
-    "rank-trees": "extra trees on the ranks of numbers",
+    "trees": "extra trees on the columns",
+    "rank-trees": "extra trees on ranks of numbers and on categories",
     "pca-trees": "extra trees on the columns and their principal components",
-    "plain-trees": "extra trees on principal components, not corrected by the population",
     "svc": "support vectors, Gaussian kernel",
-    "narrow-svc": "support vectors, narrow Gaussian kernel",
-    "rank-svc": "support vectors on the ranks of numbers",
-    "ridge": "ridge regression on principal components",
-    "kernel-ridge": "kernel ridge regression, Gaussian kernel",
-    "rank-kernel-ridge": "kernel ridge regression on the ranks of numbers",
+    "rank-svc": "support vectors, Laplacian kernel of ranks",
+    "kernel-ridge": "kernel ridge regression with the population's moments",
+    "boosting": "gradient boosting",
 }
 """The base learners of the default classifier in words."""
 
