@@ -243,6 +243,7 @@ def bin_edges(values: Floats, counts: Ints) -> Floats:
 
 
 _MOST_COMPONENTS = 40
+_LEAST_VARIANCE = 1e-6  # of the first component's
 
 
 class PrincipalComponents:
@@ -259,14 +260,17 @@ class PrincipalComponents:
     --------
     >>> line = np.array([[3.0, 4.0], [-3.0, -4.0], [6.0, 8.0], [-6.0, -8.0]])
     >>> np.abs(PrincipalComponents(line).of(line)).round().tolist()
-    [[5.0, 0.0], [5.0, 0.0], [10.0, 0.0], [10.0, 0.0]]
+    [[5.0], [5.0], [10.0], [10.0]]
     """
 
     def __init__(self, encoded: Floats) -> None:
         self._mean = encoded.mean(axis=0)
         centred = encoded - self._mean
-        _, vectors = eigh(centred.T @ centred)
-        self._axes = vectors[:, ::-1][:, :_MOST_COMPONENTS]
+        values, vectors = eigh(centred.T @ centred)
+        # Directions without variance are rounding errors, and so is the sign of an axis.
+        axes = vectors[:, values > _LEAST_VARIANCE * values[-1]][:, ::-1][:, :_MOST_COMPONENTS]
+        large = (np.abs(axes) > 0.5 * np.abs(axes).max(axis=0)).argmax(axis=0)
+        self._axes = axes * np.sign(axes[large, np.arange(axes.shape[1])])
 
     def of(self, encoded: Floats) -> Floats:
         """Return the components of rows."""
