@@ -48,4 +48,4 @@ class BackendNotInstalledError(BackendError):
 
 
 class ClusterError(C2RFError, RuntimeError):
-    """A Dask scheduler does not answer, or a cluster was lost during the work."""
+    """A Dask scheduler or a Spark master does not answer, or a cluster was lost during the work."""

@@ -116,7 +116,7 @@ def classify(
     outputs.check(force=force, inputs=[*tables, *totals_files], needed=not dry_run)
     with (
         terminal.waiting("classifying", quiet),
-        at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs),
+        at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs, chosen.master),
     ):
         data = prepare(labeled, unlabeled, replace(chosen, totals=known))
         if dry_run:
@@ -129,7 +129,9 @@ def classify(
     return terminal.say([*lines, *outputs.lines()], quiet=quiet)
 
 
-@options.with_options(["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler"])
+@options.with_options(
+    ["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler", "master"]
+)
 def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL.skops", help="What classify --save-model wrote.")
@@ -161,7 +163,10 @@ def predict(
     check_labels_name(out, force=force, inputs=[model, file])
     stored = StoredModel.read(model)
     chosen = Options(target=stored.target, totals=[], **given)
-    with terminal.waiting("labeling", quiet), at_scheduler(chosen.scheduler, chosen.engine):
+    with (
+        terminal.waiting("labeling", quiet),
+        at_scheduler(chosen.scheduler, chosen.engine, None, chosen.master),
+    ):
         found = predict_rows(stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as)
         cautions = found.save(out, force=force, spreadsheet_safe=spreadsheet_safe)
     terminal.warn_of_cells(cautions, spreadsheet_safe)

@@ -257,8 +257,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             How many people each unlabeled row stands for, or the column of ``X_unlabeled`` that
             says so. Totals are about people then, and are met to the remainder in ``totals_met_``.
         unlabeled_id : str, optional
-            The column that names the rows of a relation of DuckDB, which has no row numbers: rows
-            are taken by ascending id. Not learned from.
+            The column that names the rows of a relation of DuckDB or a frame of Spark, which have
+            no row numbers: rows are taken by ascending id. Not learned from.
         unlabeled_labels : array-like of shape (n_unlabeled,), optional
             The class of each unlabeled row that is known after all, None or NaN for the others.
             These rows keep it and count in the totals. To learn from them, too, add them to X.

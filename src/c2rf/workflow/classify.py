@@ -35,7 +35,8 @@ def classify(labeled: Any, unlabeled: Any = None, **options: Any) -> Classificat
         Rows whose class is known.
     unlabeled : data frame, path, or population outside of memory, optional
         Rows to label, with the same columns but the target: a frame, a file or a folder of CSV or
-        Parquet files, a pyarrow dataset, a Polars LazyFrame or a Dask DataFrame. Without, the rows
+        Parquet files, a pyarrow dataset, a Polars LazyFrame, a Dask or Spark DataFrame or a
+        relation of DuckDB. Without, the rows
         of ``labeled`` whose target is empty. Where it has the target, that is used to score the
         labels.
     **options
@@ -69,7 +70,7 @@ def classify(labeled: Any, unlabeled: Any = None, **options: Any) -> Classificat
     chosen = Options(**options)
     with (
         showing_progress(chosen.verbose),
-        at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs),
+        at_scheduler(chosen.scheduler, chosen.engine, chosen.n_jobs, chosen.master),
     ):
         data = prepare(labeled, unlabeled, chosen)
         return label(data, f"c2rf.classify(..., random_state={chosen.random_state})")

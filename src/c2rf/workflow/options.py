@@ -310,13 +310,18 @@ class Options:
         None, "Stop then with the best weights found so far.", "SECONDS", TREES, method="c2rf",
         least=0,
     )  # fmt: skip
-    engine: Literal["auto", "memory", "chunks", "dask"] = _option(
+    engine: Literal["auto", "memory", "chunks", "dask", "spark"] = _option(
         "auto", "Where the rows of a file are kept: in memory, or left in their files, in chunks "
-        "or for dask. auto leaves folders and large files where they are. The result is the same.",
+        "or for dask or spark. auto leaves folders and large files where they are. The result is "
+        "the same.",
         "NAME",
     )  # fmt: skip
     scheduler: str | None = _option(
         None, "dask: the address of a cluster's scheduler, tcp://host:8786; without, threads.",
+        "ADDRESS",
+    )  # fmt: skip
+    master: str | None = _option(
+        None, "spark: the master, such as local[2] or spark://host:7077; without, all cores here.",
         "ADDRESS",
     )  # fmt: skip
     query: str | None = _option(

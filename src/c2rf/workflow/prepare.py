@@ -30,12 +30,14 @@ from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
 from c2rf.data.encoding import Encoder, encoded, fit_encoder
-from c2rf.data.formats import DUCKDB, ROWS_PER_CHUNK, find_format, plain_path, read_file
+from c2rf.data.formats import DUCKDB, PARQUET, ROWS_PER_CHUNK, find_format, plain_path, read_file
 from c2rf.data.population import as_population
 from c2rf.data.population.duckdb import find_table
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Chunk, Population
 from c2rf.data.population.memory import Memory
+from c2rf.data.population.spark import SparkRows, start_session
+from c2rf.data.population.spark import read_parquet as read_parquet_by_spark
 from c2rf.data.profile import (
     ColumnProfile,
     ValueCounts,
@@ -380,9 +382,9 @@ def find_rows(
     ----------
     given : data frame, path, or population
         A table in memory, a file or a folder of files, or what :func:`as_population` takes.
-    engine : {"auto", "memory", "chunks", "dask"}
+    engine : {"auto", "memory", "chunks", "dask", "spark"}
         Of a path: read it into memory, leave it in its files and read it in parts, or give its
-        Parquet files to Dask. "auto" leaves folders and large files where they are.
+        Parquet files to Dask or Spark. "auto" leaves folders and large files where they are.
     how : ReadAs
         How files are to be read.
     id : str, optional
@@ -397,7 +399,11 @@ def find_rows(
             f"{option_name('query')} needs a DuckDB file; found {_called(given, 'rows')}"
         )
     population = as_population(_with_names(given), "the unlabeled table", id)
-    kinds = {"memory": isinstance(population, Memory), "dask": population.is_distributed}
+    kinds = {
+        "memory": isinstance(population, Memory),
+        "dask": population.is_distributed,
+        "spark": isinstance(population, SparkRows),
+    }
     if engine in kinds and not kinds[engine]:
         raise InputError(
             f"engine={engine!r} is not possible for a {type(given).__name__}; leave it out, or "
@@ -425,6 +431,12 @@ def _of_path(path: Path, engine: str, how: ReadAs, id: str | None, query: str | 
         rows: Population = DaskRows(read_parquet(path))
         rows.read_as = "Parquet"
         return rows
+    if engine == "spark":
+        if find_files([path]).kind is not PARQUET:
+            raise InputError(
+                f"{path} must be a Parquet file or a folder of them; found other files"
+            )
+        return SparkRows(read_parquet_by_spark(path), id, str(path))
     in_chunks = path.is_dir() or find_format(path).in_chunks
     if engine == "chunks" or (engine == "auto" and in_chunks and is_large(path)):
         files = find_files([path], how, as_tables=True)
@@ -448,7 +460,9 @@ def is_large(path: Path, limit: int = LARGE_FILE) -> bool:
 
 
 @contextmanager
-def at_scheduler(address: str | None, engine: str, n_jobs: int | None = None) -> Iterator[None]:
+def at_scheduler(
+    address: str | None, engine: str, n_jobs: int | None = None, master: str | None = None
+) -> Iterator[None]:
     """Let Dask compute on the cluster of a scheduler, or on ``n_jobs`` threads of our own.
 
     A cluster has as many workers as it has: there, ``n_jobs`` is for what is learned here.
@@ -457,6 +471,11 @@ def at_scheduler(address: str | None, engine: str, n_jobs: int | None = None) ->
         dask = for_user('engine="dask"', "--engine dask")
         scheduler = option_name("scheduler")
         raise InputError(f"{scheduler} is an option of {dask}; give both, or neither")
+    if master is not None and engine != "spark":
+        spark = for_user('engine="spark"', "--engine spark")
+        raise InputError(f"{option_name('master')} is an option of {spark}; give both, or neither")
+    if engine == "spark":
+        start_session(master)
     if engine != "dask":
         yield
         return

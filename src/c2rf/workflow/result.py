@@ -21,6 +21,7 @@ from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
+from c2rf.data.population.spark import SparkRows
 from c2rf.data.profile import check_column
 from c2rf.data.write import check_size, check_writable, write_formatted
 from c2rf.exceptions import InputError
@@ -81,7 +82,8 @@ class Classification:
     def labels(self) -> Any:
         """The rows with label, score and confidence: a frame; more than a million, in chunks.
 
-        Of rows in DuckDB they are a relation of its default connection.
+        Of rows in DuckDB they are a relation of its default connection, of a Spark frame one of
+        Spark.
 
         With an ``id`` a row is named by it, else by all its columns. With ``sensitivity`` there
         are two more columns: ``robust``, whether the label stays if a total is off, and
@@ -89,6 +91,8 @@ class Classification:
         """
         if isinstance(self.data.rows, DuckDBRows):
             return as_relation(self.predictions)
+        if isinstance(self.data.rows, SparkRows):
+            return self.data.rows.frame_of(self.predictions)
         return self._frame if self.data.n_rows <= LARGE_RESULT else self.predictions
 
     @cached_property

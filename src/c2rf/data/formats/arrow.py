@@ -6,7 +6,7 @@ schema. Dask reads row groups of Parquet files on its own, see :func:`row_groups
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,14 @@ def common_schema(paths: Sequence[Path]) -> Any:
         with naming_source(path):
             found = pa.unify_schemas([found, schema], promote_options="permissive")
     return found
+
+
+def as_arrow(frames: Iterable[pd.DataFrame]) -> Any:
+    """Return frames that follow each other as one table of Arrow."""
+    import pyarrow as pa
+
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    return pa.concat_tables(tables)
 
 
 def check_types(schema: Any, path: object) -> None:

@@ -1,4 +1,4 @@
-"""Populations: rows wherever they are, in memory, in files or on a Dask cluster.
+"""Populations: rows wherever they are, in memory, in files, in a database or on a cluster.
 
 A new kind of storage is a module in this folder with a subclass of
 :class:`~c2rf.data.population.interface.Population`, and a line in :func:`as_population`.
@@ -17,6 +17,7 @@ from c2rf.data.population.duckdb import DuckDBRows, is_relation
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import Population
 from c2rf.data.population.memory import Memory, arrow_dataset, lazy_frame, user_chunks
+from c2rf.data.population.spark import SparkRows, is_spark
 from c2rf.exceptions import InputTypeError
 
 _ONCE = ("RecordBatchReader", "Scanner")
@@ -31,7 +32,7 @@ def as_population(given: Any, name: str = "X_unlabeled", id: str | None = None) 
         A population; a table in memory; a path or a list of paths (files or folders of Parquet or
         CSV); a pyarrow dataset or table; a Polars LazyFrame; a Dask DataFrame or Array; a list or
         another re-iterable of chunks (arrays or frames), or a callable that returns a fresh
-        iterator of chunks; a relation of DuckDB.
+        iterator of chunks; a relation of DuckDB; a DataFrame of Spark.
     name : str
         The name of the argument, for error messages.
     id : str, optional
@@ -54,6 +55,8 @@ iterator (lambda: ...), or a path
         return given
     if is_relation(given):
         return DuckDBRows(given, id)
+    if is_spark(given):
+        return SparkRows(given, id)
     if is_dask(given):
         return DaskRows(given)
     if _is_path(given):

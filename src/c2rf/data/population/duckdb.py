@@ -6,7 +6,7 @@ Every pass checks that the ids are the ones that were there before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 from c2rf._utils.text import all_of, for_user, nearest
 from c2rf._utils.types import Columns
 from c2rf.data.formats import ROWS_PER_CHUNK, naming_source, plain_path, wanted_columns
-from c2rf.data.formats.arrow import as_table, check_types
+from c2rf.data.formats.arrow import as_arrow, as_table, check_types
 from c2rf.data.formats.duckdb import connected, quoted, table_name
 from c2rf.data.population.interface import CHANGED, Population
 from c2rf.exceptions import InputError
@@ -60,20 +60,10 @@ class DuckDBRows(Population):
         self._connection: Any = None
         if opened is not None:
             self._connection, relation = opened()
-        columns = list(relation.columns)
-        if id is None:
-            option = for_user("id (in a fit, unlabeled_id)", "--id")
-            raise InputError(
-                f"{where} has no row numbers: name the column whose values name the rows with "
-                f"{option}; the columns are {all_of(columns)}"
-            )
-        if id not in columns:
-            raise InputError(
-                f"{where} has no column {id!r}; it has {all_of(columns)}{nearest(id, columns)}"
-            )
-        self.id, self._names = id, columns
+        self._names = list(relation.columns)
+        self.id = check_id(id, self._names, where)
         check_types(relation.limit(0).to_arrow_table().schema, where)
-        key = quoted(id)
+        key = quoted(self.id)
         with naming_source(where):
             # Without an order, the window sees the rows as they are stored.
             stored = f"{key}, coalesce({key} > lag({key}) over (), true) AS ascends"
@@ -82,17 +72,7 @@ class DuckDBRows(Population):
             n_distinct = (
                 n_ids if ascends else relation.aggregate(f"count(DISTINCT {key})").fetchall()[0][0]
             )
-        if not self.n_rows:
-            raise InputError(f"{where} has columns but no rows")
-        if n_ids < self.n_rows:
-            raise InputError(
-                f"{where}: {self.n_rows - n_ids:,} rows have no {id!r}; every row needs an id"
-            )
-        if n_distinct < n_ids:
-            raise InputError(
-                f"{where}: {n_ids - n_distinct:,} values of {id!r} are there more than once; every "
-                "row needs an id of its own"
-            )
+        check_ids(self.n_rows, n_ids, n_distinct, self.id, where)
         self._relation, self._is_sorted = relation, ascends
         self._checksum: int | None = None
 
@@ -135,6 +115,34 @@ class DuckDBRows(Population):
         self._checksum = checksum
 
 
+def check_id(id: str | None, columns: Sequence[str], where: str) -> str:
+    """Refuse rows without numbers of their own if no column, or an unknown one, names them."""
+    if id is None:
+        option = for_user("id (in a fit, unlabeled_id)", "--id")
+        raise InputError(
+            f"{where} has no row numbers: name the column whose values name the rows with "
+            f"{option}; the columns are {all_of(columns)}"
+        )
+    if id not in columns:
+        raise InputError(
+            f"{where} has no column {id!r}; it has {all_of(columns)}{nearest(id, columns)}"
+        )
+    return id
+
+
+def check_ids(n_rows: int, n_ids: int, n_distinct: int, id: str, where: str) -> None:
+    """Refuse no rows, rows without an id, and ids that are there twice."""
+    if not n_rows:
+        raise InputError(f"{where} has columns but no rows")
+    if n_ids < n_rows:
+        raise InputError(f"{where}: {n_rows - n_ids:,} rows have no {id!r}; every row needs an id")
+    if n_distinct < n_ids:
+        raise InputError(
+            f"{where}: {n_ids - n_distinct:,} values of {id!r} are there more than once; every "
+            "row needs an id of its own"
+        )
+
+
 def find_table(path: Path, id: str | None, query: str | None = None) -> DuckDBRows:
     """Return the rows of ``file.duckdb::table``, or of a query; the database is opened to read.
 
@@ -164,10 +172,8 @@ def find_table(path: Path, id: str | None, query: str | None = None) -> DuckDBRo
 def as_relation(frames: Iterable[pd.DataFrame]) -> Any:
     """Return frames that follow each other as one relation."""
     import duckdb
-    import pyarrow as pa
 
-    tables = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
-    return duckdb.from_arrow(pa.concat_tables(tables))
+    return duckdb.from_arrow(as_arrow(frames))
 
 
 def _check_query(query: str) -> None:

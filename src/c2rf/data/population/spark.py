@@ -1,0 +1,325 @@
+"""A DataFrame of Spark as a population: the work is done where its partitions are, by Arrow.
+
+A frame of Spark has no row numbers: rows are numbered by ascending id, so a column of ids is
+needed. Rows are sorted once, and Spark keeps them, in memory or on its disks: every pass sees the
+same ones. A task that fails is done again by Spark, with the same result.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from c2rf._utils.types import Columns
+from c2rf.data.formats import wanted_columns
+from c2rf.data.formats.arrow import as_arrow, as_table, check_types
+from c2rf.data.population.duckdb import check_id, check_ids
+from c2rf.data.population.interface import (
+    CHANGED,
+    Chunk,
+    Merge,
+    Population,
+    Work,
+    data_of,
+    plain,
+)
+from c2rf.exceptions import C2RFError, ClusterError, InputError
+
+ANSWER_SECONDS = 30.0
+"""A master that is silent for so long is taken for dead."""
+
+ROW, BLOCK = "c2rf row", "c2rf block"
+
+Results = Iterator[tuple[int, Any]]
+Tables = Callable[[int, Iterator[pd.DataFrame]], Results]
+"""Work on the tables of a partition, whose number comes first; results are numbered, too."""
+
+
+def is_spark(given: Any) -> bool:
+    """Say whether something is a DataFrame of Spark, without importing Spark."""
+    return type(given).__name__ == "DataFrame" and type(given).__module__.startswith("pyspark.sql")
+
+
+def start_session(master: str | None) -> Any:
+    """Start Spark on a master such as ``local[2]`` or ``spark://host:7077``; all cores without.
+
+    A session that runs already is used as it is. It ends with the process, because lazy labels
+    need it.
+    """
+    where = master or "local[*]"
+    if find_spec("pyspark") is None:
+        raise InputError('Spark is not installed; pip install "c2rf[spark]"')
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise InputError(
+            "Spark needs Java 17 or later, which was not found; install it (on Debian: apt-get "
+            "install default-jre-headless), or set JAVA_HOME"
+        )
+    if where.startswith("spark://"):
+        host, _, port = where.removeprefix("spark://").partition(":")
+        try:
+            socket.create_connection((host, int(port or 7077)), ANSWER_SECONDS).close()
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"the master {where} does not answer within {ANSWER_SECONDS:g} seconds; check the "
+                "address, and that it is running"
+            ) from error
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with _quietly():
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master(where).appName("c2rf")
+        try:
+            spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+        except Exception as error:
+            raise ClusterError(
+                f"Spark could not be started on {where}: {_reason(error)}"
+            ) from error
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def read_parquet(path: object) -> Any:
+    """Return Parquet files as a DataFrame of the session that is running."""
+    from pyspark.sql import SparkSession
+
+    with _quietly(), _naming(str(path)):
+        return SparkSession.builder.getOrCreate().read.parquet(str(path))
+
+
+class SparkRows(Population):
+    """The rows of a DataFrame of Spark, by ascending id.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The rows.
+    id : str
+        The column that names a row; no id is missing or there twice.
+    where : str
+        What the rows are called in messages.
+    """
+
+    def __init__(self, frame: Any, id: str | None, where: str = "the Spark frame") -> None:
+        self._names, self.where, self.read_as = list(frame.columns), where, "Spark"
+        self.id = check_id(id, self._names, where)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        with _quietly(), _naming(where):
+            from pyspark.sql.pandas.types import to_arrow_schema
+
+            check_types(to_arrow_schema(frame.schema), where)
+            self._ordered = frame.orderBy(_column(self.id)).persist()
+        counts = dict(self._results(self._select([self.id]), _count_ids))
+        self._starts = np.zeros(max(counts, default=0) + 2, dtype=np.int64)
+        for number, (n_rows, *_) in counts.items():
+            self._starts[number + 1] = n_rows
+        self._starts = np.cumsum(self._starts)
+        n_rows, n_ids, n_distinct = np.sum([(0, 0, 0), *counts.values()], axis=0).tolist()
+        check_ids(n_rows, n_ids, n_distinct, self.id, where)
+        self.n_rows = n_rows
+
+    def close(self) -> None:
+        """Let Spark forget the results that it keeps; the rows are sorted again when needed."""
+        with _quietly():
+            self._ordered.unpersist()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self._names
+
+    def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
+        """Bring all rows here, in the order of their ids."""
+        for number, table in self._results(self._select(columns), _as_they_are, in_order=True):
+            data = table if columns is not None else table.to_numpy()
+            yield data, f"partition {number} of {self.where}"
+
+    def reduce(
+        self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
+    ) -> Any:
+        """Do the work in every partition, and merge the results here."""
+        values = [np.asarray(each) for each in aligned]
+        on_tables = partial(_reduced, work, merge, columns, self._starts, values)
+        found = sorted(self._results(self._select(columns), on_tables), key=lambda each: each[0])
+        results = [result for _, result in found]
+        return results[0] if len(results) == 1 else merge(results)
+
+    def blocks(
+        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
+    ) -> Iterator[Any]:
+        """Do some work on a given number of rows at a time, where Spark brings them together."""
+        from pyspark.sql import functions as sql
+
+        wanted = wanted_columns(columns, self._names, self.where)
+        with _quietly():
+            starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
+            place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
+            row = sql.element_at(starts, sql.spark_partition_id() + 1) + place
+            numbered = self._select(wanted, row.alias(ROW))
+            numbered = numbered.withColumn(BLOCK, sql.floor(_column(ROW) / size))
+            n_blocks = -(-self.n_rows // size)  # type: ignore[operator]
+            parts = numbered.repartitionByRange(min(n_blocks, 200), BLOCK)
+            parts = parts.sortWithinPartitions(ROW)
+        on_tables = partial(_on_blocks, work, prepare, columns, size)
+        for _, result in self._results(parts, on_tables, in_order=True):
+            yield result
+
+    def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
+        """Return what the work makes of each row, by ascending id."""
+        return self.reduce(work, np.concatenate, columns)
+
+    def frame_of(self, frames: Iterable[pd.DataFrame]) -> Any:
+        """Return frames that follow each other as one DataFrame of Spark."""
+        table = as_arrow(frames)
+        with _quietly():
+            return self._ordered.sparkSession.createDataFrame(table)
+
+    def _select(self, columns: Columns, *more: Any) -> Any:
+        wanted = wanted_columns(columns, self._names, self.where)
+        with _quietly():
+            return self._ordered.select(*map(_column, wanted), *more)
+
+    def _results(self, frame: Any, work: Tables, *, in_order: bool = False) -> Results:
+        """Do some work on the tables of every partition; in order, results are kept by Spark."""
+        with _quietly(), _naming(self.where):
+            made = frame.mapInArrow(partial(_on_partition, work), "number long, result binary")
+            if in_order:  # all at once there, here one partition after the other
+                made = made.persist()
+                made.count()
+            found = made.toLocalIterator(prefetchPartitions=True) if in_order else made.collect()
+            for number, packed in found:
+                result = pickle.loads(packed)
+                if isinstance(result, C2RFError):
+                    raise result
+                yield number, result
+            if in_order:
+                made.unpersist()
+
+
+def _column(name: str) -> Any:
+    from pyspark.sql import functions as sql
+
+    return sql.col("`" + name.replace("`", "``") + "`")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Leave out what Spark says of the versions of other packages."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (C2RFError, MemoryError):
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        raise InputError(f"{where} cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what was wrong: the last line of a traceback of Python, else the first one."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return next((line for line in reversed(lines) if "Error:" in line[:60]), lines[0]).strip()
+
+
+def _on_partition(work: Tables, batches: Iterator[Any]) -> Iterator[Any]:
+    """Do the work on a partition, where it is; our own errors travel as results."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    found = work(TaskContext.get().partitionId(), map(as_table, batches))  # type: ignore[union-attr]
+    while True:
+        try:
+            number, result = next(found)
+        except StopIteration:
+            return
+        except C2RFError as error:
+            number, result = -1, error
+        packed = pa.array([pickle.dumps(result)], pa.binary())
+        yield pa.RecordBatch.from_arrays([pa.array([number]), packed], ["number", "result"])
+
+
+def _count_ids(number: int, tables: Iterator[pd.DataFrame]) -> Results:
+    """Count rows, ids, and different ids, which are sorted."""
+    n_rows = n_ids = n_distinct = 0
+    last = None
+    for table in tables:
+        ids = table.iloc[:, 0].dropna().to_numpy()
+        n_rows, n_ids = n_rows + len(table), n_ids + len(ids)
+        if len(ids):
+            n_distinct += int((ids[1:] != ids[:-1]).sum()) + int(last is None or ids[0] != last)
+            last = ids[-1]
+    yield number, (n_rows, n_ids, n_distinct)
+
+
+def _as_they_are(number: int, tables: Iterator[pd.DataFrame]) -> Results:
+    for table in tables:
+        if len(table):
+            yield number, table
+
+
+def _reduced(
+    work: Work,
+    merge: Merge,
+    columns: Columns,
+    starts: NDArray[np.int64],
+    aligned: Sequence[NDArray[Any]],
+    number: int,
+    tables: Iterator[pd.DataFrame],
+) -> Results:
+    start, results = int(starts[number]), []
+    for table in tables:
+        end = start + len(table)
+        if len(table):
+            data = table if columns is not None else table.to_numpy()
+            chunk = Chunk(data, f"partition {number}", start)
+            results.append(work(chunk, *(values[start:end] for values in aligned)))
+        start = end
+    if start != starts[number + 1]:
+        raise InputError(
+            f"partition {number} had {starts[number + 1] - starts[number]} rows when they were "
+            f"counted, but has {start - starts[number]} now: {CHANGED}"
+        )
+    if results:
+        yield number, merge(results) if len(results) > 1 else results[0]
+
+
+def _on_blocks(
+    work: Work,
+    prepare: Work,
+    columns: Columns,
+    size: int,
+    number: int,
+    tables: Iterator[pd.DataFrame],
+) -> Results:
+    """Do the work on the blocks of a partition, whose rows follow each other."""
+    pieces = (
+        (block, piece) for table in tables for block, piece in table.groupby(BLOCK, sort=True)
+    )
+    for block, own in groupby(pieces, key=lambda each: each[0]):
+        table = pd.concat([piece for _, piece in own], ignore_index=True)
+        start = int(table[ROW].iloc[0])
+        if start != int(block) * size:
+            raise InputError(f"row {start} begins a block of rows: {CHANGED}")
+        table = table.drop(columns=[ROW, BLOCK])
+        data = table if columns is not None else table.to_numpy()
+        yield int(block), work(plain(prepare(Chunk(data, f"rows from {start}", start))))
