@@ -1,10 +1,11 @@
 """Time of the default learner, as ratios to 200 extra trees with the same exact totals, in one run.
 
-usage: python -m benchmarks.speed [--quick]
+usage: python -m benchmarks.speed [--quick] [--labeled 50,500,2000,5000,20000,200000]
 
 For each number of rows the two take turns on the same rows, one thread each, after a first call
-that compiles. The last columns compare one thread with two, and the rows per second of scoring
-beyond the learned part.
+that compiles. With --labeled, for each number of labeled rows, and as many others, 5 000 at least,
+20 columns. Extra trees are not calibrated, which would fit them again. The last columns compare one
+thread with two, and the rows per second of scoring beyond the learned part.
 """
 
 from __future__ import annotations
@@ -25,31 +26,46 @@ from c2rf.datasets import biased_sample, make_waveform
 
 COLUMNS = ["rows", "labeled", "extra_trees_s", "default_s", "times", "two_threads", "scoring"]
 N_LABELED = 50
+LEAST_ROWS = 5000
 
 
 def main() -> None:
     """Measure populations of growing size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="5 000 and 50 000 rows only")
+    parser.add_argument("--labeled", help="numbers of labeled rows, separated by commas")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
     table = Table(args.out, "speed", COLUMNS)
     with threadpool_limits(limits=1):
-        for n_rows in (5000, 50_000) if args.quick else (5000, 50_000, 500_000):
-            table.add(measure(n_rows, args.repeat if n_rows < 500_000 else 1))
+        sizes = [
+            (n, N_LABELED) for n in ((5000, 50_000) if args.quick else (5000, 50_000, 500_000))
+        ]
+        if args.labeled:
+            numbers = map(int, args.labeled.split(","))
+            sizes = [(max(LEAST_ROWS, number), number) for number in numbers]
+        for n_rows, n_labeled in sizes:
+            few = n_rows * max(1, n_labeled // 1000) < 500_000
+            table.add(measure(n_rows, n_labeled, args.repeat if few else 1))
     print(table.finish())
 
 
-def measure(n_rows: int, repeat: int) -> dict[str, Any]:
-    X, y = make_waveform(n_rows + N_LABELED, binary=True, random_state=0)
+def measure(n_rows: int, n_labeled: int, repeat: int) -> dict[str, Any]:
+    X, y = make_waveform(n_rows + n_labeled, binary=True, random_state=0)
     X = X[:, :20]
-    labeled, rest = biased_sample(y, N_LABELED / len(y), positive_weight=0.7, random_state=0)
+    labeled, rest = biased_sample(y, n_labeled / len(y), positive_weight=0.7, random_state=0)
     known = (X[labeled], y[labeled]), {"X_unlabeled": X[rest], "totals": {1: int(y[rest].sum())}}
 
     def fit(estimator: Any, n_jobs: int) -> KnownTotalsClassifier:
         data, about = known
-        return KnownTotalsClassifier(estimator, n_jobs=n_jobs, random_state=0).fit(*data, **about)
+        classifier = KnownTotalsClassifier(
+            estimator,
+            calibration="auto" if estimator is None else None,
+            n_jobs=n_jobs,
+            random_state=0,
+        )
+        return classifier.fit(*data, **about)
 
     trees = ExtraTreesClassifier(N_TREES, random_state=0)
     seconds = best_of(repeat, lambda: fit(trees, 1), lambda: fit(None, 1), lambda: fit(None, 2))

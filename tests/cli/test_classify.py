@@ -279,7 +279,7 @@ class TestKnownTotals:
         classifier.fit(X, people.labeled["sick"], X_unlabeled=Xu, totals={"yes": 90})
         assert pd.read_csv("out.csv")["label"].tolist() == classifier.transduction_.tolist()
 
-    @pytest.mark.parametrize("learner", ["blend", "extra-trees", "logistic"])
+    @pytest.mark.parametrize("learner", ["blend", "boosting", "extra-trees", "logistic"])
     def test_learners_meet_totals_and_are_saved(self, people, learner):
         people.write()
         line = f"{self.FAST} --positive yes --total 90 --learner {learner} --out out.csv"
@@ -291,7 +291,9 @@ class TestKnownTotals:
         people.write()
         line = f"classify labeled.csv unlabeled.csv {self.FAST} --positive yes --total 90"
         assert run(f"{line} --learner oracle --out out.csv") == 2
-        assert "--learner must be blend, extra-trees or logistic" in capsys.readouterr().err
+        assert (
+            "--learner must be blend, boosting, extra-trees or logistic" in capsys.readouterr().err
+        )
 
 
 def make_features(labeled, unlabeled, names, text=()):

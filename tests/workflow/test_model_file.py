@@ -19,6 +19,7 @@ from c2rf.data.encoding import fit_encoder
 from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
 from c2rf.learners import trees
+from c2rf.learners.features import Encoder, count_values
 from c2rf.workflow.classify import make_learner
 from c2rf.workflow.model_file import FORMAT, FORMAT_VERSION, TRUSTED, StoredModel, versions
 from margins import margin
@@ -45,7 +46,7 @@ def fitted(name: str) -> object:
         classifier = C2RFClassifier(forest, random_state=0, pos_label="yes")
         return classifier.fit(*data, **rows, n_positive=70)
     estimator = RandomForestClassifier(20, max_depth=3)
-    if name in ("default", "logistic"):
+    if name in ("default", "logistic", "boosting"):
         estimator = make_learner(name)
     classifier = KnownTotalsClassifier(estimator, random_state=0)
     if name != "groups":
@@ -59,7 +60,8 @@ def stored(name: str = "c2rf", groups: tuple[str, ...] = ()) -> StoredModel:
 
 
 @pytest.mark.parametrize(
-    "name", ["c2rf", "paper with a forest", "known-totals", "groups", "logistic", "default"]
+    "name",
+    ["c2rf", "paper with a forest", "known-totals", "groups", "logistic", "boosting", "default"],
 )
 def test_what_comes_back_predicts_the_same(tmp_path, name):
     before = stored(name, ("region",) if name == "groups" else ())
@@ -89,9 +91,12 @@ def test_nobody_s_label_is_in_the_file(tmp_path, name):
 
 def test_the_trusted_types_are_just_those_that_are_needed(tmp_path, monkeypatch):
     found: set[str] = set()
-    for name in ("c2rf", "known-totals", "logistic", "default"):
+    for name in ("c2rf", "known-totals", "logistic", "boosting", "default"):
         stored(name).write(tmp_path / name)
         found |= set(skops.io.get_untrusted_types(file=tmp_path / name))
+    many_columns = Encoder(count_values(np.random.default_rng(0).normal(size=(20, 500))))
+    skops.io.dump(many_columns, tmp_path / "wide")
+    found |= set(skops.io.get_untrusted_types(file=tmp_path / "wide"))
     monkeypatch.setattr(trees, "are_compiled", lambda: False)  # as without Numba
     stored("default").write(tmp_path / "plain")
     found |= set(skops.io.get_untrusted_types(file=tmp_path / "plain"))

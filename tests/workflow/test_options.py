@@ -28,7 +28,7 @@ def options(**more: object) -> Options:
         ({"method": "c2rf", "learner": "blend"}, "it is one of known-totals"),
         ({"method": "c2rf", "sensitivity": 0.1}, "it is one of known-totals"),
         ({"method": "c2rf", "backend": "cplex"}, "backend must be highs, scip or gurobi"),
-        ({"learner": "forest"}, "learner must be blend, extra-trees or logistic"),
+        ({"learner": "forest"}, "learner must be blend, boosting, extra-trees or logistic"),
         ({"sensitivity": "sd"}, "must be a share, such as 0.05, or 'se'"),
         ({"sensitivity": 7}, "a share above 0 and up to 1"),
         ({"imputations": 0}, "must be from 1 to"),

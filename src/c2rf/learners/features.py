@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag, eigh
-from scipy.sparse import csr_array
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
@@ -218,7 +218,7 @@ def _random_signs(width: int) -> Any:
     rng = np.random.RandomState(0)
     signs = rng.choice([-1.0, 1.0], _SIGNS * width) / np.sqrt(_SIGNS)
     places = rng.randint(MOST_ENCODED, size=_SIGNS * width)
-    return csr_array((signs, places, np.arange(width + 1) * _SIGNS), (width, MOST_ENCODED))
+    return csr_matrix((signs, places, np.arange(width + 1) * _SIGNS), (width, MOST_ENCODED))
 
 
 MOST_BINS = 250

@@ -133,6 +133,7 @@ def model_in_words(model: Any) -> str:
     known = {
         "BlendClassifier": "A blend of different classifiers",
         "ExtraTreesClassifier": "A forest of extra trees",
+        "HistGradientBoostingClassifier": "Gradient boosting",
         "LogisticRegression": "A logistic regression",
     }
     name = type(steps[-1]).__name__

@@ -57,6 +57,8 @@ TRUSTED = (
     "c2rf.learners.trees.CompiledForest",
     "c2rf.learners.trees.PlainForest",
     "numpy.dtype",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
 """Types that a model file may hold beyond those skops trusts by itself."""

@@ -264,8 +264,9 @@ class Options:
         "known-totals", "known-totals ranks rows by probabilities, c2rf weighs the votes of trees.",
         "NAME",
     )  # fmt: skip
-    learner: Literal["blend", "extra-trees", "logistic"] | None = _option(
-        None, "Who gives probabilities: blend, or the quicker extra-trees and logistic.", "NAME",
+    learner: Literal["blend", "boosting", "extra-trees", "logistic"] | None = _option(
+        None, "Who gives probabilities: blend, or the quicker boosting (for hundreds of labeled "
+        "rows or more), extra-trees and logistic.", "NAME",
         method="known-totals", shown_default="blend",
     )  # fmt: skip
     calibration: Literal["auto", "none"] | None = _option(
