@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported when they are first used: the command line starts without scikit-learn.
 _HOMES = {
