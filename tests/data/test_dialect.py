@@ -143,3 +143,9 @@ def test_a_first_line_may_name_the_separator(tmp_path):
     path.write_text("sep=|\na,b|c\n1|2\n")
     layout = find_layout(path)
     assert (layout.dialect.separator, layout.names, layout.n_above) == ("|", ("a,b", "c"), 1)
+
+
+@pytest.mark.parametrize("name", ["idna", "punycode", "unicode_escape", "base64", "no such", "zip"])
+def test_what_is_no_encoding_of_files(name):
+    with pytest.raises(InputError, match="must be the name of an encoding"):
+        ReadAs(encoding=name)

@@ -9,6 +9,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from c2rf._utils.compiled import can_compile
 from c2rf.datasets import biased_sample, make_ringnorm, make_twonorm
+from c2rf.exceptions import InputError
 from c2rf.learners import trees
 from c2rf.learners.calibration import calibrated_means
 from c2rf.learners.trees import (
@@ -236,3 +237,30 @@ class TestPriorCorrected:
                 for forest in (plain, corrected)
             ]
             assert shares[1] > shares[0] + 0.02
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["left", "shape", "values", "depth", "kind"],
+)
+def test_forests_from_files_whose_links_lead_nowhere(damage):
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    found = grow_forest(X, np.eye(2)[(X[:, 0] > 0).astype(int)], Growth(3, 2), 0, np.ones(40))
+    if not isinstance(found, CompiledForest):
+        pytest.skip("Numba is not there")
+    found.check()
+    nodes, values, shape = found.nodes.copy(), found.values.copy(), found.shape.copy()
+    if damage == "left":
+        nodes["left"][0] = 1 << 20
+    elif damage == "shape":
+        shape[0, 0] += 1
+    elif damage == "values":
+        values = values[:-1]
+    elif damage == "depth":
+        shape[0, 1] = 1 << 40
+    else:
+        values = values.astype(float)
+    with pytest.raises(InputError, match="links that lead nowhere"):
+        CompiledForest(nodes, values, shape).check()
+    with pytest.raises(InputError, match="ask for more columns than the 1 of the rows"):
+        found.predict(X[:, :1])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.ensemble import RandomForestClassifier
@@ -17,11 +19,19 @@ import c2rf
 from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.data.encoding import fit_encoder
 from c2rf.data.profile import ColumnProfile
+from c2rf.datasets import make_twonorm
 from c2rf.exceptions import InputError
 from c2rf.learners import trees
 from c2rf.learners.features import Encoder, count_values
 from c2rf.workflow.classify import make_learner
-from c2rf.workflow.model_file import FORMAT, FORMAT_VERSION, TRUSTED, StoredModel, versions
+from c2rf.workflow.model_file import (
+    FORMAT,
+    FORMAT_VERSION,
+    TRUSTED,
+    StoredModel,
+    _check_tree,
+    versions,
+)
 from margins import margin
 from people import make_people
 
@@ -188,3 +198,28 @@ def test_a_loaded_model_predicts_frames(tmp_path):
     assert model.classes_.tolist() == ["no", "yes"]
     assert chances.sum(axis=1) == pytest.approx(np.ones(len(found)))
     assert chances[:, 1].mean() == pytest.approx((people.truth == "yes").mean(), abs=0.02)
+
+
+def test_trees_whose_links_lead_out_of_their_arrays_are_refused(tmp_path):
+    X, y = make_twonorm(200, random_state=0)
+    table = pd.DataFrame(X).add_prefix("x").assign(sick=y)
+    result = c2rf.classify(
+        table[:60], table[60:].drop(columns="sick"), target="sick", totals={1: 70},
+        learner="extra-trees",
+    )  # fmt: skip
+    forest = result.classifier.estimator_
+    path = tmp_path / "m.skops"
+    result.save_model(path)
+    StoredModel.read(path)
+    trees = [each.tree_ for each in forest.estimators_]
+    damages = [("left_child", 1 << 20), ("right_child", 0), ("feature", 1 << 20)]
+    for name, value in damages:
+        damaged = copy.deepcopy(trees[0])
+        state = copy.deepcopy(trees[0].__getstate__())
+        state["nodes"][name][0] = value
+        damaged.__setstate__(state)
+        with pytest.raises(InputError, match="links that lead nowhere"):
+            _check_tree(damaged, 20)
+    _check_tree(trees[0], 20)
+    with pytest.raises(InputError, match="links that lead nowhere"):
+        _check_tree(trees[0], 1)

@@ -10,11 +10,13 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import re
+import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain
@@ -226,12 +228,11 @@ def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -
 def _holds(path: Path, text: str, encoding: str) -> bool:
     """Whether a text is anywhere in a file."""
     wanted = text.encode(without_mark(encoding))
-    with opened(path) as file:
-        last = b""
-        while block := file.read(BLOCK):
-            if wanted in last + block:
-                return True
-            last = block[1 - len(wanted) :]
+    last = b""
+    for block in read_blocks(path):
+        if wanted in last + block:
+            return True
+        last = block[1 - len(wanted) :]
     return False
 
 
@@ -378,15 +379,44 @@ def plain_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path
 
 
+MOST_BYTES = "C2RF_MOST_BYTES"
+"""Variable of the environment with the most bytes that a packed file may have when unpacked."""
+
+MORE_BYTES = f"or raise the limit, {MOST_BYTES} in the environment"
+_LEAST_LIMIT, _MOST_TIMES = 1 << 30, 100
+
+
+def most_bytes(path: Path) -> int:
+    """Return how many bytes a packed file may have when unpacked; tables are not packed further."""
+    given = os.environ.get(MOST_BYTES, "")
+    return int(given) if given.isdigit() else max(_LEAST_LIMIT, _MOST_TIMES * path.stat().st_size)
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Refuse a packed file that would fill the memory."""
+    if n_bytes > (most := most_bytes(path)):
+        raise InputError(
+            f"{path} has more than {most:,} bytes when unpacked, which no table should have; "
+            f"unpack it yourself, {MORE_BYTES}"
+        )
+
+
+def read_blocks(path: Path) -> Generator[bytes, None, None]:
+    """Yield the content of a file, and stop where a packed one gets too large."""
+    n_bytes, is_packed = 0, compression(path) is not None
+    with opened(path) as file:
+        while block := file.read(BLOCK):
+            n_bytes += len(block)
+            if is_packed:
+                check_unpacked(path, n_bytes)
+            yield block
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """Open a file to read what is in it, wherever it is compressed."""
     kind = compression(path)
-    damaged: tuple[type[Exception], ...] = (
-        (OSError,)
-        if kind == "zstd"
-        else (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
-    )
+    damaged = _DAMAGED if kind else ()
     try:
         with path.open("rb") as file:
             if kind == "gzip":
@@ -400,6 +430,12 @@ def opened(path: Path) -> Iterator[Any]:
                 yield file
     except damaged as error:
         raise InputError(f"{path} is a damaged or incomplete {kind} file: {error}") from error
+
+
+_DAMAGED: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, OverflowError, struct.error),
+    *(zlib.error, zipfile.BadZipFile, NotImplementedError),  # methods that Python does not know
+)
 
 
 @contextmanager
@@ -461,6 +497,9 @@ def encoding_name(encoding: str) -> str:
     return _NAMES.get(encoding, encoding)
 
 
+_NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+
+
 def check_encoding(name: str) -> str:
     """Return the name under which Python knows an encoding of text.
 
@@ -469,10 +508,12 @@ def check_encoding(name: str) -> str:
     >>> check_encoding("Windows-1252")
     'cp1252'
     """
+    sample = "a..b;1,5\n" * 20
     try:
-        "".encode(name)
+        if codecs.lookup(name).name in _NO_FILES or sample.encode(name).decode(name) != sample:
+            raise LookupError
         return codecs.lookup(name).name
-    except LookupError:
+    except (LookupError, ValueError):
         option = for_user("encoding", "--encoding")
         raise InputError(
             f"{option} must be the name of an encoding, like utf-8, cp1252 or utf-16; found "
@@ -488,8 +529,8 @@ def find_encoding(path: Path) -> str:
     """
     # By hand: charset_normalizer 3.5 took 23 of 38 small Windows-1252 tables of European towns for
     # another encoding, and nobody notices text that is decoded wrongly.
-    with opened(path) as file:
-        block = file.read(BLOCK)
+    with closing(read_blocks(path)) as blocks:
+        block = next(blocks, b"")
         for mark, name in _MARKS:
             if block.startswith(mark):
                 return name
@@ -501,7 +542,7 @@ def find_encoding(path: Path) -> str:
             if b"\0" in block:
                 raise InputError(f"{path} is not text: it holds zero bytes")
             is_windows = is_windows and not any(byte in block for byte in _NOT_WINDOWS)
-            following = file.read(BLOCK)
+            following = next(blocks, b"")
             try:
                 if is_utf8:
                     decoder.decode(block, final=not following)

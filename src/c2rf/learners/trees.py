@@ -35,6 +35,7 @@ from sklearn.tree import ExtraTreeRegressor
 
 from c2rf._utils.compiled import can_compile, compiled, summing
 from c2rf._utils.types import Codes, Floats, Ints, Singles
+from c2rf.exceptions import InputError
 from c2rf.learners.calibration import calibrated_means
 from c2rf.learners.threads import in_row_parts, in_threads
 
@@ -102,7 +103,7 @@ class CompiledForest:
 
     def predict(self, X: Singles, n_jobs: int | None = None) -> Floats:
         """Return the mean of the trees' predictions for rows."""
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        X = self._checked(X)
         sums = in_row_parts(
             lambda rows: predict_sums(X[rows], self.nodes, self.values, self.shape),
             len(X), _ROWS_PER_CALL, n_jobs,
@@ -111,8 +112,33 @@ class CompiledForest:
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
         """Return, for every node, the sum of the amounts of the rows that end there."""
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        X = self._checked(X)
         return np.asarray(leaf_sums(X, amounts, self.nodes, self.shape))
+
+    def _checked(self, X: Any) -> Singles:
+        """Return rows in order; compiled loops do not look whether a column is there."""
+        if len(self.nodes) and int(self.nodes["column"].max()) >= X.shape[1]:
+            raise InputError(f"the trees ask for more columns than the {X.shape[1]} of the rows")
+        return np.ascontiguousarray(X, dtype=np.float32)
+
+    def check(self) -> None:
+        """Refuse trees from a file whose links lead out of their arrays."""
+        nodes, values, shape = (np.asarray(each) for each in (self.nodes, self.values, self.shape))
+        fits = (
+            nodes.dtype == NODE
+            and values.dtype == np.float32
+            and shape.dtype == np.int64
+            and (nodes.ndim, values.ndim, shape.ndim) == (1, 2, 2)
+            and shape.shape[1] == 2
+            and len(values) == len(nodes) == shape[:, 0].sum()
+            and bool((shape >= 0).all() and (shape[:, 1] <= np.maximum(shape[:, 0], 1)).all())
+        )
+        if fits:
+            n_nodes = np.repeat(shape[:, 0], shape[:, 0])
+            last = nodes["left"].astype(np.int64) + (nodes["threshold"] < np.inf)
+            fits = bool((last < n_nodes).all() and (last >= 0).all())
+        if not fits:
+            raise InputError("its trees have links that lead nowhere")
 
     def with_values(self, values: Floats) -> CompiledForest:
         """Return the same trees with other values of their nodes."""

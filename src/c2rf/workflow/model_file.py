@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree._tree import Tree
 
 from c2rf._utils.text import for_user
 from c2rf._utils.types import Floats
@@ -32,6 +33,7 @@ from c2rf.data.population.interface import Population
 from c2rf.data.profile import check_column
 from c2rf.data.totals import Bins
 from c2rf.exceptions import InputError
+from c2rf.learners.trees import CompiledForest
 from c2rf.totals.groups import Groups
 from c2rf.workflow.predictions import (
     LABEL,
@@ -196,7 +198,9 @@ def _load(path: Path) -> Any:
     try:
         untrusted = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
         if not untrusted:
-            return io.load(path, trusted=list(TRUSTED))
+            found = io.load(path, trusted=list(TRUSTED))
+            _check_trees(found)
+            return found
     except Exception as error:
         raise InputError(f"{path} is not a model file, or damaged: {error}") from error
     raise InputError(
@@ -204,6 +208,45 @@ def _load(path: Path) -> Any:
         "run any code and which no model of this version of c2rf has. Only load what classify "
         "--save-model wrote; if an earlier version wrote it, make the model again"
     )
+
+
+def _check_trees(found: Any) -> None:
+    """Refuse trees whose links lead out of their arrays: compiled code would follow them."""
+    waiting, seen = [found], dict[int, Any]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, (str, bytes, np.generic, type)):
+            continue
+        seen[id(each)] = each
+        if isinstance(each, np.ndarray):
+            waiting += each.ravel().tolist() if each.dtype == object else []
+        elif isinstance(each, (list, tuple, set)):
+            waiting += each
+        elif isinstance(each, Mapping):
+            waiting += each.values()
+        else:
+            if isinstance(each, CompiledForest):
+                each.check()
+            own = getattr(each, "__dict__", {})
+            if isinstance(own.get("tree_"), Tree):
+                _check_tree(own["tree_"], int(own["n_features_in_"]))
+            waiting += own.values()
+
+
+def _check_tree(tree: Any, n_features: int) -> None:
+    """Refuse a tree of scikit-learn whose children do not come after it, or features are not."""
+    places = np.arange(tree.node_count)
+    left, right = tree.children_left, tree.children_right
+    inner = left != -1
+    children = np.minimum(left, right)[inner]
+    fits = len(left) == tree.node_count > 0 and bool(
+        (children > places[inner]).all()
+        and (np.maximum(left, right)[inner] < tree.node_count).all()
+        and (tree.feature[inner] >= 0).all()
+        and (tree.feature[inner] < min(n_features, tree.n_features)).all()
+    )
+    if not fits:
+        raise InputError("its trees have links that lead nowhere")
 
 
 def _without_rows(classifier: Any) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 from c2rf.data.dialect import AS_FOUND
 from c2rf.data.formats import arrow, read_file
+from c2rf.data.population.files import find_files
 from c2rf.exceptions import InputError
 
 
@@ -62,3 +64,20 @@ def test_columns_that_hold_lists_are_refused(tmp_path):
 def test_an_index_without_a_name_is_no_column(tmp_path):
     pd.DataFrame({"a": [1, 2]}, index=[5, 6]).to_parquet(tmp_path / "x.parquet")
     assert list(read_file(tmp_path / "x.parquet").frame) == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["text", "category"])
+def test_places_that_lead_out_of_the_memory_are_refused(tmp_path, kind):
+    cells = pa.array(["a", "b"])
+    if kind == "category":
+        cells = pa.DictionaryArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array([*"abc"]))
+    path = tmp_path / "x.arrow"
+    feather.write_feather(pa.table({"n": [7, 8], "t": cells}), path, compression="uncompressed")
+    good, bad = (np.array([1, last], dtype=np.int32).tobytes() for last in (2, 1 << 20))
+    content = path.read_bytes()
+    assert good in content
+    path.write_bytes(content.replace(good, bad))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_file(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        list(find_files([path]).read(["n", "t"]))

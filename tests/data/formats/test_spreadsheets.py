@@ -46,3 +46,20 @@ def test_merged_cells_are_refused_with_their_place(tmp_path):
         sheet.merge_range(4, 27, 5, 27, "both")
     with pytest.raises(InputError, match="merged cells, the first at AB5"):
         read_file(tmp_path / "x.xlsx")
+
+
+def test_a_workbook_that_asks_for_more_memory_than_there_is(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "x.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write(0, 0, "a")
+        sheet.write(1_048_575, 16_383, "b")
+    with pytest.raises(InputError, match="its cells take more memory than there is"):
+        read_file(tmp_path / "x.xlsx")
+
+
+def test_a_workbook_that_is_too_large_when_unpacked(tmp_path, monkeypatch):
+    with xlsxwriter.Workbook(tmp_path / "x.xlsx") as book:
+        book.add_worksheet().write(0, 0, "a")
+    monkeypatch.setenv("C2RF_MOST_BYTES", "1000")
+    with pytest.raises(InputError, match="more than 1,000 bytes when unpacked"):
+        read_file(tmp_path / "x.xlsx")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
@@ -42,3 +44,18 @@ def test_tables_that_are_not_there_or_empty(base):
         read_file(base.with_name("x.db::emty"))
     with pytest.raises(InputError, match="has columns but no rows"):
         read_file(base.with_name("x.db::empty"))
+
+
+def test_ctrl_c_ends_a_view_that_never_ends(tmp_path):
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute(
+            "create view v as with recursive c(x) as (select 1 union all select x + 1 from c) "
+            "select count(*) as n from c"
+        )
+        base.commit()
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        read_file(path)
+    timer.join()

@@ -159,3 +159,15 @@ def test_backslashes_with_two_readings_or_none_are_refused(tmp_path, row, said):
     path.write_text(f"a,b\n{row}\n1,2\n")
     with pytest.raises(InputError, match=said):
         read_file(path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_packed_files_that_would_fill_the_memory(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"x.{kind}.gz" if kind == "csv" else tmp_path / "x.jsonl"
+    line = "a,b\n" if kind == "csv" else '{"a": 1, "b": 2}\n'
+    path.write_bytes(gzip.compress(line.encode() * 1000))
+    assert len(read_file(path).frame) >= 999
+    monkeypatch.setenv("C2RF_MOST_BYTES", "1000")
+    (copy := path.with_name(f"y{path.name}")).write_bytes(path.read_bytes())
+    with pytest.raises(InputError, match=r"more than 1,000 bytes when unpacked.*C2RF_MOST_BYTES"):
+        read_file(copy)

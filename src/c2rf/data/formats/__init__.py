@@ -261,7 +261,7 @@ def _format_of_archive(path: Path) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except zipfile.BadZipFile:
+    except Exception:  # of many kinds, if it is damaged
         return format_by_name(path) or TEXT
     if any(name.startswith("xl/workbook") for name in names):
         return EXCEL

@@ -41,6 +41,7 @@ def read(path: Path, how: ReadAs) -> ReadTable:
 
     with _arrow(path) as (found, batches):
         content = pa.Table.from_batches(batches, found)
+        content.validate(full=True)
         return ReadTable(as_table(content.select(schema.names), schema), "Arrow")
 
 
@@ -223,6 +224,7 @@ def _arrow_batches(path: Path, columns: Sequence[str], n_rows: int) -> Iterator[
     start = 1
     with _arrow(path) as (_, batches):
         for batch in batches:
+            batch.validate(full=True)  # else lengths and places may lead out of its memory
             for k in range(0, batch.num_rows, n_rows):
                 yield batch.slice(k, n_rows), f"{path}, from data row {start + k}"
             start += batch.num_rows

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from c2rf.data.cells import TypedCells
-from c2rf.data.dialect import ReadAs, opened
+from c2rf.data.dialect import ReadAs, compression, opened, read_blocks
 from c2rf.data.formats import ReadTable, naming_source
 from c2rf.exceptions import InputError
 
@@ -41,6 +41,9 @@ def chunks(
 
 def _rows(path: Path, how: ReadAs) -> Iterator[dict[str, Any]]:
     encoding = how.encoding or "utf-8-sig"
+    if compression(path) is not None:
+        for _ in read_blocks(path):  # one line may be all of it
+            pass
     with naming_source(path), opened(path) as file, io.TextIOWrapper(file, encoding) as text:
         for number, line in enumerate(text, 1):
             if line.strip():
@@ -61,6 +64,8 @@ def _columns(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, 
 def _row(line: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
+        if "\\u" in line:
+            str(row).encode()  # half of a character
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}") from error
     if not isinstance(row, dict):

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from c2rf._utils.text import all_of, for_user, nearest
 from c2rf.data.cells import TypedCells
-from c2rf.data.dialect import ReadAs, check_one_header
+from c2rf.data.dialect import MORE_BYTES, ReadAs, check_one_header, check_unpacked, most_bytes
 from c2rf.data.formats import ReadTable, check_names
-from c2rf.exceptions import C2RFError, InputError
+from c2rf.exceptions import InputError
 
+_TIMES_THE_FILE = 4  # memory of the cells, for each byte of the unpacked file
 _HEADER_CHECK_ROWS = 1000  # rows that are looked at to find a second header line
 
 
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a sheet; numbers that are stored as text are parsed as in CSV files."""
-    from python_calamine import CalamineError, CalamineWorkbook
-
-    try:
-        with CalamineWorkbook.from_path(path) as book:
-            name, others = _choose(book, how.sheet, path)
-            sheet = book.get_sheet_by_name(name)
-            rows = sheet.to_python(skip_empty_area=True)
-            merged = sheet.merged_cell_ranges or []
-    except C2RFError:
-        raise
-    except (CalamineError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is not a complete workbook: {error}") from error
+    found = _in_process(path, how.sheet)
+    name, others = _choose(found, how.sheet, path)
+    rows = found["rows"]
     if not rows:
         raise InputError(f"{path}: the sheet {name!r} is empty")
-    _check_merged(path, name, merged)
+    _check_merged(path, name, found["merged"])
     cells = TypedCells(path, how)
     frame = cells.table(_columns(rows, path, name))
     kind = "OpenDocument" if path.suffix.lower() == ".ods" else "Excel"
@@ -39,13 +36,34 @@ def read(path: Path, how: ReadAs) -> ReadTable:
     return ReadTable(frame, f"{kind}, sheet {name!r}{unread}{cells.note}")
 
 
-def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
-    """Return the name of the sheet to read, and of other visible sheets that are not empty."""
-    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+def _in_process(path: Path, sheet: str | None) -> dict[str, Any]:
+    """Read a sheet in a process of its own: a workbook may ask for more memory than there is."""
+    most = most_bytes(path)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, sum(each.file_size for each in archive.infolist()))
+    words = [sys.executable, "-P", str(Path(__file__).with_name("workbook_process.py")), str(path)]
+    done = subprocess.run(
+        words + ([] if sheet is None else [sheet]),
+        input=f"{_TIMES_THE_FILE * most}\n".encode(),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        raise InputError(
+            f"{path} cannot be read: its cells take more memory than there is, or than is allowed; "
+            f"a cell far to the right or down makes a sheet large. Save it as CSV, {MORE_BYTES}"
+        )
+    found = pickle.loads(done.stdout)
+    if isinstance(found, str):
+        raise InputError(f"{path} is not a complete workbook: {found}")
+    return dict(found)
 
-    sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
-    names = [each.name for each in sheets]
-    option = for_user("sheet", "--sheet")
+
+def _choose(found: dict[str, Any], wanted: str | None, path: Path) -> tuple[str, list[str]]:
+    """Return the name of the sheet to read, and of other visible sheets that are not empty."""
+    names, option = found["names"], for_user("sheet", "--sheet")
     if wanted is not None:
         if wanted not in names:
             raise InputError(
@@ -53,14 +71,11 @@ def _choose(book: Any, wanted: str | None, path: Path) -> tuple[str, list[str]]:
                 f"{nearest(wanted, names)}"
             )
         return wanted, []
-    visible = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
-    filled = [name for name in visible if book.get_sheet_by_name(name).to_python(nrows=1)]
-    if not filled:
-        hidden = (
-            f"; hidden ones: {all_of(names)}, see {option}" if len(visible) < len(names) else ""
-        )
+    if not found["filled"]:
+        has_hidden = len(found["visible"]) < len(names)
+        hidden = f"; hidden ones: {all_of(names)}, see {option}" if has_hidden else ""
         raise InputError(f"{path} has no sheet with cells{hidden}")
-    return filled[0], filled[1:]
+    return found["filled"][0], found["filled"][1:]
 
 
 def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:

@@ -53,9 +53,15 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
     try:
         where = f"{file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(where, uri=True)) as base:
+            for setting in ("trusted_schema = off", "query_only = on", "cell_size_check = on"):
+                base.execute(f"pragma {setting}")
+            # Gives Ctrl-C a chance, even where a view never ends.
+            base.set_progress_handler(lambda: 0, 10_000)
             names = [row[0] for row in base.execute(_TABLES, ["sqlite_%"])]
             yield base, _table(file, names, wanted)
     except sqlite3.Error as error:
+        if str(error) == "interrupted":
+            raise KeyboardInterrupt from error
         raise InputError(f"{file} cannot be read as an SQLite database: {error}") from error
 
 
