@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,11 +53,6 @@ class AssignedLabels:
         The class of each row, in the type of the classes.
     codes : ndarray of int, shape (n_rows,)
         The number of the class of each row.
-    probabilities : ndarray of shape (n_rows, n_classes)
-        The probabilities, corrected such that their means in every group are the shares of the
-        labels.
-    scores : ndarray of shape (n_rows, n_classes)
-        Log-probability plus class offset: the largest of a row is that of its label, but for ties.
     offsets : DataFrame
         A row per group and a column per class: what is added to the logarithm of a probability.
         -inf for a class that the group cannot have. The index is the groups, by the names of their
@@ -70,17 +66,35 @@ class AssignedLabels:
         Totals that were changed because they contradicted each other.
     floor : float
         What a probability below it, such as zero, counts as.
+    logs : ndarray of shape (n_rows, n_classes)
+        Logarithms of the probabilities.
+    problem : AssignmentProblem
+        The totals, and the group of each row.
+    counts : ndarray of shape (n_groups, n_classes)
+        What the labels add up to.
     """
 
     labels: NDArray[Any]
     codes: NDArray[Any]
-    probabilities: Floats
-    scores: Floats
     offsets: pd.DataFrame
     totals_met: pd.DataFrame
     gap: float
     adjustments: list[Any]
     floor: float
+    logs: Floats
+    problem: AssignmentProblem
+    counts: Any
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Probabilities corrected such that their means in every group are the shares of labels."""
+        offsets = probability_offsets(self.problem, self.logs, self.counts)
+        return np.asarray(softmax(self.logs + offsets[self.problem.groups.codes], axis=1))
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Log-probability plus class offset: the largest of a row is its label's, but for ties."""
+        return self.logs + self.offsets.to_numpy()[self.problem.groups.codes]
 
     @property
     def classes(self) -> list[Any]:
@@ -262,8 +276,7 @@ def _solved(table: Floats, classes: list[Any], problem: AssignmentProblem) -> As
     floor = zero_floor(table)
     logs = log_scores(table, floor)
     found = problem.solve(logs)
-    codes, groups = problem.groups.codes, problem.groups
-    corrected = logs + probability_offsets(problem, logs, found.counts)[codes]
+    groups = problem.groups
     index = None
     if len(groups.columns) == 1:
         index = pd.Index(groups.names, name=groups.columns[0])
@@ -272,13 +285,14 @@ def _solved(table: Floats, classes: list[Any], problem: AssignmentProblem) -> As
     return AssignedLabels(
         labels=np.asarray(classes)[found.labels],
         codes=np.asarray(found.labels),
-        probabilities=softmax(corrected, axis=1),
-        scores=logs + found.offsets[codes],
         offsets=pd.DataFrame(found.offsets, index, pd.Index(classes, dtype=object)),
         totals_met=totals_table(problem.bounds, groups, classes, found.counts),
         gap=found.gap,
         adjustments=list(problem.bounds.adjustments),
         floor=floor,
+        logs=logs,
+        problem=problem,
+        counts=found.counts,
     )
 
 
