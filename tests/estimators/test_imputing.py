@@ -179,13 +179,25 @@ class TestExpectedAccuracy:
         assert confusion.sum(axis=1) == pytest.approx(np.bincount(truth))
         assert confusion.sum(axis=0) == pytest.approx(np.bincount(truth), abs=1e-6)
 
-    def test_it_is_near_the_truth_here(self):
-        classifier, truth = fitted()
-        expected = classifier.expected_accuracy(10)
-        right = np.mean(classifier.transduction_ == truth)
-        assert expected.overall.low <= right <= expected.overall.high
+    def test_intervals_hold_the_truth(self):
+        held = []
+        for seed in range(8):
+            X, y, Xu, truth = people(seed=seed)
+            classifier = KnownTotalsClassifier(LogisticRegression(), random_state=0)
+            classifier.fit(X, y, X_unlabeled=Xu, totals={1: int(truth.sum())})
+            expected = classifier.expected_accuracy(10)
+            right = np.mean(classifier.transduction_ == truth)
+            held.append(expected.overall.low <= right <= expected.overall.high)
+        assert sum(held) >= 7
         assert set(expected.by_class) == {0, 1}
         assert expected.n_imputations == 10
+
+    def test_it_is_what_probabilities_say(self):
+        """With and without intervals, the report says the same."""
+        classifier, truth = fitted()
+        expected = classifier.expected_accuracy(5).overall.estimate
+        share = classifier.expected_confusion_.trace() / len(truth)
+        assert expected == pytest.approx(share)
 
     def test_one_is_too_few(self):
         with pytest.raises(InputError, match="from 2 to"):

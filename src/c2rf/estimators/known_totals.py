@@ -79,7 +79,6 @@ from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import ESTIMATE, Totals, are_given, as_estimates, read_totals
 
 _MOST_SEEDS = np.iinfo(np.int32).max
-HELD_OUT = "held-out rows"
 
 
 def _clusters(model: Any, X: Any) -> Codes:
@@ -655,8 +654,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         report_progress(f"meeting the totals of {problem.n_rows:,} rows")
         found = problem.solve(logs)
         self.offsets_ = problem.overall_offsets(logs, found)
-        calibration = self._calibrate(training, problem)
-        factor = self.inverse_temperature_
+        factor, deviation = self._calibrate(training, problem)
         logs = multiplied(logs, factor)
         report_progress("matching the probabilities to the totals")
         groups, counts = problem.groups, found.counts
@@ -674,13 +672,15 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         self._rows = ScoredPopulation(
             population, self.classes_, codes, scores, offsets, self._floor, problem, factor
         )
-        self._imputer = Imputer(training, problem, found, logs, factor, calibration)
+        self._imputer = Imputer(training, problem, found, logs, factor, deviation)
 
-    def _calibrate(self, training: Training, problem: AssignmentProblem) -> Calibration | None:
+    def _calibrate(self, training: Training, problem: AssignmentProblem) -> Calibration:
         """Calibrate the learner, unless it does so itself or cannot be fitted again."""
-        self.inverse_temperature_, self.calibrated_by_ = 1.0, None
+        found, self.calibrated_by_ = Calibration(1.0, 0.0), None
         if hasattr(self.estimator_, "inverse_temperature_"):
             self.calibrated_by_ = "learner"
+            deviation = getattr(self.estimator_, "temperature_deviation_", 0.0)
+            found = Calibration(1.0, deviation)
         elif self.calibration is not None and not is_frozen(training.template):
             report_progress("calibrating probabilities by labeled rows held out")
             try:
@@ -690,9 +690,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                     f"{type(training.template).__name__} could not be calibrated, for which it is "
                     f"fitted to parts of the labeled rows: {error}; calibration=None leaves it out"
                 ) from error
-            self.inverse_temperature_, self.calibrated_by_ = found.inverse_temperature, HELD_OUT
-            return found
-        return None
+            self.calibrated_by_ = "held-out rows"
+        self.inverse_temperature_ = found.inverse_temperature
+        return found
 
     def _learn_proba_offsets(
         self, training: Training, problem: AssignmentProblem, logs: Floats, counts: Any

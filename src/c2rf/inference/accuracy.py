@@ -1,4 +1,4 @@
-"""Expected accuracy: how many labels are right, by bootstraps of the probabilities."""
+"""Expected accuracy: how many labels are right, by probabilities that may be too sure or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExpectedAccuracy:
     by_group : mapping of group to Pooled
         Of the rows of a group; empty without groups.
     n_imputations : int
-        How many bootstraps it comes from.
+        How many draws of the inverse temperature it comes from.
     """
 
     overall: Pooled
@@ -55,14 +55,15 @@ def expected_accuracy(
     groups: tuple[Sequence[Any], Codes] | None = None,
     level: float = 0.95,
 ) -> ExpectedAccuracy:
-    """Return how many labels are right, by the probabilities of several models.
+    """Return how many labels are right, and intervals by other probabilities.
 
     Parameters
     ----------
     labels : ndarray of int, shape (n_rows,)
         The numbers of the labels.
     right : iterable of ndarray of shape (n_rows,)
-        By each of two or more models, the probability that the label of each row is right.
+        The probability that the label of each row is right, which is what is expected, and two or
+        more others, whose spread makes the intervals.
     classes : sequence
         The classes.
     groups : tuple of names and codes, optional
@@ -73,16 +74,19 @@ def expected_accuracy(
     Examples
     --------
     >>> found = expected_accuracy(
-    ...     np.array([0, 0, 1, 1]), [[0.5, 1, 0.5, 1], [1, 1, 0.7, 0.9]], ["no", "yes"]
+    ...     np.array([0, 0, 1, 1]),
+    ...     [[0.8, 0.9, 0.6, 0.9], [0.7, 1, 0.5, 1], [1, 1, 0.7, 0.9]],
+    ...     ["no", "yes"],
     ... )
     >>> round(found.overall.estimate, 3), round(found.by_class["yes"].estimate, 3)
-    (0.825, 0.775)
+    (0.8, 0.75)
     """
     names, codes = groups if groups is not None else ([None], np.zeros(len(labels), dtype=np.intp))
     n_cells = len(names) * len(classes)
     cells = np.asarray(codes, dtype=np.intp) * len(classes) + labels
     found = [np.bincount(cells, each, n_cells).reshape(len(names), -1) for each in right]
-    sums = _independent_errors(np.array(found))
+    drawn = np.array(found[1:])
+    sums = found[0] + drawn - drawn.mean(axis=0)
     by_group = _by(sums.sum(axis=2), np.bincount(codes, minlength=len(names)), names, level)
     return ExpectedAccuracy(
         _pooled(sums.sum(axis=(1, 2)) / len(labels), level),
@@ -90,15 +94,6 @@ def expected_accuracy(
         {} if groups is None else by_group,
         len(sums),
     )
-
-
-def _independent_errors(sums: Floats) -> Floats:
-    """Give each class another order of the models.
-
-    A model that is overconfident in one class need not be so in another: errors of classes are
-    taken to be independent.
-    """
-    return np.stack([np.roll(sums[..., k], k, axis=0) for k in range(sums.shape[-1])], axis=-1)
 
 
 def _by(sums: Floats, sizes: NDArray[Any], names: Sequence[Any], level: float) -> dict[Any, Pooled]:

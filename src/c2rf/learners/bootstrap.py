@@ -69,7 +69,6 @@ class BlendBootstrap:
 
     def __init__(self, template: Any, teacher: Any) -> None:
         self._template, self._teacher = template, teacher
-        self.calibration: Calibration | None = teacher.calibration
 
     def replicate(self, rng: np.random.Generator) -> Replicate:
         """Fit to a bootstrap sample of the labeled rows."""
@@ -120,11 +119,8 @@ class LabeledRows(NamedTuple):
 class RefitBootstrap:
     """Replicates of any classifier: fitted to the rows drawn."""
 
-    def __init__(
-        self, template: Any, labeled: LabeledRows, calibration: Calibration | None
-    ) -> None:
+    def __init__(self, template: Any, labeled: LabeledRows) -> None:
         self._template, self._labeled = template, labeled
-        self.calibration = calibration
 
     def replicate(self, rng: np.random.Generator) -> Replicate:
         """Fit to a bootstrap sample of the labeled rows."""
@@ -140,9 +136,7 @@ class RefitBootstrap:
 Bootstrap = BlendBootstrap | RefitBootstrap
 
 
-def make_bootstrap(
-    template: Any, labeled: LabeledRows, calibration: Calibration | None = None
-) -> Bootstrap:
+def make_bootstrap(template: Any, labeled: LabeledRows) -> Bootstrap:
     """Return what makes replicates of a learner.
 
     Parameters
@@ -151,13 +145,11 @@ def make_bootstrap(
         Unfitted, with all its seeds set.
     labeled : LabeledRows
         What it is fitted to.
-    calibration : Calibration, optional
-        Of a learner that does not calibrate itself.
     """
     if hasattr(template, "prepare"):
         X, y, options = labeled
         return BlendBootstrap(template, template.prepare(X, y, **options))
-    return RefitBootstrap(template, labeled, calibration)
+    return RefitBootstrap(template, labeled)
 
 
 MOST_FOLDS = 5

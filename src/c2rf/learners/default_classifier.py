@@ -157,7 +157,8 @@ class Teacher:
         self._fitted = self._fit_learners(self.training, n_jobs)
         margins = [own for _, _, own in self._fitted]
         differ = disagreement(margins, self.weights, rates)
-        self.calibration = self._calibrate(blended(margins, self.weights), blend_prior(differ))
+        prior = blend_prior(differ, len(rates))
+        self.calibration = self._calibrate(blended(margins, self.weights), prior)
         self.inverse_temperature = self.calibration.inverse_temperature
 
     def fit(self, n_jobs: int | None = None) -> tuple[Floats, Any]:
@@ -314,6 +315,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     inverse_temperature_ : float
         The factor of the blended scaled margins, learned from held-out rows and from how often the
         base learners disagree on the population.
+    temperature_deviation_ : float
+        The standard deviation of its logarithm.
     learned_rows_ : ndarray of int
         The rows of the population that were learned from. Only with a population.
     learned_proba_ : ndarray of shape (n_learned, n_classes)
@@ -453,7 +456,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             X, codes, weight, population, self.rates_, names, self.n_estimators,
             int(rng.randint(_MOST_SEEDS)), self._n_threads(),
         )  # fmt: skip
-        self.inverse_temperature_ = teacher.inverse_temperature
+        self.inverse_temperature_, self.temperature_deviation_ = teacher.calibration
         self.accuracies_ = _named(teacher.learners, teacher.stacking.accuracies)
         self.weights_ = _named(teacher.learners, teacher.stacking.weights)
         return teacher
