@@ -57,9 +57,11 @@ TEMPERATURE_FACTOR = 1.25
 """Factor of the inverse temperature that held-out rows give."""
 
 TEMPERATURE_DEVIATION = 0.2
-"""For the expected accuracy: a standard deviation of the logarithm of the inverse temperature, added
-to that of its posterior; it does not shrink with more labeled rows. Chosen by the data that
+"""For the expected accuracy: a standard deviation of the logarithm of the inverse temperature,
+added to that of its posterior; it does not shrink with more labeled rows. Chosen by the data that
 ``benchmarks.calibration`` lists as tuned on."""
+
+_N_DRAWN_TOTALS = 50  # to see how uncertain totals are
 
 MOST_IMPUTATIONS = 1000
 """More imputations than this say nothing more."""
