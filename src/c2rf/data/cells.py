@@ -162,20 +162,26 @@ def distinct(column: pd.Series[Any], missing: Sequence[str] = ()) -> Distinct:
     codes: Any
     if values is not None:
         import pyarrow as pa
+        from pyarrow import compute
 
         if pa.types.is_dictionary(values.type):  # it may hold texts that no cell has
             values = values.cast(values.type.value_type)
         encoded = values.combine_chunks().dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         cells = encoded.dictionary
-        if not _are_texts(column.dtype):
-            cells = pd.Series(cells, dtype=pd.ArrowDtype(cells.type))
+        if _are_texts(column.dtype):
+            bare = compute.utf8_trim_whitespace(cells)
+            empty = compute.is_in(bare, pa.array([*MISSING, *missing], cells.type))
+            cells = compute.if_else(empty, pa.scalar(None, cells.type), cells)
+            texts = cells.to_numpy(zero_copy_only=False).astype(object)
+        else:
+            texts = _texts(pd.Series(cells, dtype=pd.ArrowDtype(cells.type)), missing)
     elif column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "empty"):
-        codes, cells = pd.factorize(_texts(column, missing))  # 1 and True are not the same
+        codes, texts = pd.factorize(_texts(column, missing))  # 1 and True are not the same
     else:
         codes, cells = pd.factorize(column)
-    # Of 7 and 7.0 the text is the same.
-    again, texts = pd.factorize(_texts(cells, missing))
+        texts = _texts(cells, missing)
+    again, texts = pd.factorize(texts)  # of 7 and 7.0 the text is the same
     return Distinct(texts, np.append(again, -1)[codes])
 
 

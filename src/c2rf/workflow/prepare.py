@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name, percent
 from c2rf._utils.types import Bools, Codes, Floats, Ints, Texts
-from c2rf.data.cells import as_text
+from c2rf.data.cells import Cells, as_text, distinct, read_cells
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
 from c2rf.data.encoding import Encoder, encoded, fit_encoder
 from c2rf.data.formats import DUCKDB, PARQUET, ROWS_PER_CHUNK, find_format, plain_path, read_file
@@ -822,29 +822,47 @@ def n_equal_rows(table: pd.DataFrame, rows: Population, columns: Sequence[str]) 
     >>> n_equal_rows(table, rows, ["age", "town"])
     1
     """
-    own = pd.DataFrame({name: as_text(table[name]) for name in columns}).fillna("")
-    if len(own.drop_duplicates()) < ALL_DIFFER * len(own):
+    own = {name: read_cells(table[name]) for name in columns}
+    sizes = {
+        name: len(np.unique(cells.numbers) if cells.texts is None else cells.texts.values)
+        for name, cells in own.items()
+    }
+    most = ALL_DIFFER * len(table)
+    if max(sizes.values()) < most and len(np.unique(_row_hashes(table, columns))) < most:
         return 0
     # The columns with the most values come first: they leave few rows to compare.
-    order = own.nunique().sort_values(ascending=False, kind="stable").index.tolist()
-    found = rows.reduce(partial(_equal_rows, own[order]), _put_together, order)
-    return len(own.merge(found.drop_duplicates(), on=order))
+    order = sorted(columns, key=lambda name: -sizes[name])
+    work = partial(_equal_rows, [(name, own[name]) for name in order], columns)
+    found = rows.reduce(work, np.concatenate, columns)
+    return int(np.isin(_row_hashes(table, columns), found).sum()) if len(found) else 0
 
 
-def _equal_rows(own: pd.DataFrame, chunk: Chunk) -> pd.DataFrame:
-    """Return the rows of a chunk that some labeled row equals."""
+def _row_hashes(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.uint64]:
+    """Return a number for each row, the same for rows of the same texts."""
+    texts = pd.concat([as_text(table[name]).fillna("") for name in columns], axis=1)
+    return pd.util.hash_pandas_object(texts, index=False).to_numpy(dtype=np.uint64)
+
+
+def _equal_rows(
+    own: Sequence[tuple[str, Cells]], columns: Sequence[str], chunk: Chunk
+) -> NDArray[np.uint64]:
+    """Return the hashes of the rows of a chunk whose every cell is one of a labeled row."""
     table = as_pandas(chunk.data)
-    texts: dict[str, pd.Series[Any]] = {}
-    for name in own:
-        column = as_text(table[name]).fillna("")
-        kept = column.isin(own[name])
-        table, texts = table[kept], {n: cells[kept] for n, cells in texts.items()}
-        texts[str(name)] = column[kept]
-    return pd.DataFrame(texts).merge(own, on=list(own)).drop_duplicates()
-
-
-def _put_together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(parts).drop_duplicates()
+    rows = np.arange(len(table))
+    for name, labeled in own:
+        column = table[name].iloc[rows]
+        cells = read_cells(column)
+        if labeled.texts is None and cells.texts is None:
+            kept = np.isnan(cells.numbers) | np.isin(cells.numbers, labeled.numbers)
+        elif labeled.texts is not None:
+            texts = distinct(column) if cells.texts is None else cells.texts
+            kept = texts.places(labeled.texts.values) != len(labeled.texts.values)
+        else:
+            continue
+        rows = rows[kept]
+        if not len(rows):
+            return np.empty(0, dtype=np.uint64)
+    return np.unique(_row_hashes(table.iloc[rows], columns))
 
 
 def _remarks_on_both(
