@@ -285,11 +285,17 @@ def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
     if np.isnan(numbers).sum() > given.null_count or not len(cells):
         return None  # "NAN" is no number
     padded = 0
-    if not (numbers % 1 > 0).any():
+    if are_whole(numbers):
         zeros = cells.filter(compute.starts_with(cells, "0"))
         found = compute.sum(compute.match_substring_regex(zeros, f"^{_PADDED.pattern}$"))
         padded = found.as_py() or 0
     return Cells(numbers, False, None, signs, padded)
+
+
+def are_whole(numbers: Floats) -> bool:
+    """Whether all numbers are whole, of those that are given."""
+    given = numbers[~np.isnan(numbers)]
+    return bool((np.floor(given) == given).all())
 
 
 def _days_in_arrow(cells: Any) -> Floats | None:

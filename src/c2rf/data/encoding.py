@@ -67,7 +67,7 @@ class Encoder:
                 f"the columns the model learned from must be there; missing: {all_of(missing)}, "
                 f"found: {all_of(list(table))}"
             )
-        return np.hstack([each for name in self.kinds for each in self._encoded(table[name])])
+        return _joined([each for name in self.kinds for each in self._encoded(table[name])])
 
     def _encoded(self, column: pd.Series[Any]) -> Iterator[Floats]:
         """Yield the numbers of a column, in one or more tables."""
@@ -99,6 +99,11 @@ class Encoder:
             width = self.numbers[name].shape[1] if kind == "one-hot" else len(what)
             found += [(name, each) for each in what[:width]]
         return found
+
+
+def _joined(blocks: Sequence[Floats]) -> Floats:
+    """Return tables side by side; sums are rounded alike only if the order in memory is the same."""
+    return np.ascontiguousarray(np.hstack(blocks))
 
 
 def _check_no_text(name: str, cells: Cells) -> None:
@@ -190,7 +195,7 @@ def fit_encoder(columns: Sequence[ColumnProfile], y: Any) -> tuple[Encoder, Floa
             encoder.numbers[name] = numbers
         block = list(encoder._encoded(column.cells))
         blocks += block if cross_fitted is None else [cross_fitted, *block[1:]]
-    return encoder, np.hstack(blocks)
+    return encoder, _joined(blocks)
 
 
 PSEUDO_ROWS = 10

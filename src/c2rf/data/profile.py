@@ -22,6 +22,7 @@ from c2rf._utils.types import LARGEST, Floats, Texts
 from c2rf.data.cells import (
     Cells,
     Distinct,
+    are_whole,
     as_numbers,
     as_text,
     distinct,
@@ -371,7 +372,7 @@ def why_left_out(
         return None
     n_odd = n_given - len(numbers)
     if n_odd == 0:
-        if (numbers % 1 > 0).any():
+        if not are_whole(numbers):
             return None
         others = read_cells(unlabeled, signs).numbers
         are_ids = _are_ids(str(labeled.name), numbers, others[~np.isnan(others)])
@@ -408,7 +409,7 @@ def look_like_codes(labeled: pd.Series[Any]) -> bool:
     False
     """
     numbers = read_cells(labeled).numbers
-    if (numbers % 1 > 0).any():
+    if not are_whole(numbers):
         return False
     texts = distinct(labeled).values
     if not len(texts) or not all(map(str.isdecimal, texts)):

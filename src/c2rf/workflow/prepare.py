@@ -840,7 +840,7 @@ def n_equal_rows(table: pd.DataFrame, rows: Population, columns: Sequence[str]) 
 def _row_hashes(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row, the same for rows of the same texts."""
     texts = pd.concat([as_text(table[name]).fillna("") for name in columns], axis=1)
-    return pd.util.hash_pandas_object(texts, index=False).to_numpy(dtype=np.uint64)
+    return np.asarray(pd.util.hash_pandas_object(texts, index=False), dtype=np.uint64)
 
 
 def _equal_rows(
