@@ -102,7 +102,7 @@ class Encoder:
 
 
 def _joined(blocks: Sequence[Floats]) -> Floats:
-    """Return tables side by side; sums are rounded alike only if the order in memory is the same."""
+    """Return tables side by side; sums of rows are rounded alike in one order in memory only."""
     return np.ascontiguousarray(np.hstack(blocks))
 
 
