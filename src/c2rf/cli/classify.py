@@ -92,7 +92,7 @@ def classify(
     from c2rf.workflow.classify import label
     from c2rf.workflow.prepare import at_scheduler, prepare
     from c2rf.workflow.result import Outputs, check_estimates
-    from c2rf.workflow.summary import plan_lines
+    from c2rf.workflow.summary import in_language, plan_lines
 
     chosen = Options(totals=[], **options.parsed(given))
     tables = [path for path in (labeled, unlabeled) if path is not None]
@@ -120,7 +120,7 @@ def classify(
     ):
         data = prepare(labeled, unlabeled, replace(chosen, totals=known))
         if dry_run:
-            lines = plan_lines(data)
+            lines = in_language(plan_lines(data), chosen.language, data.classes)
         else:
             outputs.check_rows(data)
             result = label(data, shlex.join(["c2rf", *context.obj]))

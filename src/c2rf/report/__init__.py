@@ -21,6 +21,7 @@ from c2rf.report.answer import (
     unreliable_warning,
 )
 from c2rf.report.estimates import estimates_section
+from c2rf.report.language import translated_page
 from c2rf.report.method import (
     assumptions_section,
     cautions_section,
@@ -79,4 +80,12 @@ def report_content(result: Classification) -> Page:
 def make_page(result: Classification) -> str:
     """Return the report of a result as one HTML page that needs nothing from anywhere."""
     need("report")
-    return render("c2rf.report", report_content(result))
+    page = translated_page(report_content(result), result.data.options.language, names_of(result))
+    return render("c2rf.report", page)
+
+
+def names_of(result: Classification) -> set[str]:
+    """Return names of the user, which no language changes."""
+    data = result.data
+    columns = [each.name for each in data.columns]
+    return {short(name) for name in (*data.classes, *columns, data.options.target)}

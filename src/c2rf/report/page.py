@@ -98,6 +98,7 @@ class Page:
     title: str
     lead: Sequence[tuple[str, Sequence[str]]]
     sections: Sequence[Section]
+    language: str = "en"
 
 
 def as_sentence(text: str) -> str:

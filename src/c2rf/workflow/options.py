@@ -150,6 +150,13 @@ def _parse_share(text: str | None) -> float | str | None:
     return parse_share(text)
 
 
+def _check_language(language: Any) -> None:
+    if language != "en":
+        from c2rf.report.language import check_language
+
+        check_language(language)
+
+
 def _check_imputations(number: Any) -> None:
     from c2rf.estimators.imputing import check_n_imputations
 
@@ -364,6 +371,10 @@ class Options:
         0, "The same seed gives the same result.", command="--seed", least=0
     )
     n_jobs: int | None = _option(None, "Number of processors, -1 for all.", "N", command="--jobs")
+    language: str = _option(
+        "en", "Of summary and report: en or de. Names of columns and options stay.", "CODE",
+        check=_check_language,
+    )  # fmt: skip
     verbose: bool = _option(False, "Print on standard error what is being done.", command=None)
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from c2rf.data.write import check_size, check_writable, write_formatted
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
-from c2rf.report import make_page, measures
+from c2rf.report import make_page, measures, names_of
 from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
@@ -40,7 +40,7 @@ from c2rf.workflow.predictions import (
     is_placed_by_itself,
 )
 from c2rf.workflow.prepare import PreparedData, column_names, domains_by
-from c2rf.workflow.summary import Line, summary_lines
+from c2rf.workflow.summary import Line, in_language, summary_lines
 
 LARGE_RESULT = 1_000_000
 """Labels of more rows than this are not put into one frame unless that is asked for."""
@@ -245,8 +245,8 @@ class Classification:
 
     @property
     def summary_lines(self) -> list[Line]:
-        """What was done, as names and sentences."""
-        return summary_lines(self)
+        """What was done, as names and sentences, in the language that was asked for."""
+        return in_language(summary_lines(self), self.data.options.language, names_of(self))
 
     def summary(self) -> str:
         """Return a summary of a few lines: labels and known totals, and the columns."""

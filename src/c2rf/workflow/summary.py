@@ -5,7 +5,7 @@ What the summary and the report both say comes from :mod:`c2rf.report.measures`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from c2rf.data.cells import as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
 from c2rf.exceptions import InputError
+from c2rf.report.language import translated
 from c2rf.report.measures import (
     CALIBRATED_BY,
     UNRELIABLE,
@@ -41,6 +42,14 @@ MOST_NAMED = 20
 
 Line = tuple[str, str]
 """A name, and what there is to say about it."""
+
+
+def in_language(lines: Sequence[Line], language: str, keep: Collection[str] = ()) -> list[Line]:
+    """Return lines in another language."""
+    return [
+        (translated(name, language, keep), translated(sentence, language, keep))
+        for name, sentence in lines
+    ]
 
 
 def plan_lines(data: PreparedData) -> list[Line]:

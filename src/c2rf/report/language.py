@@ -1,0 +1,165 @@
+"""Summaries, reports and the page in other languages; names of columns and options stay.
+
+A language is one file in ``languages``: pairs of lines, a sentence in English and its translation,
+with ``{}`` for what differs (``{#}`` where it is a number); ``{1}`` is the second of these. What is
+in a hole is translated, too, and what has no translation stays English. The first pair says how
+numbers are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from c2rf._utils.text import check_choice
+from c2rf.report.page import Items, Page, Picture, Table, Text
+
+if TYPE_CHECKING:
+    from c2rf.report.page import Block
+
+ENGLISH = "en"
+_NUMBER = re.compile(
+    r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|[.,]\d)|\u2068[^\u2069]*\u2069"
+)
+_HOLES = {"{}": "(.+?)", "{#}": r"([-+\d.,]+(?: %)?)"}
+_BETWEEN = [re.compile(rf"(?<=[{marks}])\s+") for marks in (".?!", ":;", ",")]
+
+
+def languages() -> list[str]:
+    """Return the languages that there are.
+
+    Examples
+    --------
+    >>> languages()
+    ['de', 'en']
+    """
+    found = [path.name for path in (files("c2rf.report") / "languages").iterdir()]
+    return sorted(
+        [ENGLISH, *(name.removesuffix(".txt") for name in found if name.endswith(".txt"))]
+    )
+
+
+def check_language(language: str) -> None:
+    """Refuse a language that has no file."""
+    check_choice("language", language, languages())
+
+
+@cache
+def _pairs(language: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
+    """Return sentences without holes, and those with, the longest first."""
+    text = (files("c2rf.report") / "languages" / f"{language}.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    exact, with_holes = {}, []
+    for source, target in zip(lines[::2], lines[1::2], strict=True):
+        parts = re.split(r"(\{#?\})", source)
+        if len(parts) == 1:
+            exact[source] = target
+            continue
+        wanted = "".join(_HOLES.get(part, re.escape(part)) for part in parts)
+        with_holes.append((len(source), re.compile(wanted, re.DOTALL), target))
+    with_holes.sort(key=lambda each: -each[0])
+    return exact, [each[1:] for each in with_holes]
+
+
+def translated(
+    text: str, language: str, keep: Collection[str] = (), left: set[str] | None = None
+) -> str:
+    """Return a text in another language.
+
+    Parameters
+    ----------
+    text : str
+        In English.
+    language : str
+        A language of :func:`languages`.
+    keep : collection of str
+        Names of the user, which stay as they are.
+    left : set of str, optional
+        Gets what has no translation.
+
+    Examples
+    --------
+    >>> translated("1,204 rows", "de"), translated("All known totals are met exactly.", "de")
+    ('1.204 Zeilen', 'Alle bekannten Eckwerte sind genau eingehalten.')
+    """
+    if language == ENGLISH or not text or text in keep:
+        return text
+    exact, with_holes = _pairs(language)
+    if text in exact:
+        return exact[text]
+    if f"{text}." in exact:
+        return exact[f"{text}."].removesuffix(".")
+    for pattern, target in with_holes:
+        for dot in ("", "."):
+            if found := pattern.fullmatch(text + dot):
+                inner = [translated(each, language, keep, left) for each in found.groups()]
+                return target.format(*inner).removesuffix(dot or "\0")
+    for mark in _BETWEEN:
+        parts = mark.split(text)
+        if len(parts) > 1:
+            return " ".join(translated(part, language, keep, left) for part in parts)
+    for ending in (".", ",", ";", ":", "?"):
+        if len(text) > 1 and text.endswith(ending):
+            return translated(text[:-1], language, keep, left) + ending
+    if left is not None and re.search("[a-z]{3}", re.sub("\u2068[^\u2069]*\u2069", "", text)):
+        left.add(text)
+    return with_marks(text, language)
+
+
+def with_marks(text: str, language: str) -> str:
+    """Write the numbers of a text as a language does; what is in quotes stays.
+
+    Examples
+    --------
+    >>> with_marks("12.5 % of 1,234", "de")
+    '12,5 % of 1.234'
+    """
+    group, decimal = _pairs(language)[0]["1,234.5"].strip("12345")[:1], ","
+    point = _pairs(language)[0]["1,234.5"][-2]
+
+    def mark(found: re.Match[str]) -> str:
+        number = found[0]
+        if number.startswith("\u2068"):
+            return number
+        return number.replace(decimal, "\0").replace(".", point).replace("\0", group)
+
+    return _NUMBER.sub(mark, text)
+
+
+def translated_page(page: Page, language: str, keep: Collection[str] = ()) -> Page:
+    """Return a page in another language."""
+
+    def say(text: str) -> str:
+        return translated(text, language, keep)
+
+    def block(given: Block) -> Block:
+        if isinstance(given, Text):
+            return given if given.kind == "code" else replace(given, text=say(given.text))
+        if isinstance(given, Items):
+            return replace(given, entries=[say(entry) for entry in given.entries])
+        if isinstance(given, Picture):
+            svg = re.sub(
+                r">([^<>]*\w[^<>]*)</text>", lambda found: f">{say(found[1])}</text>", given.svg
+            )
+            return replace(given, svg=svg, caption=say(given.caption))
+        n = given.n_names
+        rows = [[*row[:n], *(say(cell) for cell in row[n:])] for row in given.rows]
+        header = [say(name) for name in given.header]
+        return Table(say(given.title), header, rows, say(given.note), n)
+
+    if language == ENGLISH:
+        return page
+    return replace(
+        page,
+        title=say(page.title),
+        lead=[(say(name), [say(each) for each in sentences]) for name, sentences in page.lead],
+        sections=[
+            replace(section, title=say(section.title), blocks=[block(b) for b in section.blocks])
+            for section in page.sections
+        ],
+        language=language,
+    )

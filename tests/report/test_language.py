@@ -1,0 +1,98 @@
+"""Reports in German: every sentence of usual reports has a translation; names and options stay."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import c2rf
+from c2rf.exceptions import InputError
+from c2rf.report import names_of, report_content
+from c2rf.report.language import _pairs, languages, translated, translated_page, with_marks
+from c2rf.workflow.summary import summary_lines
+from people import make_people
+
+PEOPLE = make_people(200)
+CASES = {
+    "overall": {"totals": {"yes": 60}},
+    "groups": {"totals": PEOPLE.totals_by("region")},
+    "range": {"totals": {"yes": (50, 70)}, "imputations": 3},
+    "scaled": {"totals": {"yes": 300, "no": 500}, "totals_policy": "scale"},
+}
+
+
+def classified(name, **more):
+    return c2rf.classify(
+        PEOPLE.labeled, PEOPLE.unlabeled, target="sick", learner="logistic", id="id",
+        language="de", **CASES[name], **more,
+    )  # fmt: skip
+
+
+def texts(page):
+    """Yield all texts of a page but names and code."""
+    for name, sentences in page.lead:
+        yield from (name, *sentences)
+    for section in page.sections:
+        yield section.title
+        for block in section.blocks:
+            if block.kind in ("text", "key"):
+                yield block.text
+            elif block.kind == "picture":
+                yield block.caption
+            elif block.kind == "table":
+                yield from (block.title, block.note, *block.header)
+                for row in block.rows:
+                    yield from row[block.n_names :]
+            elif block.kind in ("items", "warnings"):
+                yield from block.entries
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_sentence_of_usual_reports_is_translated(name):
+    result, left = classified(name), set()
+    lines = [text for line in summary_lines(result) for text in line]
+    for text in (*texts(report_content(result)), *lines):
+        translated(text, "de", names_of(result), left)
+    assert not {text for text in left if not text.startswith("'")}
+
+
+def test_names_options_and_numbers():
+    result = classified("groups")
+    assert "Label yes" in result.summary()
+    page = translated_page(report_content(result), "de", names_of(result))
+    said = re.sub("[\u2068\u2069]", "", " ".join(texts(page)))
+    assert "Alle bekannten Eckwerte sind genau eingehalten." in said
+    assert re.search(r"\d,\d %", said)
+    assert not re.search(r"\d\.\d %", said)
+    assert "Labels und Eckwerte nach region" in said  # the column keeps its name
+    assert page.language == "de"
+    assert (
+        with_marks("1,234,567.8 and \u2068'1,5'\u2069", "de") == "1.234.567,8 and \u2068'1,5'\u2069"
+    )
+    assert translated("rows", "de", {"rows"}) == "rows"
+    assert "--keep id" in translated("id: numbers the rows (--keep id brings it back)", "de")
+
+
+@pytest.mark.parametrize("language", [name for name in languages() if name != "en"])
+def test_a_file_of_a_language_is_complete(language):
+    exact, with_holes = _pairs(language)
+    assert len({pattern.pattern for pattern, _ in with_holes}) == len(with_holes)
+    for pattern, target in with_holes:
+        assert target.format(*["x"] * pattern.groups)
+        used = re.findall(r"\{(\d?)\}", target)
+        assert len(set(used)) == pattern.groups if all(used) else len(used) == pattern.groups
+    assert exact["1,234.5"]
+
+
+def test_a_language_without_a_file_is_refused():
+    with pytest.raises(InputError, match="language must be de or en; found 'fr'"):
+        classified("overall").data.options.__class__(target="a", totals={}, language="fr")
+
+
+def test_the_page_says_its_language(tmp_path):
+    classified("overall").report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert '<html lang="de">' in page
+    assert "vergebene Labels" in page
+    assert "labels given" not in page
