@@ -215,7 +215,7 @@ def test_all_of_very_many_rows_are_in_some_tree(monkeypatch):
     [
         (20, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
         (299, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
-        (400, 31, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
+        (400, 11, {"rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
         (400, 3, set(BASE_LEARNERS)),
         (5000, 2, {"rank-trees", "svc", "rank-svc", "boosting"}),
         (200_000, 2, {"rank-trees", "boosting"}),
@@ -227,10 +227,19 @@ def test_who_takes_part(n_labeled, n_classes, expected):
 
 
 @pytest.mark.parametrize(
-    ("n_labeled", "n_classes", "corrected"), [(50, 2, True), (2000, 2, False), (50, 40, False)]
+    ("n_labeled", "n_classes", "corrected"),
+    [
+        (50, 2, {"trees", "rank-trees", "pca-trees"}),
+        (600, 2, {"trees", "rank-trees"}),
+        (2000, 2, set()),
+        (50, 40, set()),
+    ],
 )
 def test_leaves_are_corrected_where_labeled_rows_are_few(n_labeled, n_classes, corrected):
     rows = np.random.default_rng(0).normal(size=(60, 3))
-    fitted = Preprocessor(rows[:20], rows, {"columns"})
-    made = make_base_learners(["trees"], fitted, 5, n_labeled, n_classes)
-    assert (made["trees"].args[2] is fitted.population) == corrected
+    names = "trees", "rank-trees", "pca-trees"
+    fitted = Preprocessor(rows[:20], rows, {"ranks"})
+    made = make_base_learners(names, fitted, 5, n_labeled, n_classes)
+    assert {name for name in names if made[name].args[2] is fitted.population} == corrected
+    all_tried = made["pca-trees"].args[0].max_features == 6
+    assert all_tried == (n_labeled <= base_learners.FEW_LABELED and n_classes <= 10)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from c2rf.learners import distillation
 from c2rf.learners.distillation import (
     SHRINKAGE,
     distil,
@@ -90,3 +91,21 @@ def test_what_can_be_learned_is():
     X = np.random.default_rng(0).normal(size=(2401, 3)).astype(np.float32)
     said = student_predictions(X, X[:, :1].astype(float), seed=0)
     assert np.corrcoef(said.ravel(), X[:, 0])[0, 1] > 0.95
+
+
+def test_of_many_classes_a_few_directions_choose_the_splits(monkeypatch):
+    X = ROWS[:1500].astype(np.float32)
+    directions = np.random.default_rng(1).normal(size=(4, 12))
+    targets = np.sign(X) @ directions
+    predicted = student_predictions(X, targets, seed=0)
+    assert np.corrcoef(predicted.ravel(), targets.ravel())[0, 1] > 0.8
+    grown, grow = [], distillation.grow_forest
+    monkeypatch.setattr(
+        distillation,
+        "grow_forest",
+        lambda *given, **named: grown.append(given) or grow(*given, **named),
+    )
+    student_predictions(X, targets, seed=0)
+    ((_, turned, growth, _),) = grown
+    assert growth.n_scored == distillation.MOST_SCORED == 4
+    assert (turned[:, 4:] ** 2).sum() < 1e-9 * (turned**2).sum()

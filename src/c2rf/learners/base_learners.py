@@ -39,17 +39,18 @@ class TakesPart(NamedTuple):
 
 
 BASE_LEARNERS = {
-    "trees": TakesPart("columns", 0, 500, np.inf),
+    "trees": TakesPart("columns", 0, 500, 10),
     "rank-trees": TakesPart("ranks", 0, np.inf, np.inf),
-    "pca-trees": TakesPart("pca_columns", 0, 500, np.inf),
+    "pca-trees": TakesPart("pca_columns", 0, 4000, np.inf),
     "svc": TakesPart("gaussian", 0, 20_000, np.inf),
     "rank-svc": TakesPart("laplacian", 0, 20_000, np.inf),
     "kernel-ridge": TakesPart("gaussian", 0, 500, np.inf),
-    "boosting": TakesPart("bins", 300, np.inf, 30),
+    "boosting": TakesPart("bins", 300, np.inf, 10),
 }
 """Extra trees that try some of the columns at a split, some of the encoded columns, or all columns
-and principal components; support vectors by a Gaussian kernel, and by a Laplacian one of ranks;
-ridge regression with the population's moments in the space of the former; gradient boosting."""
+and principal components (some of these where labeled rows are many); support vectors by a Gaussian
+kernel, and by a Laplacian one of ranks; ridge regression with the population's moments in the space
+of the former; and gradient boosting."""
 
 MOST_CORRECTED = 1000, 10
 """Labeled rows and classes up to which leaf estimates are corrected by the population: with more,
@@ -57,6 +58,9 @@ leaves are too small for it."""
 
 MOST_ITERATED = 3000, 10
 """Labeled rows and classes up to which support vectors are iterated; beyond, least squares."""
+
+FEW_LABELED = 500
+"""With more labeled rows pca-trees try some of the columns, and have plain leaves."""
 
 MOST_LEAF_ROWS = 4000
 """Rows of the population, at most, that leaf estimates are corrected by: more add nothing."""
@@ -164,9 +168,12 @@ def make_base_learners(
         kind = BASE_LEARNERS[name].kind
         width = others[kind].shape[1]
         if name.endswith("trees"):
-            tried = min(width, MOST_TRIED) if name == "pca-trees" else max(1, int(np.sqrt(width)))
+            few = n_labeled <= FEW_LABELED and n_classes <= MOST_CORRECTED[1]
+            tries_all = name == "pca-trees" and few
+            tried = min(width, MOST_TRIED) if tries_all else max(1, int(np.sqrt(width)))
             growth = Growth(n_estimators, tried)
             corrected = n_labeled <= MOST_CORRECTED[0] and n_classes <= MOST_CORRECTED[1]
+            corrected &= tries_all or name != "pca-trees"
             made[name] = partial(fit_trees, growth, kind, others if corrected else None)
         elif name in ("svc", "rank-svc"):
             made[name] = partial(fit_support_vectors, kind, maps[kind])

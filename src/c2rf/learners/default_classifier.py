@@ -78,6 +78,9 @@ STUDENT_SHARE = 0.3
 from 0.5 when base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4
 test it."""
 
+MOST_TAUGHT = 1000
+"""Labeled rows up to which there is a student: with more the teacher is hardly wrong by chance."""
+
 _ROWS_PER_CALL = 1 << 12
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out
 
@@ -220,16 +223,17 @@ class Teacher:
                 self.inverse_temperature,
             )  # fmt: skip
         targets, n_classes, seed = to_targets(logits), len(training.rates), training.seed
+        calls: list[Any] = [(distil, self.preprocessor, targets, n_classes)]
+        if len(self.training.codes) <= MOST_TAUGHT:
+            columns = self.preprocessor.population["pca_columns"]
+            calls.append((student_predictions, columns, targets))
         # Each leaves threads idle now and then, which the other can use.
-        predicted, distilled = in_threads(
-            lambda learn, *given: learn(*given, seed, n_jobs),
-            [
-                (student_predictions, self.preprocessor.population["pca_columns"], targets),
-                (distil, self.preprocessor, targets, n_classes),
-            ],
-            n_jobs,
+        distilled, *predicted = in_threads(
+            lambda learn, *given: learn(*given, seed, n_jobs), calls, n_jobs
         )
-        both = (1 - STUDENT_SHARE) * targets + STUDENT_SHARE * predicted
+        if not predicted:
+            return logits, distilled
+        both = (1 - STUDENT_SHARE) * targets + STUDENT_SHARE * predicted[0]
         return from_targets(both, n_classes), distilled
 
 
@@ -337,11 +341,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     threshold that the known rate of the population is above. Missing values are allowed. Columns of
     at most 12 distinct values are taken for categories by all base learners but some trees.
 
-    All labeled rows are used. "trees", "pca-trees" and "kernel-ridge" take part up to 500 labeled
-    rows, "svc" and "rank-svc" up to 20,000, "boosting" from 300 and up to 30 classes, "rank-trees"
-    always; so the time grows little faster than that of a forest. Of a large population a random
-    part is learned from: twice as many rows as are labeled, from 10,000 to 50,000, or fewer where
-    columns are many.
+    All labeled rows are used. "trees" and "kernel-ridge" take part up to 500 labeled rows
+    (the former up to 10 classes),
+    "pca-trees" up to 4,000, "svc" and "rank-svc" up to 20,000, "boosting" from 300 and up to 10
+    classes, "rank-trees" always, and there is a student up to 1,000; so the time grows little
+    faster than that of a forest. Of a large population a random part is learned from: twice as many
+    rows as are labeled, from 10,000 to 50,000, or fewer where columns are many.
 
     Examples
     --------

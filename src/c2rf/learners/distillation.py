@@ -13,14 +13,15 @@ encoded columns, and a few small forests, each grown on the residuals of those b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from c2rf._utils.types import Codes, Floats, Singles
 from c2rf.learners.features import Encoder, MedianImputer, Preprocessor
 from c2rf.learners.threads import in_row_parts, in_threads
-from c2rf.learners.trees import Forest, Growth, grow_forest
+from c2rf.learners.trees import Forest, Growth, PlainForest, grow_forest
 
 LARGEST_LOGIT = 6.0
 """The logits that students learn from are clipped at plus and minus this."""
@@ -44,6 +45,21 @@ def to_targets(logits: Floats) -> Floats:
 def from_targets(targets: Floats, n_classes: int) -> Floats:
     """Return log-probabilities, up to a constant per row, from what was learned."""
     return np.column_stack([-targets / 2, targets / 2]) if n_classes == 2 else targets
+
+
+MOST_SCORED = 4
+"""Principal directions of the targets that choose splits: of many classes these tell most."""
+
+
+def _grow(X: Singles, targets: Floats, growth: Growth, seed: int, **options: Any) -> Forest:
+    """Grow a forest; of many targets their main directions choose the splits."""
+    if targets.shape[1] <= MOST_SCORED:
+        return grow_forest(X, targets, growth, seed, **options)
+    axes = np.linalg.eigh(targets.T @ targets)[1][:, ::-1]
+    growth = replace(growth, n_scored=MOST_SCORED)
+    forest = grow_forest(X, targets @ axes, growth, seed, **options)
+    values = np.concatenate(forest.values) if isinstance(forest, PlainForest) else forest.values
+    return forest.with_values(values @ axes.T)
 
 
 N_SPLITS = 6
@@ -82,7 +98,7 @@ def student_predictions(
     bags = np.stack([np.resize(half, size) for half, _ in halves for _ in range(TREES_PER_HALF)])
     max_features = min(max(1, round(STUDENT_PART_TRIED * X.shape[1])), MOST_TRIED)
     growth = Growth(len(bags), max_features, STUDENT_MIN_LEAF)
-    forest = grow_forest(X, targets, growth, seed, bags=bags.astype(np.int32), n_jobs=n_jobs)
+    forest = _grow(X, targets, growth, seed, bags=bags.astype(np.int32), n_jobs=n_jobs)
 
     def predict(k: int, others: Codes) -> Floats:
         trees = slice(k * TREES_PER_HALF, (k + 1) * TREES_PER_HALF)
@@ -220,7 +236,7 @@ def distil(
     for stage in range(N_STAGES):
         drawn = [rng.permutation(n_rows)[:half] for _ in range(TREES_PER_STAGE)]
         bags = np.array(drawn, dtype=np.int32)
-        forest = grow_forest(columns, residuals, growth, seed + stage, bags=bags, n_jobs=n_jobs)
+        forest = _grow(columns, residuals, growth, seed + stage, bags=bags, n_jobs=n_jobs)
         residuals = residuals - LEARNING_RATE * forest.predict(columns, n_jobs)
         forests.append(forest)
     return DistilledModel(preprocessor.imputer, preprocessor.encoder, coef, forests, n_classes)

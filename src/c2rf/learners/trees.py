@@ -69,12 +69,15 @@ class Growth:
         Least number of rows in a leaf.
     max_depth : int
         Greatest depth of a leaf.
+    n_scored : int
+        Splits are chosen by the first targets, at most this number; leaves hold the means of all.
     """
 
     n_trees: int
     max_features: int
     min_samples_leaf: int = 1
     max_depth: int = 1000
+    n_scored: int = 1000
 
 
 class CompiledForest:
@@ -243,7 +246,7 @@ def grow_forest(
     parts = np.array_split(
         np.arange(n_trees), min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
     )
-    limits = growth.max_features, growth.min_samples_leaf, growth.max_depth
+    limits = growth.max_features, growth.min_samples_leaf, growth.max_depth, growth.n_scored
     calls = [(X, targets, weight, bags[part], *limits, seeds[part]) for part in parts]
     grown = in_threads(grow, calls, n_jobs)
     return CompiledForest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
@@ -446,8 +449,8 @@ def _push(stack: Any, place: int, start: int, end: int, node: int, level: int) -
 @compiled
 def _grow_tree(
     X: Any, Y: Any, weight: Any, even: bool, rows: Any, max_features: int, min_leaf: int,
-    max_depth: int, state: Any, nodes: Any, values: Any, stack: Any, seen: Any, amounts: Any,
-    masses: Any
+    max_depth: int, n_scored: int, state: Any, nodes: Any, values: Any, stack: Any, seen: Any,
+    amounts: Any, masses: Any
 ) -> tuple[int, int]:  # fmt: skip
     """Grow one tree into scratch arrays; return the number of its nodes and its depth."""
     n_targets = Y.shape[1]
@@ -466,7 +469,7 @@ def _grow_tree(
         if not pure and size >= 2 * min_leaf and level < max_depth:
             column, threshold = _best_split(
                 X, own, seen[:size], amounts, masses[:size], even, columns, max_features, min_leaf,
-                total, mass, state
+                total[:n_scored], mass, state
             )  # fmt: skip
         for k in range(n_targets):
             values[node, k] = total[k] / mass if mass > 0 else 0.0
@@ -500,7 +503,7 @@ def _copy(
 @compiled
 def grow(
     X: Any, Y: Any, weight: Any, bags: Any, max_features: int, min_leaf: int, max_depth: int,
-    seeds: Any
+    n_scored: int, seeds: Any
 ) -> tuple[Any, Any, Ints]:  # fmt: skip
     """Grow a forest, one tree for each bag of rows.
 
@@ -514,8 +517,9 @@ def grow(
         How much each row counts.
     bags : ndarray of int32, shape (n_trees, n_drawn)
         The rows of each tree.
-    max_features, min_leaf, max_depth : int
-        Columns that are tried at a node, the fewest rows of a leaf, and its greatest depth.
+    max_features, min_leaf, max_depth, n_scored : int
+        Columns that are tried at a node, the fewest rows of a leaf, its greatest depth, and how
+        many targets choose splits.
     seeds : ndarray of uint64, shape (n_trees,)
         One per tree, so that it does not matter which thread grows it.
 
@@ -544,8 +548,8 @@ def grow(
         state[0] = seeds[tree]
         rows = bags[tree].copy()
         n_nodes, depth = _grow_tree(
-            X, Y, weight, even, rows, max_features, min_leaf, max_depth, state, nodes, values,
-            stack, seen, amounts, masses
+            X, Y, weight, even, rows, max_features, min_leaf, max_depth, n_scored, state, nodes,
+            values, stack, seen, amounts, masses
         )  # fmt: skip
         shape[tree, 0], shape[tree, 1] = n_nodes, depth
         if used + n_nodes > len(all_nodes):
