@@ -341,12 +341,11 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     threshold that the known rate of the population is above. Missing values are allowed. Columns of
     at most 12 distinct values are taken for categories by all base learners but some trees.
 
-    All labeled rows are used. "trees" and "kernel-ridge" take part up to 500 labeled rows
-    (the former up to 10 classes),
-    "pca-trees" up to 4,000, "svc" and "rank-svc" up to 20,000, "boosting" from 300 and up to 10
-    classes, "rank-trees" always, and there is a student up to 1,000; so the time grows little
-    faster than that of a forest. Of a large population a random part is learned from: twice as many
-    rows as are labeled, from 10,000 to 50,000, or fewer where columns are many.
+    All labeled rows are used. "trees" and "kernel-ridge" take part up to 500 labeled rows (the
+    former up to 10 classes), "pca-trees" up to 4,000, "svc" and "rank-svc" up to 20,000, "boosting"
+    from 300 and up to 10 classes, "rank-trees" always, and there is a student up to 1,000; so the
+    time grows little faster than that of a forest. Of a large population a random part is learned
+    from: twice as many rows as are labeled, from 10,000 to 50,000, or fewer where columns are many.
 
     Examples
     --------
