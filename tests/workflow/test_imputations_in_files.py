@@ -66,3 +66,22 @@ def test_the_weighted_forest_has_nothing_to_draw_from(tmp_path, monkeypatch, cap
     assert main([*line.split(), *more.split()]) == 2
     assert "--imputations is not an option of the method c2rf" in capsys.readouterr().err
     assert not Path("o.csv").exists()
+
+
+def test_imputations_one_below_the_other(tmp_path, monkeypatch):
+    from people import make_people
+
+    monkeypatch.chdir(tmp_path)
+    people = make_people(150)
+    people.write()
+    totals = ",".join(f"{name}={n}" for name, n in people.totals().items())
+    usual = ["classify", "labeled.csv", "unlabeled.csv", "--target", "sick", "--id", "id"]
+    usual += ["--learner", "logistic", "--imputations", "3", "--quiet", "--totals", totals]
+    assert main([*usual, "--imputations-out", "wide.csv"]) == 0
+    assert main([*usual, "--imputations-out", "long.csv", "--imputations-long"]) == 0
+    wide, long = pd.read_csv("wide.csv"), pd.read_csv("long.csv")
+    assert list(long) == [".imp", ".id", "sick"]
+    back = long.pivot(index=".id", columns=".imp", values="sick").loc[wide["id"]]
+    assert (back.to_numpy() == wide.drop(columns="id").to_numpy()).all()
+    assert main([*usual, "--out", "labels.dta"]) == 0
+    assert len(pd.read_stata("labels.dta")) == len(wide)

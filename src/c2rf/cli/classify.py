@@ -52,7 +52,7 @@ def classify(
     group: Group = None,
     out: Annotated[
         Path | None,
-        in_panel(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl."),
+        in_panel(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav."),
     ] = None,
     report: Annotated[
         Path | None, in_panel(FILES, "FILE.html", "Where a report to read goes.")
@@ -64,6 +64,14 @@ def classify(
         Path | None,
         in_panel(FILES, "FILE", "Where the imputations go: the id, then a column each."),
     ] = None,
+    imputations_long: Annotated[
+        bool,
+        typer.Option(
+            "--imputations-long",
+            rich_help_panel=FILES,
+            help="One imputation below the other, with .imp and .id, as mice has them.",
+        ),
+    ] = False,
     estimates_out: Annotated[
         list[Path] | None,
         in_panel(FILES, "FILE", "Where the table of --estimates-by goes; the nth of the nth."),
@@ -111,6 +119,7 @@ def classify(
     outputs = Outputs(
         labels=out, report=report, model=save_model, imputations=imputations_out,
         spreadsheet_safe=spreadsheet_safe, estimates=estimates_out or [],
+        long=imputations_long,
     )  # fmt: skip
     check_estimates(chosen, outputs)
     outputs.check(force=force, inputs=[*tables, *totals_files], needed=not dry_run)
@@ -142,7 +151,7 @@ def predict(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx or .jsonl."
+            metavar="FILE", help="Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav, .dta."
         ),
     ],
     spreadsheet_safe: options.SpreadsheetSafe = False,

@@ -85,6 +85,7 @@ class TableWriter:
         self.cautions: Counter[str] = Counter()
         self._open = ExitStack()
         self._file: Any = None
+        self._parts: list[pd.DataFrame] = []
         self._write = _WRITERS.get(plain_name(path).suffix.lower(), TableWriter._write_text)
 
     def write(self, rows: pd.DataFrame) -> None:
@@ -95,7 +96,13 @@ class TableWriter:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        if self._parts and error[0] is None:
+            _write_statistics(self.path, pd.concat(self._parts, ignore_index=True))
         self._open.close()
+
+    def _keep(self, rows: pd.DataFrame) -> None:
+        """Keep rows for a format that is written at once."""
+        self._parts.append(rows)
 
     def _binary(self) -> Any:
         file: Any = self._open.enter_context(self.path.open("wb"))
@@ -258,7 +265,37 @@ _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
     ".pq": TableWriter._write_parquet,
     ".xlsx": TableWriter._write_sheet,
     ".jsonl": TableWriter._write_lines,
+    ".sav": TableWriter._keep,
+    ".dta": TableWriter._keep,
 }
+
+_LONGEST_NAME = {".sav": 64, ".dta": 32}
+
+
+def _write_statistics(path: Path, table: pd.DataFrame) -> None:
+    """Write a file of SPSS or Stata; names they do not allow become labels of columns."""
+    import pyreadstat
+
+    longest, names = _LONGEST_NAME[path.suffix.lower()], list[str]()
+    for column in table:
+        plain = re.sub(r"\W", "_", str(column), flags=re.ASCII).strip("_")[: longest - 4]
+        plain = plain if plain[:1].isalpha() else f"v_{plain}"
+        again = sum(name.casefold() == plain.casefold() for name in names)
+        names.append(plain if not again else f"{plain}_{len(names)}")
+    columns = {name: _plain_cells(table.iloc[:, place]) for place, name in enumerate(names)}
+    write = pyreadstat.write_sav if path.suffix.lower() == ".sav" else pyreadstat.write_dta
+    write(pd.DataFrame(columns), str(path), column_labels=[str(name) for name in table])
+
+
+def _plain_cells(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return cells of the types that these formats have: numbers, dates, text."""
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return column.astype("float64")
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.astype("int64" if column.dtype.kind in "iu" else "float64")
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return column.dt.tz_localize(None)
+    return pd.Series(["" if pd.isna(cell) else str(cell) for cell in column], dtype=object)
 
 
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
@@ -275,13 +312,19 @@ def check_writable(path: Path) -> None:
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     ending = plain.suffix.lower()
     zipped = plain != path
-    if ending not in (*TEXT.endings, *_WRITERS) or (zipped and ending in (".xlsx", ".parquet")):
+    if ending not in (*TEXT.endings, *_WRITERS) or (
+        zipped and ending in _WRITERS and ending != ".jsonl"
+    ):
         raise InputError(
-            f"{path}: labels are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .xlsx or "
-            ".jsonl; give the output a name that ends so"
+            f"{path}: labels are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .xlsx, .jsonl, "
+            ".sav or .dta; give the output a name that ends so"
         )
     if ending in PARQUET.endings:
         PARQUET.check_package(path)
+    if ending in _LONGEST_NAME and find_spec("pyreadstat") is None:
+        raise InputError(
+            f'{path}: SPSS and Stata need pyreadstat; pip install "c2rf[files]", or use CSV'
+        )
     if ending == ".xlsx" and find_spec("xlsxwriter") is None:
         raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
 

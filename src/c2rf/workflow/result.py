@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.population.spark import SparkRows
 from c2rf.data.profile import check_column
-from c2rf.data.write import check_size, check_writable, write_formatted
+from c2rf.data.write import TableWriter, check_size, check_writable, write_formatted
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
@@ -124,6 +124,19 @@ class Classification:
             return Predictions(data.rows, [data.options.id], drawn, classes)
         numbers = {ROW: np.arange(1, data.n_rows + 1)}
         return Predictions(data.rows, [], numbers | drawn, classes)
+
+    def long_imputations(self) -> Iterator[pd.DataFrame]:
+        """Yield the imputations one below the other, as R's mice has them.
+
+        The columns are ``.imp``, the number of the imputation, ``.id``, the id of the row or else
+        its number, and the target.
+        """
+        wide, target = self.imputation_parts, self.data.options.target
+        name = self.data.options.id or ROW
+        for k, column in enumerate(name for name in wide.added if name != ROW):
+            own = {each: wide.added[each] for each in (ROW, column) if each in wide.added}
+            for chunk in replace(wide, added=own):
+                yield pd.DataFrame({".imp": k + 1, ".id": chunk[name], target: chunk[column]})
 
     # Labels and totals
 
@@ -260,7 +273,7 @@ class Classification:
         Parameters
         ----------
         path : path
-            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx or .jsonl. A name without an
+            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav, .dta. A name without an
             ending becomes a folder of Parquet files. Text is written as the unlabeled file is.
         force : bool
             Whether what is there may be replaced.
@@ -324,6 +337,7 @@ class Outputs:
     spreadsheet_safe: bool = False
     imputations: Path | None = None
     estimates: Sequence[Path] = ()
+    long: bool = False
 
     @property
     def named(self) -> Mapping[str, Path]:
@@ -364,7 +378,21 @@ class Outputs:
         if self.labels is not None:
             check_size(self.labels, data.n_rows, len(data.shown) + len(PREDICTED))
         if self.imputations is not None:
-            check_size(self.imputations, data.n_rows, 1 + (data.options.imputations or 0))
+            number = data.options.imputations or USUAL_IMPUTATIONS
+            n_rows, n_columns = (
+                (number * data.n_rows, 3) if self.long else (data.n_rows, 1 + number)
+            )
+            check_size(self.imputations, n_rows, n_columns)
+
+    def _write_imputations(self, result: Any, path: Path) -> Counter[str]:
+        safe, like = self.spreadsheet_safe, result.data.rows.dialect
+        if not self.long:
+            written: Counter[str] = result.imputation_parts.write(path, spreadsheet_safe=safe)
+            return written
+        with TableWriter(path, like, spreadsheet_safe=safe) as writer:
+            for table in result.long_imputations():
+                writer.write(table)
+        return writer.cautions
 
     def write(self, result: Any, *, force: bool) -> Counter[str]:
         """Write all files; the report last, because it says how long the others took.
@@ -378,7 +406,7 @@ class Outputs:
         labels = partial(result.predictions.write, spreadsheet_safe=safe)
         writers: dict[str, Callable[[Path], Any]] = {
             "output": labels,
-            "imputations": lambda path: result.imputation_parts.write(path, spreadsheet_safe=safe),
+            "imputations": partial(self._write_imputations, result),
             "model": result.write_model,
         }
         for name, path in self.named.items():
