@@ -10,6 +10,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from c2rf import KnownTotalsClassifier
+from c2rf import KnownTotalsClassifier, estimate_totals
 from c2rf.bench.data import NAMES, load
 from c2rf.bench.protocol import sample_seed
 from c2rf.datasets import biased_sample
@@ -32,6 +33,7 @@ from c2rf.inference.audit import (
     systematic_sample,
 )
 from c2rf.inference.estimates import Domains, held_out_shares
+from c2rf.workflow.checked import checked_weights
 from c2rf.workflow.classify import make_learner
 
 SHARE, POSITIVE_WEIGHT = 0.01, 0.85
@@ -237,10 +239,71 @@ def by_domains(
     return {"coverage_domains": float(np.mean(hits))}
 
 
+def learn(data: Any, number: int, name: str, seed: int, n: int = 50) -> Iterator[dict[str, Any]]:
+    """Accuracy after learning from 50 rows to label next, and from 50 rows at random."""
+    labeled, rest = draw(data, number, max(50, round(SHARE * len(data.y))), seed)
+    if len(np.unique(data.y[labeled])) < 2:
+        return
+    truth = data.y > 0
+    classifier = fitted(data, labeled, rest, name, number)
+    found: dict[str, Any] = {"before": float((classifier.transduction_ == truth[rest]).mean())}
+    following = classifier.label_next(n, random_state=number)
+    rng = np.random.default_rng([seed, number])
+    drawn = np.sort(rng.choice(len(rest), n, replace=False))
+    chances = following["inclusion_probability"].to_numpy()
+    ways = {"next": (following["row"].to_numpy(), chances), "random": (drawn, np.ones(n))}
+    for way, (rows, likely) in ways.items():
+        more = np.concatenate([labeled, rest[rows]])
+        known = np.full(len(rest), None)
+        known[rows] = truth[rest][rows]
+        weight = checked_weights(truth[more].astype(str), None, likely)
+        again = KnownTotalsClassifier(learner(name), random_state=number).fit(
+            data.X[more], truth[more], X_unlabeled=data.X[rest],
+            totals={True: int(truth[rest].sum())}, unlabeled_labels=known,
+            sample_weight=None if name == "logistic" else weight,
+        )  # fmt: skip
+        found[way] = float((again.transduction_ == truth[rest]).mean())
+    yield found | {"next minus random": found["next"] - found["random"]}
+
+
+def totals(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Estimated totals, beside QuaPy's, which learn from the same rows by the same learner."""
+    labeled, rest = draw(data, number, max(ENOUGH, round(SHARE * len(data.y))), seed)
+    if min(np.bincount(data.y[labeled] > 0, minlength=2)) < 5:
+        return
+    truth = (data.y > 0).astype(int)
+    frame = pd.DataFrame(data.X).add_prefix("x")
+    found = estimate_totals(
+        frame.iloc[labeled].assign(y=truth[labeled]), frame.iloc[rest], target="y",
+        learner=learner(name), n_bootstrap=50, random_state=number,
+    )[1]  # fmt: skip
+    true = truth[rest].mean()
+    record = {
+        "error": abs(found.value - true),
+        "covered": abs(found.value - true) < 1.96 * found.se,
+    }
+    for other, make in quantifiers().items():
+        model = make(learner(name))
+        model.fit(data.X[labeled], truth[labeled])
+        record[f"error of {other}"] = abs(float(model.predict(data.X[rest])[1]) - true)
+    yield {key: float(value) for key, value in record.items()}
+
+
+def quantifiers() -> dict[str, Callable[[Any], Any]]:
+    """Return QuaPy's methods by name, none where it is not installed."""
+    if find_spec("quapy") is None:
+        return {}
+    from quapy.method.aggregative import EMQ, KDEyML
+
+    return {"EMQ": EMQ, "EMQ, calibrated": EMQ.EMQ_BCTS, "KDEy": KDEyML}
+
+
 PARTS: dict[str, tuple[Callable[..., Iterator[dict[str, Any]]], list[str], int]] = {
     "shares": (shares, ["blend"], 10),
     "held-out": (held_out, ["logistic", "random", "extra-trees"], 10),
     "difference": (difference, ["blend", "logistic"], 10),
+    "learn": (learn, ["extra-trees"], 5),
+    "totals": (totals, ["logistic"], 10),
     "audit": (audits, ["blend", "logistic"], 1),
 }
 """The parts: what is run, by which learners, on how many samples of each data set."""

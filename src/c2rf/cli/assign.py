@@ -35,7 +35,9 @@ def assign(
     group: Group = None,
     out: Annotated[
         Path,
-        in_panel(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav."),
+        in_panel(
+            FILES, "FILE", "Where the labels go: .csv, .gz, .parquet, .xlsx, .jsonl, .sav, ..."
+        ),
     ],
     offsets_out: Annotated[
         Path | None, in_panel(FILES, "FILE", "Where the class offsets go: a row per group.")

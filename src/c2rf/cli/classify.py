@@ -52,7 +52,9 @@ def classify(
     group: Group = None,
     out: Annotated[
         Path | None,
-        in_panel(FILES, "FILE", "Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav."),
+        in_panel(
+            FILES, "FILE", "Where the labels go: .csv, .gz, .parquet, .xlsx, .jsonl, .sav, ..."
+        ),
     ] = None,
     report: Annotated[
         Path | None, in_panel(FILES, "FILE.html", "Where a report to read goes.")
@@ -151,7 +153,7 @@ def predict(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="Where the labels go: .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav, .dta."
+            metavar="FILE", help="Where the labels go: .csv, .parquet, .xlsx, .jsonl, .sav, ..."
         ),
     ],
     spreadsheet_safe: options.SpreadsheetSafe = False,

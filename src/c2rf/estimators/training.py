@@ -348,9 +348,7 @@ def estimate_rates(
     return bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
 
 
-def draw_rows(
-    rows: CheckedRows, n_labeled: int, n_columns: int, limits: Limits, seed: int
-) -> RowSample:
+def draw_rows(rows: Any, n_labeled: int, n_columns: int, limits: Limits, seed: int) -> RowSample:
     """Read the rows once, and draw those to learn from: all of them, if they are not many."""
     report_progress("reading the unlabeled rows")
     most = most_learned(n_labeled, n_columns)

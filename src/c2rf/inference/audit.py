@@ -11,9 +11,10 @@ any assumption. The model only makes it more precise, in two ways.
 
       mean of a over all rows + sum of (y_i - a_i) / pi_i / sum of 1 / pi_i,  over checked rows.
 
-The interval holds the means that are not further from the estimate than chance allows: by the
-variance in the sample, or, where that is larger because few rows are wrong, by the variance if that
-mean were true. The second makes it a score interval, as Wilson's is for a simple random sample.
+The interval holds the means that are not further from the estimate than chance allows, by the
+variance in the sample. Where y is 1, or 0, in fewer than :data:`FEW` checked rows, it also holds
+the means that are not further by the variance if that mean were true: then it is a score interval,
+as Wilson's is for a simple random sample.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ from c2rf._utils.types import Bools, Codes, Floats
 
 FLOOR = 0.02
 """The least e (1 - e) by which rows are drawn: some rows of which the model is sure are wrong."""
+
+FEW = 10
+"""With fewer rows that are wrong, or right, the variance in the sample says too little. Chosen on
+samples of the paper's 13 data sets with seeds of their own."""
 
 _SURE = 0.005  # expectations are at least so far from 0 and 1 where others are tried
 _BINS, _SHIFTS, _STEPS = 60, 181, 2000
@@ -149,7 +154,7 @@ def difference_estimate(
     >>> y = np.repeat([1.0, 0.0], [10, 40])
     >>> found = difference_estimate(y, np.arange(50), design)
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
-    (0.2, 0.088, 0.327)
+    (0.2, 0.088, 0.311)
     """
     if decided is not None and not decided.all():
         values = [np.where(decided, y, 0.0), np.where(decided, y, 1.0)]
@@ -159,7 +164,9 @@ def difference_estimate(
     estimate, error = _estimate(y, rows, design)
     steps = np.linspace(0.0, 1.0, _STEPS + 1)
     by_sample = float(stats.t.ppf((1 + level) / 2, len(rows) - 1)) * error
-    by_model = float(stats.norm.ppf((1 + level) / 2)) * _errors_if(steps, design)
+    by_model = 0.0 * steps
+    if min(y.sum(), len(y) - y.sum()) < FEW:
+        by_model = float(stats.norm.ppf((1 + level) / 2)) * _errors_if(steps, design)
     near = np.abs(steps - estimate) <= np.maximum(by_sample, by_model)
     inside = float(np.clip(estimate, 0.0, 1.0))
     ends = (steps[near].min(), steps[near].max()) if near.any() else (inside, inside)

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2rf.data.population.interface import draw_sample
-from c2rf.estimators.training import N_BOOTSTRAP, Limits, estimate_rates, learner_template
+from c2rf.estimators.training import (
+    N_BOOTSTRAP,
+    Limits,
+    draw_rows,
+    estimate_rates,
+    learner_template,
+)
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
 from c2rf.totals.stated import CLASS, SMALLEST_ERROR, TOTAL, as_estimates
@@ -94,7 +99,7 @@ def totals_of(
         raise InputError(f"n_bootstrap must be 2 or more; found {n_bootstrap!r}")
     seed, template = data.options.random_state, learner_template(learner)
     seeded(template, np.random.RandomState(seed))
-    sample = draw_sample(data.X_unlabeled.counted(), Limits().learned, [seed, 4])
+    sample = draw_rows(data.X_unlabeled, len(data.X), data.X.shape[1], Limits(), seed)
     domains, _ = domains_by(data, columns)
     people = None if data.weights is None else data.weights[sample.rows]
     codes = np.asarray(domains.codes)[sample.rows]

@@ -273,8 +273,9 @@ class Classification:
         Parameters
         ----------
         path : path
-            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav, .dta. A name without an
-            ending becomes a folder of Parquet files. Text is written as the unlabeled file is.
+            A name that ends in .csv, .tsv, .gz, .parquet, .xlsx, .jsonl, .sav or .dta. A name
+            without an ending becomes a folder of Parquet files. Text is written as the unlabeled
+            file is.
         force : bool
             Whether what is there may be replaced.
         spreadsheet_safe : bool
