@@ -54,7 +54,7 @@ from c2rf.forest.problem import (
     make_statement,
 )
 from c2rf.forest.search.lattice import odd_lattice_point
-from c2rf.forest.search.searcher import Searcher
+from c2rf.forest.search.searcher import LARGE_FOREST, Searcher
 from c2rf.forest.verify import certain_signs, verify
 from c2rf.forest.votes import PatternTable
 from c2rf.progress import Event, solve_listener
@@ -328,6 +328,9 @@ _LONGEST_SEARCH = 4 * 10**10
 # The search may take this part of the work of the proof; the greater part where the linear
 # programs do not exclude that weights reach the bound.
 _SHARE, _GREAT_SHARE = 0.5, 1.0
+# A large forest of whose eta less than this part is proven when cuts stall is only searched;
+# without a time limit for this much more work, a minute or two.
+_USEFUL, _LAST_SEARCH = 0.1, 10**11
 # Work of a node of branch and bound besides its linear programs and cuts.
 _NODE = 2 * 10**6
 
@@ -343,6 +346,9 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
         prover = certifier.prover()
     branchings = 0
     while not state.over:
+        if _is_hopeless(state, prover):
+            _search_only(state, searcher)
+            break
         before = _work(prover)
         stuck = _prove(state, prover, searcher)
         first_branching = prover.stalled and branchings == 0
@@ -352,6 +358,25 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
         _search(state, searcher, max(least, int(share * (_work(prover) - before))))
         if stuck and not state.over:
             state.warn("no method could close the gap")
+            break
+
+
+def _is_hopeless(state: SolveState, prover: Prover) -> bool:
+    """Say whether no useful bound will be proven: many trees, and cuts that raise it to nothing."""
+    if state.problem.n_columns < LARGE_FOREST or state.eta is None or not prover.stalled:
+        return False
+    return prover.bound - state.eta_shift < _USEFUL * state.eta
+
+
+def _search_only(state: SolveState, searcher: Searcher) -> None:
+    """Search to the end of the time; without a limit, for as much work as is worth it."""
+    state.warn(
+        "no useful bound can be proven for so many trees: all time goes into the search for weights"
+    )
+    state.stats["hopeless_bound"] = True
+    while not state.over:
+        _search(state, searcher, _LAST_SEARCH)
+        if state.deadline is None:
             break
 
 
