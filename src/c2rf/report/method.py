@@ -362,7 +362,9 @@ def repeat_section(result: Classification) -> Iterator[Block]:
     yield Text(result.command[:4000], "code")
     yield Text(
         f"The seed is {result.data.options.random_state}. The same files, command and versions "
-        "give the same labels for any number of jobs, unless a time limit ends the work early."
+        "give the same labels on the same machine for any number of jobs, unless a time limit ends "
+        "the work early. Another kind of processor may round sums otherwise, and give rows near "
+        "the boundary of two classes the other label; the totals are met there, too."
     )
     rows = [[name, version] for name, version in result.versions.items()]
     yield Table("Versions", ["package", "version"], rows)

@@ -368,7 +368,7 @@ class Options:
         },
     )  # fmt: skip
     random_state: int = _option(
-        0, "The same seed gives the same result.", command="--seed", least=0
+        0, "The same seed gives the same result on the same machine.", command="--seed", least=0
     )
     n_jobs: int | None = _option(None, "Number of processors, -1 for all.", "N", command="--jobs")
     language: str = _option(
