@@ -26,7 +26,7 @@ from c2rf.data.formats import read_file
 from c2rf.workflow.options import Options
 from c2rf.workflow.prepare import find_rows, learned_columns, prepare, profile_population
 
-N_COLUMNS = 4
+N_COLUMNS = 6
 N_LABELED = 2000
 
 
@@ -67,18 +67,23 @@ def dates(source: np.random.Generator, n: int) -> Any:
     return np.datetime64("1950-01-01") + source.integers(0, 25_000, n).astype("timedelta64[D]")
 
 
-KINDS: dict[str, Callable[[np.random.Generator, int], Any]] = {
-    "numbers": numbers,
-    "few values": few_values,
-    "many values": many_values,
-    "dates": dates,
+Maker = Callable[[np.random.Generator, int], Any]
+MAKERS: tuple[Maker, ...] = (numbers, few_values, many_values, dates)
+KINDS: dict[str, tuple[Maker, ...]] = {
+    "numbers": (numbers,),
+    "few values": (few_values,),
+    "many values": (many_values,),
+    "dates": (dates,),
+    "mixed": (few_values, few_values, many_values, many_values, dates, dates),
 }
+"""What the columns of a table are made by, in turn; "mixed" are four categories and two dates."""
 
 
 def steps(folder: Path, kind: str, ending: str, n_rows: int) -> Iterator[tuple[str, float]]:
     """Yield each step and its seconds."""
     source = np.random.default_rng(0)
-    columns = [KINDS[kind](source, n_rows) for _ in range(N_COLUMNS)]
+    makers = KINDS[kind]
+    columns = [makers[k % len(makers)](source, n_rows) for k in range(N_COLUMNS)]
     table = pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
     table["class"] = source.choice(["a", "b"], n_rows)
     labeled, unlabeled = folder / f"labeled.{ending}", folder / f"unlabeled.{ending}"
@@ -105,9 +110,8 @@ def wide(folder: Path) -> None:
     source = np.random.default_rng(0)
     for n_columns in (30, 120, 480, 1920, 7680, 30_000):
         n_rows = max(100, min(8000, 1_000_000 // n_columns))
-        kinds = list(KINDS.values())
         table = pd.DataFrame(
-            {f"c{k}": kinds[k % len(kinds)](source, n_rows) for k in range(n_columns)}
+            {f"c{k}": MAKERS[k % len(MAKERS)](source, n_rows) for k in range(n_columns)}
         ).assign(**{"class": source.choice(["a", "b"], n_rows)})
         path = folder / "wide.csv"
         table.to_csv(path, index=False)
