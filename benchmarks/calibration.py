@@ -266,7 +266,7 @@ def main() -> None:
         table.add(row)
     found = pd.DataFrame(table.rows)
     means = found.groupby(["learner", "labeled"])[SCORES].mean()
-    print(means.round(2).to_markdown(), table.finish(), sep="\n")
+    print(means.round(1).to_string(), table.finish(), sep="\n")
 
 
 if __name__ == "__main__":

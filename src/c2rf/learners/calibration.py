@@ -175,11 +175,8 @@ class HeldOut(NamedTuple):
     population: Floats
 
 
-class Prior(NamedTuple):
-    """The logarithm of an inverse temperature is normal with this mean and deviation."""
-
-    mean: float
-    deviation: float
+Prior = tuple[float, float]
+"""The logarithm of an inverse temperature is normal with this mean and this deviation."""
 
 
 class Calibration(NamedTuple):
@@ -238,12 +235,12 @@ def calibrate(
     >>> codes = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(int)
     >>> scores, rate = np.column_stack([0 * z, 2 * (z + 9)]), codes.mean()
     >>> found = calibrate(
-    ...     [HeldOut(scores, codes, np.ones(4000), scores)], np.array([1 - rate, rate]), Prior(0, 1)
+    ...     [HeldOut(scores, codes, np.ones(4000), scores)], np.array([1 - rate, rate]), (0.0, 1.0)
     ... )
     >>> 0.4 < found.inverse_temperature < 0.6
     True
     """
-    most = max(1, _MOST_CELLS // len(rates))
+    (mean, deviation), most = prior, max(1, _MOST_CELLS // len(rates))
     parts = [part._replace(population=part.population[:most]) for part in parts]
     codes = np.concatenate([part.codes for part in parts])
     weights = poststratified(codes, rates, np.concatenate([part.weight for part in parts]))
@@ -254,10 +251,9 @@ def calibrate(
         points = [_at_rates(parts, rates, np.exp(each)) for each in log_factors]
         chances, sureness = (np.array(each) for each in zip(*points, strict=True))
         fit = evidence * n_effective * chances[:, weights > 0] @ weights[weights > 0]
-        return fit - ((log_factors - prior.mean) / prior.deviation) ** 2 / 2, sureness
+        return fit - ((log_factors - mean) / deviation) ** 2 / 2, sureness
 
-    reach = _WIDEST * prior.deviation
-    grid = np.linspace(prior.mean - reach, prior.mean + reach, N_GRID)
+    grid = np.linspace(mean - _WIDEST * deviation, mean + _WIDEST * deviation, N_GRID)
     posterior, _ = tried(grid)
     near = np.flatnonzero(posterior > posterior.max() - _LEAST_LIKELY)
     first, last = grid[max(near[0] - 1, 0)], grid[min(near[-1] + 1, N_GRID - 1)]
@@ -270,8 +266,8 @@ def calibrate(
         log_factor = float(np.interp(posterior @ sureness, sureness, grid))
     else:
         log_factor = float(posterior @ grid)
-    deviation = np.sqrt(max(0.0, posterior @ grid**2 - (posterior @ grid) ** 2))
-    return Calibration(float(np.exp(log_factor)), float(deviation))
+    spread = np.sqrt(posterior @ (grid - posterior @ grid) ** 2)
+    return Calibration(float(np.exp(log_factor)), float(spread))
 
 
 def _at_rates(parts: Sequence[HeldOut], rates: Floats, factor: float) -> tuple[Floats, float]:
@@ -286,7 +282,7 @@ def _at_rates(parts: Sequence[HeldOut], rates: Floats, factor: float) -> tuple[F
     return np.concatenate(chances), float(np.mean(sureness))
 
 
-WIDE_PRIOR = Prior(-0.3, 1.0)
+WIDE_PRIOR = (-0.3, 1.0)
 """The prior of any learner: with few labels most are too sure. Chosen, as the next ones, by the
 data that ``benchmarks.calibration`` lists as tuned on."""
 
@@ -305,13 +301,13 @@ def blend_prior(differ: float | None, n_classes: int) -> Prior:
 
     Examples
     --------
-    >>> blend_prior(0.1, 2).mean > blend_prior(0.5, 2).mean  # the more they agree, the surer
+    >>> blend_prior(0.1, 2)[0] > blend_prior(0.5, 2)[0]  # the more they agree, the surer
     True
     """
     if differ is None:
         return WIDE_PRIOR
     mean = PRIOR_LEVEL + PRIOR_SLOPE * float(np.log(max(differ, _LEAST_DISAGREEMENT)))
-    return Prior(mean + PRIOR_BY_CLASSES * float(np.log(n_classes - 1)), PRIOR_DEVIATION)
+    return mean + PRIOR_BY_CLASSES * float(np.log(n_classes - 1)), PRIOR_DEVIATION
 
 
 def disagreement(margins: Sequence[Floats], weights: Floats, rates: Floats) -> float | None:
