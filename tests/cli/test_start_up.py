@@ -62,7 +62,7 @@ class TestCompletion:
         ("option", "offered"),
         [
             ("--method", {"known-totals", "c2rf"}),
-            ("--engine", {"auto", "memory", "chunks", "dask"}),
+            ("--engine", {"auto", "memory", "chunks", "dask", "spark"}),
         ],
     )
     def test_of_values(self, monkeypatch, capsys, option, offered):

@@ -60,7 +60,8 @@ def test_signature_and_docstring_of_classify_list_all():
     for option in fields(Options):
         entry = f"\n    {option.name} : "
         assert c2rf.classify.__doc__.count(entry) == 1
-    assert "engine : {'auto', 'memory', 'chunks', 'dask'}, default 'auto'" in c2rf.classify.__doc__
+    engines = "{'auto', 'memory', 'chunks', 'dask', 'spark'}"
+    assert f"engine : {engines}, default 'auto'" in c2rf.classify.__doc__
     assert "**options" not in c2rf.classify.__doc__
 
 

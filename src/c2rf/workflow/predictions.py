@@ -302,6 +302,8 @@ def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | N
     if isinstance(classifier, C2RFClassifier):
         blocks = X.blocks(classifier.decision_function, BLOCK_ROWS)
         return _joined([_by_votes(classifier, decision) for decision in blocks])
+    if not isinstance(classifier, KnownTotalsClassifier):
+        raise InputError(f"{type(classifier).__name__} is not a classifier of c2rf")
     place = _place(classifier, positive)
     return _joined(
         [
