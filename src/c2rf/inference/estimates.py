@@ -173,7 +173,8 @@ def held_out_shares(
     # Around the rates of the classes, by the labeled rows alone, where the model does not help.
     rates = np.broadcast_to(domains.counts / domains.counts.sum(), s.shape)
     alone = held_out_shares(rows, domains._replace(shares=rates, errors=0 * rates), 0.0)
-    better = (alone.standard_error**2).sum(axis=0) < (error**2).sum(axis=0)
+    widths = [stats.t.ppf(0.975, np.maximum(f.df, 1)) * f.standard_error for f in (alone, found)]
+    better = (widths[0] ** 2).sum(axis=0) < (widths[1] ** 2).sum(axis=0)
     return HeldOutShares(*(np.where(better, a, b) for a, b in zip(alone, found, strict=True)))
 
 
