@@ -259,9 +259,9 @@ def _fit_and_predict(
     return predict, thresholds, thresholds.scaled_margins(scores)
 
 
-LEARNED = 10_000, 2, 50_000
-"""Rows of the population that are learned from: at least the first number, twice as many as are
-labeled, and at most the last; a distilled model labels the others."""
+LEARNED = 10_000, 5, 60_000
+"""Rows of the population that are learned from: at least the first number, five times as many as
+are labeled, and at most the last; a distilled model labels the others."""
 
 _MOST_CELLS = 1 << 22  # many columns leave fewer rows to learn from
 
@@ -272,7 +272,7 @@ def most_learned(n_labeled: int, n_columns: int) -> int:
     Examples
     --------
     >>> most_learned(50, 20), most_learned(20_000, 20), most_learned(50, 4000)
-    (10000, 40000, 1048)
+    (10000, 60000, 1048)
     """
     least, times, most = LEARNED
     return max(1, min(max(least, times * n_labeled), most, _MOST_CELLS // n_columns))
@@ -345,7 +345,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     former up to 10 classes), "pca-trees" up to 4,000, "svc" and "rank-svc" up to 20,000, "boosting"
     from 300 and up to 10 classes, "rank-trees" always, and there is a student up to 1,000; so the
     time grows little faster than that of a forest. Of a large population a random part is learned
-    from: twice as many rows as are labeled, from 10,000 to 50,000, or fewer where columns are many.
+    from: five times as many rows as are labeled, from 10,000 to 60,000, or fewer where columns are
+    many.
 
     Examples
     --------
