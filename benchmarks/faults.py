@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from c2rf.cli import main as c2rf
+from c2rf.cli import main as command
 from c2rf.datasets import make_twonorm
 
 Fault = Callable[[], None]
@@ -179,7 +179,7 @@ def run(
         code = 99
         try:
             fault()
-            code = c2rf((LINE + out).split())
+            code = command((LINE + out).split())
         except BaseException as error:  # what the command lets through
             sys.stderr.write(f"Traceback: {error!r}")
         os._exit(code)
