@@ -1,4 +1,4 @@
-"""What a release needs agrees with itself: versions, dates, floors, names that others may change."""
+"""What a release needs agrees with itself: versions, dates, floors, names of others."""
 
 from __future__ import annotations
 
