@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-oldest lint docs bench-smoke release-check clean
 
 demo: $(READY)
-	$(BIN)/c2rf demo
+	$(BIN)/c2rf demo --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term

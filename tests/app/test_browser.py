@@ -145,7 +145,7 @@ def test_the_whole_way_with_the_example(browser, address):
     visitor.scrolls_to("5. Result")
     visitor.keeps_a_picture("result")
     assert browser.find_elements("css selector", "iframe")
-    labels = read_table(visitor.gets("Labels", "labels.csv"))
+    labels = read_table(visitor.gets("Download labels (.csv)", "labels.csv"))
     drawn = read_table(visitor.gets("Imputations", "imputations.csv"))
     known = int(visitor.field("Total of yes").get_attribute("value"))
     assert (labels["label"] == "yes").sum() == known
@@ -231,7 +231,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
     visitor.sees("by region", "checked and left out", "the totals fit together")
     visitor.clicks("Label the rows")
     visitor.sees("5. Result", "label völlzeit", "--totals-file regionen.csv --totals-file alle.csv")
-    labels = read_table(visitor.gets("Labels", "labels.csv"))
+    labels = read_table(visitor.gets("Download labels (.csv)", "labels.csv"))
     north = labels[labels["region"] == "north"]["label"]
     assert ((north == "yes").sum(), (north == "völlzeit").sum()) == (80, 20)
     assert 50 <= (labels["label"] == "völlzeit").sum() <= 60

@@ -43,7 +43,9 @@ def test_tells_the_story_and_leaves_files_that_work(folder, capsys, monkeypatch)
     assert f"{(truth == labels).mean():.1%}" in said
 
     Path("c2rf-demo/mine.txt").write_text("precious")
-    assert run("demo --seed 1") == 0
+    assert run("demo --seed 1") == 2
+    assert "overwrite them with --force" in " ".join(capsys.readouterr().err.split())
+    assert run("demo --seed 1 --force") == 0
     assert Path("c2rf-demo/mine.txt").read_text() == "precious"
 
 

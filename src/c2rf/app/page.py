@@ -44,6 +44,7 @@ from c2rf.data.dialect import ReadAs
 from c2rf.data.formats import read_file
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
+from c2rf.report.language import ENGLISH, languages
 from c2rf.workflow.classify import label
 from c2rf.workflow.options import (
     COLUMNS,
@@ -55,15 +56,18 @@ from c2rf.workflow.options import (
     split_names,
     split_tables,
 )
+from c2rf.workflow.predictions import Predictions
 from c2rf.workflow.prepare import find_rows, prepare
 from c2rf.workflow.result import Outputs
-from c2rf.workflow.summary import TablePreview, preview
+from c2rf.workflow.summary import Line, TablePreview, preview
 
 _MARKUP = "\\`*_{}[]<>()#+-.!|$~:"
 NONE = "(none)"
 WAYS = ("Drop files", "The example", "Choose from the folder")
 MOST_CLASSES = 50
 MOST_IMPUTATIONS = 1000
+LABEL_FORMATS = (".csv", ".xlsx", ".parquet", ".jsonl")
+"""In what labels can be downloaded."""
 
 
 def plain(text: str) -> str:
@@ -219,17 +223,32 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
         )
         columns = [name for name in named if name not in (target, inputs.chosen["id"])]
         more = {n: ask(n, columns) for n in asked_in([TOTALS, GENERAL]) if n not in STEP_2}
+    locale = str(st.context.locale or "")
+    if (language := locale[:2].lower()) in languages() and language != ENGLISH:
+        more["language"] = language
     inputs = replace(inputs, totals=totals, totals_files=files, chosen={**inputs.chosen, **more})
     try:
         if files or more["weight"]:
             message = _check_all(session, inputs)
         else:
-            message = check_totals(typed, list(classes), n_rows, inputs.decimal_mark)
+            message = _check_typed(session, inputs, typed, list(classes), n_rows)
     except C2RFError as error:
         st.warning(as_shown(str(error), session))
         return None
     st.success(as_shown(message, session))
     return inputs
+
+
+def _check_typed(
+    session: Session, inputs: Inputs, typed: Mapping[str, str], classes: list[str], n_rows: int
+) -> str:
+    """Check totals of classes by their sum; if it is wrong, whether they are of everybody."""
+    try:
+        return check_totals(typed, classes, n_rows, inputs.decimal_mark)
+    except InputError:
+        if not all(text.strip() for text in typed.values()):
+            raise
+        return _check_all(session, inputs)
 
 
 def _classes_and_rows(inputs: Inputs) -> tuple[dict[str, int], int]:
@@ -279,7 +298,9 @@ def _check_all(session: Session, inputs: Inputs) -> str:
 def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
     """Return remarks about files with totals, and tables with all that is known."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
-    return list(data.remarks), list(known_tables(data))
+    read = [f"{name}: {how}" for name, how in data.read_as if name not in data.names]
+    whom = [] if data.totals_of is None else [f"The totals are of {data.totals_of}."]
+    return [*read, *whom, *data.remarks], list(known_tables(data))
 
 
 def run(session: Session, inputs: Inputs) -> None:
@@ -300,15 +321,15 @@ def run(session: Session, inputs: Inputs) -> None:
         _show_result(inputs, *job.result)
 
 
-def label_and_write(inputs: Inputs, outputs: Outputs) -> str:
-    """Do all that the command line would do, and return the summary."""
+def label_and_write(inputs: Inputs, outputs: Outputs) -> tuple[list[Line], Predictions]:
+    """Do all that the command line would do; return the lines of the summary, and the labels."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
     result = label(data, inputs.command())
     report_progress("writing labels, report and model")
     for path in outputs.named.values():
         path.parent.mkdir(exist_ok=True)
     outputs.write(result, force=True)
-    return result.summary()
+    return result.summary_lines, result.predictions
 
 
 @st.fragment(run_every=1.0)
@@ -326,19 +347,29 @@ def _watch() -> None:
         job.stop()
 
 
-def _show_result(now: Inputs, inputs: Inputs, outputs: Outputs, summary: str) -> None:
-    """Show the report of a run, and offer all its files."""
+def _show_result(
+    now: Inputs, inputs: Inputs, outputs: Outputs, done: tuple[list[Line], Predictions]
+) -> None:
+    """Show the summary and the report of a run, and offer all its files."""
     st.header("5. Result")
     if inputs != now:
         st.warning("The choices above have changed since this run; label the rows again.")
-    st.code(summary, language=None, wrap_lines=True)
-    titles: Mapping[str, str] = {"output": "Labels"}
+    lines, predictions = done
+    st.table(pd.DataFrame(lines, columns=["", " "]).set_index(""))
+    assert outputs.labels is not None
+    kinds = list(dict.fromkeys([outputs.labels.suffix, *LABEL_FORMATS]))
+    kind = st.selectbox("Format of the labels", kinds, key="format")
+    labels = outputs.labels.with_suffix(kind)
+    if not labels.exists():
+        predictions.save(labels)
+    files = {**outputs.named, "output": labels}
     with st.container(horizontal=True):
-        for name, path in outputs.named.items():
-            title = titles.get(name, name.capitalize())
-            st.download_button(title, path.read_bytes(), path.name, key=f"get {name}")
+        for name, path in files.items():
+            title = f"Download {'labels' if name == 'output' else name} ({path.suffix})"
+            st.download_button(title, path.read_bytes(), path.name, key=f"get {name}{path.suffix}")
     assert outputs.report is not None
-    st.iframe(outputs.report.read_text(encoding="utf-8"), height=900)
+    with st.expander("The report", expanded=True):
+        st.iframe(outputs.report.read_text(encoding="utf-8"), height="content")
     st.subheader("The same on the command line, and in Python")
     st.code(inputs.command(), language="sh", wrap_lines=True)
     st.code(inputs.python(), language="python", wrap_lines=True)

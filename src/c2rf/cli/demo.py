@@ -33,6 +33,7 @@ def demo(
         "c2rf-demo"
     ),
     seed: options.Seed = 0,
+    force: options.Force = False,
 ) -> None:
     """Show on artificial data how a known total improves labels."""
     import c2rf
@@ -43,6 +44,11 @@ def demo(
     if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
         raise InputError(
             f"the folder {out} holds files that are not the demo's; choose another one with --out"
+        )
+    if (out / MARKER).exists() and not force:
+        raise InputError(
+            f"the folder {out} holds the files of an earlier demo; overwrite them with --force, or "
+            "choose another folder with --out"
         )
     with terminal.waiting("drawing a population, learning and labeling it in three ways"):
         labeled, rows, truth = draw(seed)

@@ -355,8 +355,14 @@ def unreliable_classes(result: Classification) -> list[tuple[str, float]]:
     confusion = getattr(result.classifier, "expected_confusion_", None)
     if confusion is None:
         return []
-    shares = right_by_class(result.data.classes, confusion).items()
-    return sorted((each for each in shares if each[1] < UNRELIABLE), key=lambda each: each[1])
+    expected = result.expected_accuracy  # with imputations, the figures of the tables
+    shares = (
+        right_by_class(result.data.classes, confusion)
+        if expected is None
+        else {str(name): each.estimate for name, each in expected.by_class.items()}
+    )
+    few = (each for each in shares.items() if each[1] < UNRELIABLE)
+    return sorted(few, key=lambda each: each[1])
 
 
 def robustness(result: Classification, quote: Any) -> str:

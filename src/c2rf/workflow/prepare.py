@@ -269,6 +269,11 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
+    if options.imputations is not None and 1 < options.imputations < FEW_IMPUTATIONS:
+        remarks.append(
+            f"{options.imputations} imputations are few: intervals by so few are not reliable; "
+            "20 are usual."
+        )
     if n_repeated := int((ids[1:] == ids[:-1]).sum()):
         remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
     remarks += [
@@ -596,6 +601,9 @@ def learned_columns(
         )
     return [name for name in features if name not in left_out], left_out
 
+
+FEW_IMPUTATIONS = 10
+"""With fewer, a user is told that intervals are not reliable."""
 
 NO_GROUP = "(no group)"
 """The group of rows whose cell is empty."""
