@@ -237,7 +237,7 @@ REFUSED = {
     ),
     "an empty group": (
         "Land;arbeitslos;erwerbstätig\nBayern;5;4\n;96;1204\n", LAENDER, WORK[:2],
-        "a grouping column is empty",
+        "'Land' is empty",
     ),
     "a count that is not whole": (
         "region,no,yes\nnorth,12.5,7\n", WORLD, ["no", "yes"], "neither a whole count nor a rate",

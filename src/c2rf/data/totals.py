@@ -463,10 +463,10 @@ class _Cells:
             return False
         return bool(given)
 
-    def total(self, name: str, r: int, is_estimate: bool = False) -> Any:
+    def total(self, name: str, r: int, what: str, is_estimate: bool = False) -> Any:
         """Return a total, None where nothing is known; counts are whole."""
-        text, where = self.cells[name][r], f"{self.path}, data row {r + 1}, column {name!r}"
-        if text is None or text in UNKNOWN:
+        text, where = self.cells[name][r], f"{self.path}, data row {r + 1}: {what}"
+        if text is None or (text in UNKNOWN and self.are_totals(name)):
             return None
         if text.strip() in DASHES:
             raise InputError(
@@ -504,7 +504,8 @@ class _Cells:
                 label = name if of_class is None else self.cells[of_class][r]
                 if of_class is not None and self.cells[name][r] is None:
                     raise InputError(f"{where}: {name!r} is empty")
-                total = self.total(name, r, is_estimate=error is not None)
+                what = f"the total of {name!r}" if of_class is None else "the total"
+                total = self.total(name, r, what, is_estimate=error is not None)
                 if error is not None and total is not None and self.cells[error][r] is not None:
                     total = with_error(total, self.cells[error][r], where)
                 yield (*(self.cells[group][r] for group in groups), label), r, total
@@ -530,6 +531,8 @@ def _without_sums(
             names = ", ".join(map(repr, place))
             raise InputError(f"{path} has more than one total for {names}{why}")
         totals[place], lines[place] = total, r
+        if place[-1] is None:
+            raise _empty(path, axes, place, r)
     sums: list[set[Any]] = [
         {place[g] for place in totals if place[g] is None or is_sum(place[g])}
         for g in range(len(axes))
@@ -574,8 +577,8 @@ def _without_sums(
     if len(notes) > 4:
         notes = [*notes[:4], f"and {len(notes) - 4} more"]
     for place in base:
-        if None in place[:-1]:
-            raise InputError(f"{path}, data row {lines[place] + 1}: a grouping column is empty")
+        if None in place:
+            raise _empty(path, axes, place, lines[place])
     return {place: total for place, total in base.items() if total is not None}, "; ".join(notes)
 
 
@@ -651,8 +654,8 @@ def _check_sum(
             return 0
     elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
         return 0  # ranges and estimates need not add up
-    if None in place[:-1]:
-        raise InputError(f"{where}: a grouping column is empty")
+    if None in place:
+        raise _empty(path, axes, place, line)
     if sum(pattern) == 1 and pattern[-1]:
         if is_sum(place[-1]):
             raise InputError(
@@ -664,6 +667,12 @@ def _check_sum(
         f"{where}, looks like a row of sums, but {place[-1]!r} adds up to {found} and not to "
         f"{stated!r}; correct it, or drop it"
     )
+
+
+def _empty(path: Path, axes: Sequence[str], place: Place, line: int) -> InputError:
+    """Say which cell of a row is empty that must not be."""
+    name = [*axes, "class"][place.index(None)]
+    return InputError(f"{path}, data row {line + 1}: {name!r} is empty")
 
 
 def are_ranges(column: Iterable[Any]) -> bool:
