@@ -219,15 +219,14 @@ def judge(
 def whole(folder: Path, out: str, names: set[str] | None = None) -> bool:
     """Whether outputs are complete: all rows are labeled, files end as they should."""
     from c2rf.data.formats import read_file
-    from c2rf.data.population.files import find_files
     from c2rf.workflow.model_file import StoredModel
 
     names = {out, *OTHERS} if names is None else names
     n_rows = []
     for name in names - {"report.html", "model.skops"}:
         path = folder / name
-        frames = [read_file(each).frame for each in find_files([path]).paths]
-        n_rows.append(sum(map(len, frames)))
+        parts = sorted(path.iterdir()) if path.is_dir() else [path]
+        n_rows.append(sum(len(read_file(part).frame) for part in parts))
     if "model.skops" in names:
         StoredModel.read(folder / "model.skops")
     report = folder / "report.html"

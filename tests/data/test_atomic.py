@@ -249,6 +249,22 @@ def test_a_folder_that_is_taken_before_it_is_locked(monkeypatch, tmp_path):
         assert [folder] == calls[1:]
 
 
+def test_what_cannot_be_removed_is_removed_by_the_next_one(tmp_path, monkeypatch):
+    path = write(tmp_path, "old")
+
+    def failing(this, missing_ok=False):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "unlink", failing)
+    with atomic_output(path, force=True) as temporary:
+        temporary.write_text("new")
+    monkeypatch.undo()
+    assert path.read_text() == "new"
+    with atomic_output(path, force=True) as temporary:
+        temporary.write_text("newer")
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["newer"]
+
+
 class TestOutput:
     def test_appears_only_when_complete(self, tmp_path):
         path = tmp_path / "out.csv"

@@ -126,7 +126,7 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
                 _place_all(temporaries, places, force)
         finally:
             for temporary in temporaries:
-                temporary.unlink(missing_ok=True)
+                _forget(temporary)
             locks.close()
 
 
@@ -142,7 +142,7 @@ def _place_all(temporaries: Sequence[Path], places: Sequence[Path], force: bool)
             shutil.copymode(place, temporary)
             aside = _hidden(place)
             _copy(place, aside)
-            tidy.callback(aside.unlink, missing_ok=True)
+            tidy.callback(_forget, aside)
             temporary.replace(place)
             undo.callback(aside.replace, place)
         for folder in {place.parent for place in places}:
@@ -252,6 +252,12 @@ def _naming(*paths: Path) -> Iterator[None]:
     except OSError as error:
         names = " and ".join(map(str, paths))
         raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
+
+
+def _forget(path: Path) -> None:
+    """Remove a hidden file; what cannot be removed now is removed by the next one that writes."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def _hidden(path: Path) -> Path:
