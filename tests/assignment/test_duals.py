@@ -8,12 +8,14 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import softmax
 
 from c2rf.assignment import assign, one_margin
 from c2rf.assignment.duals import (
     annealed_duals,
     class_offsets,
     expected_sizes,
+    matching_offsets,
     optimality_gap,
     smooth_duals,
 )
@@ -222,3 +224,22 @@ def test_annealed_duals_come_near_the_dual_optimum():
         for k in (2, 4, 6)
     ]
     assert values[0] > values[1] > values[2]
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_matching_offsets_give_the_known_sizes_in_every_group(n_groups):
+    rng = np.random.default_rng(n_groups)
+    scores, groups = 3 * rng.normal(size=(400, 3)), rng.integers(0, n_groups, 400)
+    sizes = np.bincount(groups, minlength=n_groups)
+    counts = sizes[:, None] * rng.dirichlet(np.ones(3), n_groups)
+    counts[0] = [sizes[0] / 4, 0, 3 * sizes[0] / 4]
+    found = matching_offsets(ScoredRows(scores, groups, None, n_groups), counts)
+    assert found[0, 1] == -np.inf
+    share = softmax(scores + found[groups], axis=1)
+    for g in range(n_groups):
+        np.testing.assert_allclose(share[groups == g].sum(axis=0), counts[g], atol=1e-6)
+    empty = ScoredRows(scores, groups, None, n_groups + 1)
+    none = matching_offsets(empty, np.vstack([counts, np.zeros(3)]))
+    np.testing.assert_allclose(none, np.vstack([found, np.zeros(3)]), atol=1e-12)
+    weighted = ScoredRows(scores, groups, np.full(400, 2.0), n_groups)
+    np.testing.assert_allclose(matching_offsets(weighted, 2 * counts), found, atol=1e-6)

@@ -26,7 +26,13 @@ from c2rf.assignment.crossing_margins import (
     label_crossing,
     relaxations,
 )
-from c2rf.assignment.duals import Assignment, annealed_duals, class_offsets, smooth_duals
+from c2rf.assignment.duals import (
+    Assignment,
+    annealed_duals,
+    class_offsets,
+    matching_offsets,
+    smooth_duals,
+)
 from c2rf.assignment.one_margin import label_one_margin, sample_bounds
 from c2rf.assignment.parts import Parts, ScoredRows
 from c2rf.assignment.passes import are_many, draw
@@ -227,14 +233,22 @@ class AssignmentProblem:
         rows : ndarray of int, optional
             The rows that these are, if not all.
         """
-        met = self.bounds.narrowed_to(counts)
-        if self.is_plain:  # then they are those of the labels in every group
-            met = replace(met, group_lower=counts, group_upper=counts)
         scored = self.parts(logs)
         if rows is not None:
             groups = np.asarray(self.groups.codes[rows])
+            weights = None if self.is_plain else self._sample_weights(rows)
+            scored = ScoredRows(logs, groups, weights, self.bounds.n_groups)
+        if self.is_plain:
+            there = scored.sizes if rows is None else np.bincount(groups, minlength=len(counts))
+            wanted = np.asarray(there)[:, None] * counts / np.maximum(counts.sum(1)[:, None], 1)
+            start = None
+            if are_many(scored):
+                few = draw(scored, wanted.sum(axis=1), self.seed, FEW_DRAWN).rows
+                start = matching_offsets(few, wanted)
+            return matching_offsets(scored, wanted, start)
+        met = self.bounds.narrowed_to(counts)
+        if rows is not None:
             met = met.restricted_to(np.arange(met.n_groups), np.unique(groups))
-            scored = ScoredRows(logs, groups, self._sample_weights(rows), met.n_groups)
         constraints, closed = drop_zero_totals(LinearConstraints.of(met), met)
         duals, sample = np.zeros(len(constraints.lower)), scored
         if are_many(scored):

@@ -40,6 +40,7 @@ from c2rf.assignment.parts import BLOCK, Parts, ScoredRows
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
 _MOST_STEPS = 60
+_MATCHED = 1e-10  # part of the rows of a group by which expected sizes may miss
 _MANY_TOTALS = 400  # of more, equations are sparse: a total meets few others
 # Far from the solution the Hessian says little: no step is longer than this many temperatures.
 _LONGEST_STEP = 20.0
@@ -146,6 +147,58 @@ def smooth_duals(
     return duals
 
 
+def matching_offsets(scored: Parts, counts: Any, start: Floats | None = None) -> Floats:
+    """Return class offsets with which the expected sizes of the classes are known in every group.
+
+    Parameters
+    ----------
+    scored : Parts
+        The rows; their groups are independent of each other.
+    counts : ndarray of shape (n_groups, n_classes)
+        The sizes. A class of size zero gets -inf; a group without rows gets zeros.
+    start : ndarray of shape (n_groups, n_classes), optional
+        Offsets to begin with, from a sample, say.
+
+    Notes
+    -----
+    With s the expected sizes at temperature one and P the sums of products of shares, Newton's step
+    in a group solves (diag(s) - P + 1 1') step = counts - s: a constant for all classes changes
+    nothing, and 1 1' closes that direction.
+    """
+    sizes = np.asarray(counts, dtype=float)
+    rows, closed = sizes.sum(axis=1), sizes == 0
+    closed[rows == 0] = False
+    unmoved = closed | (rows == 0)[:, None]
+    offsets = np.where(closed, -np.inf, 0.0 if start is None else start)
+    each = np.arange(sizes.shape[1])
+    scale = np.maximum(rows, 1.0)[:, None]
+
+    def dual(at: Floats) -> tuple[float, Floats, Floats]:
+        value, found, products = expected_sizes(scored, at, 1.0)
+        value -= float((sizes * np.where(closed, 0.0, at)).sum())
+        curvature = -products / scale[:, :, None]
+        curvature[:, each, each] += found / scale + unmoved
+        return value, (sizes - found) / scale, curvature
+
+    value, gap, curvature = dual(offsets)
+    for _ in range(_MOST_STEPS):
+        worst = np.abs(gap).max(axis=1, initial=0.0)
+        if worst.max(initial=0.0) <= _MATCHED:
+            break
+        damping = 1e-6 * worst[:, None, None] * np.eye(len(each)) + 1 / len(each)
+        step = np.where(unmoved, 0.0, np.linalg.solve(curvature + damping, gap[:, :, None])[..., 0])
+        step[worst <= _MATCHED] = 0.0
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        step *= np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, _LONGEST_STEP))
+        there = dual(offsets + step)
+        while there[0] > value + 1e-13 * abs(value) and np.abs(step).max() > _MATCHED:
+            step /= 2
+            there = dual(offsets + step)
+        offsets, (value, gap, curvature) = offsets + step, there
+    middle = np.where(closed, 0.0, offsets).sum(axis=1) / np.maximum((~closed).sum(axis=1), 1)
+    return offsets - middle[:, None]
+
+
 def _newton_step(gradient: Floats, hessian: csr_array) -> Floats:
     # Duals that shift all classes of a row alike change nothing: those directions are flat.
     scale = np.abs(hessian.diagonal()).max(initial=0.0)
@@ -206,19 +259,28 @@ def _expected(
     offsets: Floats, temperature: float, part: ScoredRows
 ) -> tuple[float, Floats, Floats]:
     n_groups, n_classes = offsets.shape
-    members, weights = part.groups, part.weight_of(slice(None))
-    shifted = (part.scores + offsets[members]).T / temperature
+    weights = None if part.weights is None else part.weight_of(slice(None))
+    members = part.groups if n_groups > 1 else None
+    shifted = np.ascontiguousarray(part.scores.T)
+    shifted = shifted + (offsets[0][:, None] if members is None else offsets[members].T)
+    shifted /= temperature
     top = shifted.max(axis=0)
-    share = np.exp(shifted - top)
+    share = np.exp(np.subtract(shifted, top, out=shifted), out=shifted)
     total = share.sum(axis=0)
     share /= total
-    value = temperature * float(weights @ (top + np.log(total)))
+    logs = np.log(total, out=total)
+    logs += top
+    value = temperature * float(logs.sum() if weights is None else weights @ logs)
     sizes, products = np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_classes, n_groups))
+
+    def summed(values: Floats) -> Any:
+        return values.sum() if members is None else np.bincount(members, values, n_groups)
+
     for a in range(n_classes):
-        own = share[a] * weights
-        sizes[a] = np.bincount(members, own, minlength=n_groups)
+        own = share[a] if weights is None else share[a] * weights
+        sizes[a] = summed(own)
         for b in range(a, n_classes):
-            products[a, b] = np.bincount(members, own * share[b], minlength=n_groups)
+            products[a, b] = summed(own * share[b])
     for a in range(n_classes):
         products[a + 1 :, a] = products[a, a + 1 :]
     return value, sizes.T, products.transpose(2, 0, 1)

@@ -674,6 +674,15 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         )
         self._imputer = Imputer(training, problem, found, logs, factor, deviation)
 
+    def _bring_here(self) -> None:
+        """Bring what the workers of a cluster keep of each row here, before they are left."""
+        rows, imputer = self._rows, self._imputer
+        codes = rows.codes_here
+        aligned = rows.population.aligned(codes)
+        self._rows = replace(rows, scores=np.asarray(rows.scores), codes=aligned)
+        found = replace(imputer.found, labels=codes)
+        self._imputer = replace(imputer, found=found, logs=np.asarray(imputer.logs))
+
     def _calibrate(self, training: Training, problem: AssignmentProblem) -> Calibration:
         """Calibrate the learner, unless it does so itself or cannot be fitted again."""
         found, self.calibrated_by_ = Calibration(1.0, 0.0), None

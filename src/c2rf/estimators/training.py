@@ -28,7 +28,6 @@ from c2rf._utils.text import listed
 from c2rf._utils.types import Codes, Floats
 from c2rf._utils.validation import naming_missing
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
-from c2rf.assignment.parts import Parts
 from c2rf.data.encoding import fit_encoder
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
@@ -43,7 +42,7 @@ from c2rf.exceptions import InputError, InputTypeError
 from c2rf.inference.estimates import LEAST_LABELED
 from c2rf.inference.label_shift import bootstrap_rates
 from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
-from c2rf.learners.calibration import Calibration, matching_offsets
+from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import (
     BlendClassifier,
     check_learner,
@@ -426,15 +425,4 @@ def probability_offsets(
         )
     if rows is not None and len(rows) == problem.n_rows:
         rows = None
-    if not problem.is_plain or isinstance(logs, Parts):
-        return problem.smooth_offsets(logs, counts, rows)
-    n_groups = len(problem.groups.names)
-    if n_groups == 1:
-        return matching_offsets(logs, counts[0] / counts[0].sum())[None]
-    groups = problem.groups.codes if rows is None else problem.groups.codes[rows]
-    offsets = np.zeros(counts.shape)
-    ends = np.cumsum(np.bincount(groups, minlength=n_groups))[:-1]
-    for g, members in enumerate(np.split(np.argsort(groups, kind="stable"), ends)):
-        if len(members):
-            offsets[g] = matching_offsets(logs[members], counts[g] / counts[g].sum())
-    return offsets
+    return problem.smooth_offsets(logs, counts, rows)

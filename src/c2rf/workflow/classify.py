@@ -95,6 +95,8 @@ def label(data: PreparedData, command: str) -> Classification:
         solution = getattr(classifier, "solution_", None)
         if solution is not None and solution.stats.get("interrupted"):
             raise KeyboardInterrupt
+        if options.scheduler is not None and isinstance(classifier, KnownTotalsClassifier):
+            classifier._bring_here()  # the result outlives the connection
         report_progress("scoring the labels")
         added = dict(zip(PREDICTED, score_unlabeled(classifier, data.positive), strict=True))
     sensitivity, meanings = None, {"label": data.values}
