@@ -146,12 +146,12 @@ def test_the_whole_way_with_the_example(browser, address):
     visitor.keeps_a_picture("result")
     assert browser.find_elements("css selector", "iframe")
     labels = read_table(visitor.gets("Download labels (.csv)", "labels.csv"))
-    drawn = read_table(visitor.gets("Imputations", "imputations.csv"))
+    drawn = read_table(visitor.gets("Download imputations (.csv)", "imputations.csv"))
     known = int(visitor.field("Total of yes").get_attribute("value"))
     assert (labels["label"] == "yes").sum() == known
     assert [(drawn[name] == "yes").sum() for name in list(drawn)[1:]] == [known] * 5
-    assert "class=" in visitor.gets("Report", "report.html").read_text()
-    assert visitor.gets("Model", "model.skops").stat().st_size > 0
+    assert "class=" in visitor.gets("Download report (.html)", "report.html").read_text()
+    assert visitor.gets("Download model (.skops)", "model.skops").stat().st_size > 0
     browser.set_window_size(420, 900)  # a telephone
     visitor.sees("5. Result")
     wide = browser.execute_script("return document.documentElement.scrollWidth")
