@@ -136,6 +136,7 @@ def test_contradictions_are_found() -> None:
         assert "ring 0 (auto, p-c2rf)" in check.detail
     unproven = replace(other, eta=9, bound=1, status="feasible")
     assert [check.holds for check in agreement([one, unproven])] == [True]
+    assert [check.outcome for check in agreement([one])] == ["not tested"]
 
 
 def test_nearness_to_the_paper_is_counted() -> None:

@@ -36,11 +36,16 @@ SHOWN = ("rf", "p-c2rf", "auto", "top-lambda")
 
 @dataclass(frozen=True)
 class Check:
-    """A statement, whether the records bear it out, and the figures behind it."""
+    """A statement, whether the records bear it out (None if nothing tests it), and the figures."""
 
     statement: str
-    holds: bool
+    holds: bool | None
     detail: str
+
+    @property
+    def outcome(self) -> str:
+        """What came out, in words."""
+        return {True: "holds", False: "does not hold", None: "not tested"}[self.holds]
 
 
 @dataclass(frozen=True)
@@ -322,17 +327,18 @@ def agreement(records: Sequence[Record]) -> Iterator[Check]:
         if record.eta is not None and record.bound is not None:
             solved = BENCH_METHODS[record.method].solves
             by_sample[solved, record.protocol, record.data, record.seed].append(record)
-    shared = 0
+    shared = n_compared = 0
     wrong = []
     for found in by_sample.values():
         shared += sum(record.status == "optimal" for record in found) > 1
         for one, other in combinations(found, 2):
+            n_compared += 1
             if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
                 wrong.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
     if by_sample:
         yield Check(
             "Methods that solve the same problem agree on eta, none's is below another's bound",
-            not wrong,
+            not wrong if n_compared else None,
             f"{shared} samples are proven by more than one method; contradictions: "
             f"{', '.join(wrong) or 'none'}",
         )
@@ -370,7 +376,7 @@ def _of_protocol(results: Results) -> Iterator[Check]:
         yield Check(
             f"{name}: weights found by auto label better than taking the lambda "
             "points with most votes on most data sets",
-            2 * len(ahead) > len(compared),
+            2 * len(ahead) > len(compared) if len(compared) else None,
             f"better on {len(ahead)} of {len(compared)} ({', '.join(ahead) or 'none'}); mean of "
             f"the median accuracies {means['weighted']:.1f} against {means['plain']:.1f}",
         )

@@ -164,8 +164,7 @@ def render_md(report: Report) -> str:
     if report.checks:
         lines += ["", "## Checks", ""]
     for check in report.checks:
-        sign = "holds" if check.holds else "does not hold"
-        lines.append(f"- {check.statement}: **{sign}**. {check.detail}.")
+        lines.append(f"- {check.statement}: **{check.outcome}**. {check.detail}.")
     for part in report.parts:
         lines += ["", f"## {part.title}", ""]
         if isinstance(part, Table):
