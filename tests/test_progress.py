@@ -123,6 +123,7 @@ def test_classifiers_report_what_they_do():
             "learning",
             "ranking",
             "meeting",
+            "calibrating",
             "matching",
         ]
         heard.clear()

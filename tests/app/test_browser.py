@@ -198,7 +198,9 @@ def test_hostile_names_and_cells_all_the_way(browser, address, files):
     visitor.sees("5. Result", "import c2rf")
     browser.switch_to.frame(browser.find_element("css selector", "iframe"))
     assert "got you" in browser.page_source  # as text
-    assert not browser.find_elements("css selector", "img[src=x], script")
+    assert not browser.find_elements("css selector", "img[src=x]")
+    (script,) = browser.find_elements("css selector", "script")
+    assert "streamlit:iframe:setSize" in script.get_attribute("innerHTML")  # Streamlit's own
     browser.switch_to.default_content()
     assert browser.title != "got you"
     assert not browser.find_elements("css selector", "img[src=x]")
@@ -256,9 +258,10 @@ def test_by_keyboard_alone(browser, address):
     visitor.tabs_to(lambda focused: focused.get_attribute("type") == "radio")
     visitor.presses(Keys.ARROW_RIGHT)
     visitor.sees("2. What was understood", "4. Run")
+    assert "can be downloaded" not in visitor.text  # Streamlit shows what a module says of a name
     visitor.tabs_to(lambda focused: focused.get_attribute("aria-label") == "Total of no")
     visitor.presses("9999", Keys.ENTER)
-    visitor.sees("at most 510 rows")
+    visitor.sees("must be a count from 0 to 510")
     visitor.presses(*[Keys.BACKSPACE] * 4, Keys.ENTER)
     visitor.sees("are left for 'no'")
     visitor.tabs_to(lambda focused: focused.text == "Label the rows")

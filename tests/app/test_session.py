@@ -34,12 +34,14 @@ def test_labels_report_model_and_how_to_do_it_again(example):
     app.run()
     assert not app.exception
     assert headers(app)[-1] == "5. Result"
-    summary, command, lines = (block.value for block in app.code)
-    assert "label yes" in summary
+    command, lines = (block.value for block in app.code)
+    assert "label yes" in app.table[0].value.index
     assert command.startswith("c2rf classify ")
     assert "import c2rf" in lines
     offered = [each.proto.label for each in app.get("download_button")]
-    assert offered == ["Labels", "Report", "Model"]
+    assert offered == [
+        "Download labels (.csv)", "Download report (.html)", "Download model (.skops)",
+    ]  # fmt: skip
 
 
 def test_what_goes_wrong_is_said(example):

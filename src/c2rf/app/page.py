@@ -66,8 +66,7 @@ NONE = "(none)"
 WAYS = ("Drop files", "The example", "Choose from the folder")
 MOST_CLASSES = 50
 MOST_IMPUTATIONS = 1000
-LABEL_FORMATS = (".csv", ".xlsx", ".parquet", ".jsonl")
-"""In what labels can be downloaded."""
+LABEL_FORMATS = (".csv", ".xlsx", ".parquet", ".jsonl")  # in which labels can be downloaded
 
 
 def plain(text: str) -> str:
