@@ -346,7 +346,7 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
         prover = certifier.prover()
     branchings = 0
     while not state.over:
-        if _is_hopeless(state, prover):
+        if _bound_stalls(state, prover):
             _search_only(state, searcher)
             break
         before = _work(prover)
@@ -361,7 +361,7 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
             break
 
 
-def _is_hopeless(state: SolveState, prover: Prover) -> bool:
+def _bound_stalls(state: SolveState, prover: Prover) -> bool:
     """Say whether no useful bound will be proven: many trees, and cuts that raise it to nothing."""
     if state.problem.n_columns < LARGE_FOREST or state.eta is None or not prover.stalled:
         return False
@@ -373,7 +373,7 @@ def _search_only(state: SolveState, searcher: Searcher) -> None:
     state.warn(
         "no useful bound can be proven for so many trees: all time goes into the search for weights"
     )
-    state.stats["hopeless_bound"] = True
+    state.stats["bound_stalled"] = True
     while not state.over:
         _search(state, searcher, _LAST_SEARCH)
         if state.deadline is None:

@@ -80,7 +80,7 @@ def test_of_very_many_patterns_some_are_smoothed_over(monkeypatch):
     assert searched(problem, 1e8).eta < problem.eta(np.ones(60)) / 4
 
 
-class TestHopelessBounds:
+class TestBoundsThatStall:
     """Where the cuts prove next to nothing, that is said, and the time goes into the search."""
 
     VOTES = np.random.default_rng(0).choice([-1, 1], size=(120, 60))
