@@ -46,9 +46,20 @@ class Visitor:
 
     def waits(self, found, complaint, every: float = 0.2):
         """Wait until something is found, and return it."""
+        from selenium.common.exceptions import (
+            ElementNotInteractableException,
+            NoSuchElementException,
+            StaleElementReferenceException,
+        )
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.browser, PATIENCE, every).until(found, complaint)
+        # A part of the page that is just opening, or drawn anew.
+        not_yet = (
+            ElementNotInteractableException,
+            NoSuchElementException,
+            StaleElementReferenceException,
+        )
+        return WebDriverWait(self.browser, PATIENCE, every, not_yet).until(found, complaint)
 
     @property
     def text(self) -> str:
@@ -81,8 +92,12 @@ class Visitor:
     def types(self, label: str, text: str) -> None:
         from selenium.webdriver.common.keys import Keys
 
-        field = self.field(label)
-        field.send_keys(Keys.CONTROL, "a")
+        def marked(_):
+            field = self.field(label)
+            field.send_keys(Keys.CONTROL, "a")
+            return field
+
+        field = self.waits(marked, f"{label!r} takes no text")
         field.send_keys(Keys.DELETE)
         field.send_keys(text, Keys.ENTER)
 
