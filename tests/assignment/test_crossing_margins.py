@@ -16,6 +16,7 @@ from c2rf.assignment.crossing_margins import (
     branch_and_bound,
     exact_bound,
 )
+from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from c2rf.totals.reconcile import nearest_table
 from margin_cases import best_objective, crossing_case, large_case
@@ -124,6 +125,13 @@ def test_a_poor_first_answer_is_made_better_or_the_gap_says_so(seed, monkeypatch
     assert best - 1e-9 <= found.objective + found.gap
     if found.gap <= 1e-9:
         assert found.objective == pytest.approx(best, abs=1e-9)
+
+
+def test_a_solver_that_finds_no_labels_is_named(monkeypatch):
+    monkeypatch.setattr(crossing, "solve_integer", lambda *_: None)
+    scores, groups, bounds = crossing_case(SPLIT[0])
+    with pytest.raises(BackendError, match=r"no labels that meet all totals.*give ranges"):
+        assign(scores, bounds, groups, 0)
 
 
 def test_duals_that_are_nonsense_prove_little_and_nothing_wrong(monkeypatch):

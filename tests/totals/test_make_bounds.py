@@ -462,6 +462,13 @@ class TestWholeNumbersAsWholeNumbers:
         with pytest.raises(InputError, match="contradict each other: these"):
             make_bounds(known, groups, ABC)
 
+    def test_what_is_not_known_to_a_row_is_not_said_of_whole_rows(self):
+        known, groups = self.crossing(10**13, 2, 2)
+        make_bounds(known, groups, ABC)
+        known.margins[0].by_group["a0"]["a"] += 1
+        with pytest.raises(InputError, match=r"to within 10 rows.* a deviation is known of"):
+            make_bounds(known, groups, ABC)
+
     @pytest.mark.parametrize("n_rows", [10**9, 3 * 10**9, 10**13])
     def test_one_grouping(self, n_rows):
         """Flows of more than 32 bits."""

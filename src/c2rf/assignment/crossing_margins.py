@@ -62,6 +62,7 @@ from c2rf.assignment.passes import (
     label_all,
     reach,
 )
+from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
 FEW = 2000
@@ -110,7 +111,7 @@ def label_crossing(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     labels, gap = close_gap(relaxed, labels, seed)
     counts = near.counts(labels).astype(np.int64)
     if LinearConstraints.of(bounds).missed(counts).any():
-        raise AssertionError("bounds that can be met were not met")
+        raise _not_met()
     tables = [
         own[margin.codes]
         for margin, own in zip(relaxed.bounds.all_margins(), relaxed.of_margins(), strict=True)
@@ -133,7 +134,7 @@ def _whole_labels(relaxed: Relaxation, seed: int) -> Codes | None:
         if amounts is None:
             if n_free == n_rows:
                 if relaxed.scored.is_alone:
-                    raise AssertionError("bounds that can be met were not met")
+                    raise _not_met()
                 return None
             n_free = min(_WIDEN * n_free, n_rows)
             continue
@@ -259,8 +260,15 @@ def _distinct(scored: ScoredRows, labels: Codes) -> tuple[Codes, Codes, Floats]:
     return kind, first, mass.astype(float)
 
 
-class LinearProgramError(AssertionError):
+class LinearProgramError(BackendError):
     """A solver gave up on a linear program that has a solution."""
+
+
+def _not_met() -> BackendError:
+    return BackendError(
+        "the solver found no labels that meet all totals, although there are some; give ranges "
+        "instead of exact totals, or fewer tables of totals"
+    )
 
 
 def solve_relaxation(
@@ -527,7 +535,7 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
                 if penalty > 1e6 * spread:
                     if not scored.is_alone:
                         return None
-                    raise AssertionError("bounds that can be met were not met")
+                    raise _not_met()
                 penalty *= 8
             # Where totals are not met, these duals are not used: more rows, same offsets.
             radius *= _WIDEN

@@ -247,7 +247,7 @@ def augment(
         sample.run()  # Its bounds are rounded; should they be impossible, the duals still do.
         duals = sample.residual.duals()
     full = _AugmentingPaths(scores, groups, bounds, tolerance, duals)
-    if not full.run():
+    if not full.run():  # bounds have been met by a maximum flow, so there is an augmenting path
         raise AssertionError("bounds that can be met were not met")
     return full.labels
 

@@ -63,6 +63,7 @@ from c2rf.totals.stated import (
 # are off by half a unit.
 _ROUNDING = 0.5
 _TOLERANCE = 1e-6  # of the solver, in rows
+_MOST_WITHIN = 0.01  # rows: with sums that are less precise, nothing is said of whole rows
 _MOST_NAMED = 12
 
 Stated = dict[tuple[int, int], dict[int, StatedTotal]]
@@ -384,7 +385,7 @@ def _bounds_in_margins(
         fixed = kept & (is_range | exact & (allowed.lower == allowed.upper))
         counts, missed, is_proven = round_table(allowed, target, fixed)
         if missed.any() and policy == "strict":
-            raise InputError(_not_whole(missed, is_proven, name))
+            raise InputError(_not_whole(missed, is_proven, rounding(allowed), name))
     met = allowed.matrix @ counts.ravel()
     met = np.where(np.abs(met - target) <= rounding(allowed), target, met)
     stays = is_range & (met >= low - _TOLERANCE) & (met <= high + _TOLERANCE)
@@ -594,12 +595,21 @@ def _inconsistency_in_words(named: list[str]) -> str:
     )
 
 
-def _not_whole(missed: Floats, is_proven: bool, name: Callable[[int], str]) -> str:
-    """Say by how much whole numbers must miss totals that are consistent in fractions."""
+def _not_whole(missed: Floats, is_proven: bool, within: float, name: Callable[[int], str]) -> str:
+    """Say by how much whole numbers must miss totals that are consistent in fractions.
+
+    Of very many rows the linear program knows sums only to ``within`` so many.
+    """
     named = [f"{name(f)} ({missed[f]:+g})" for f in np.flatnonzero(missed).tolist()]
-    least = "the smallest deviation is" if is_proven else "a deviation is known of"
+    is_sure = is_proven and within < _MOST_WITHIN
+    least = "the smallest deviation is" if is_sure else "a deviation is known of"
+    fit = (
+        "totals fit together in fractions of rows, but not in whole rows"
+        if within < _MOST_WITHIN
+        else f"totals fit together to within {within:g} rows, the precision of numbers of this "
+        "size, but no whole rows that meet them were found"
+    )
     return (
-        "totals fit together in fractions of rows, but not in whole rows: "
-        f"{least} {np.abs(missed).sum():g} in all, in {_first(named)}; "
+        f"{fit}: {least} {np.abs(missed).sum():g} in all, in {_first(named)}; "
         f"{scale_hint('label with that deviation')}"
     )
