@@ -7,9 +7,12 @@ So its side of a figure is drawn from the medians in its tables, and says so.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -56,6 +59,16 @@ class BenchFigure:
     title: str
     note: str
     png: bytes
+
+
+@cache
+def _notes() -> dict[str, str]:
+    return tomllib.loads((files("c2rf.bench") / "templates" / "notes.toml").read_text("utf-8"))
+
+
+def note(name: str, **given: Any) -> str:
+    """Return what the file of notes says around a table or a figure, filled in."""
+    return " ".join(_notes()[name].split()).format(**given).strip()
 
 
 def as_table(title: str, cells: pd.DataFrame, note: str) -> Table:
@@ -112,16 +125,10 @@ def table_1(records: Sequence[Record]) -> Table:
     cells = pd.DataFrame(sizes, index=["N", "p", "columns rescaled"]).T.loc[names].astype(str)
     cells["rescaled, paper"] = paper.map({True: "yes", False: "no"}).reindex(names).fillna("")
     also = [name for name in names if sizes[name][2] and name in NAMES and not paper[name]]
-    note = (
-        "Duplicate and incomplete rows are dropped, label 1 is positive, all others are negative. "
-        "N and p are those of the paper: a data set that differs is not run."
-    )
+    about = note("table_1")
     if also:
-        note += (
-            f" By the paper's own rule (a centred column that leaves [-100, 100]) "
-            f"{', '.join(also)} must be rescaled, too; trees do not care."
-        )
-    return _of_paper("Table 1. The data sets", cells, note)
+        about += " " + note("also_rescaled", names=", ".join(also))
+    return _of_paper("Table 1. The data sets", cells, about)
 
 
 def table_2(results: Results) -> Table:
@@ -131,16 +138,12 @@ def table_2(results: Results) -> Table:
     best = medians[[r for r in results.runners if BENCH_METHODS[r.method].solves]].min(axis=1)
     cells = medians.map(_seconds)
     cells = cells.mask(medians.eq(best, axis=0), "**" + cells + "**").where(results.ran(), "")
-    note = (
-        f"Seconds for the trees and the solve. {caps(results).capitalize()}; the paper's limit was "
-        f'{published.TIME_LIMIT} s. "{UNSOLVED}" means that fewer than 3 of 5 samples were solved, '
-        "that is proven, within the limit; an empty cell that the method was not run. "
-        "The paper solved with Gurobi (MIPFocus=3) on one core of a Xeon 6126 at 2.6 GHz, other "
-        f"samples and other tree code; ours ran on {machines(results.records)}. A time beside "
-        "another solver's compares solvers as much as methods."
-    )
+    about = note(
+        "table_2", caps=caps(results).capitalize(), machines=machines(results.records),
+        TIME_LIMIT=published.TIME_LIMIT, UNSOLVED=UNSOLVED,
+    )  # fmt: skip
     beside = _beside(cells, published.run_times().map(_seconds))
-    return _of_paper("Table 2. Median run times, biased samples", beside, note)
+    return _of_paper("Table 2. Median run times, biased samples", beside, about)
 
 
 def _seconds(value: float) -> str:
@@ -159,18 +162,10 @@ def quality_table(results: Results, number: int) -> Table:
         medians = results.summary(metric, "median")[runners]
         ours = in_text(medians, 2, "max", marks).where(medians.notna() | ran, "")
         halves.append(_beside(ours, in_text(published.quality(name, metric), 2), f"{short} "))
-    note = (
-        "Medians over samples, in percent, on the unlabeled rows. The paper's tables print "
-        "100 (1 + MCC) / 2 under the name of MCC in percentage; so do these columns, under its "
-        f"own name: 50 means MCC = 0. {UNPROVEN} marks answers of which fewer than 3 of 5 are "
-        f"proven to be optimal ({caps(results)}; the paper's was {published.TIME_LIMIT} s); the "
-        "best weights found by then are judged. Ours are other samples and other trees than the "
-        "paper's, and with as few as 50 labeled rows the samples of one data set differ by ten "
-        "points and more. Weights with the same eta are many and label differently, so methods "
-        "that agree on eta need not agree here."
-    )
+    limit = published.TIME_LIMIT
+    about = note("quality", UNPROVEN=UNPROVEN, caps=caps(results), TIME_LIMIT=limit)
     title = f"Table {number}. Median quality, {_SAMPLED[name]} samples"
-    return _of_paper(title, pd.concat(halves, axis=1), note)
+    return _of_paper(title, pd.concat(halves, axis=1), about)
 
 
 _MARKS = {True: "", False: UNPROVEN}
@@ -226,14 +221,9 @@ def figure_1(results: Results) -> BenchFigure:
         axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     shares = 100 * solved.sum() / len(solved)
     listed = "; ".join(f"{runner.title} {shares[runner]:.0f} %" for runner in results.runners)
-    note = (
-        f"Solved, that is proven, within the cap: {listed}. {caps(results).capitalize()}. A sample "
-        "that a method was not run on counts as not solved by it. The paper's curves are not "
-        "published; on the right are the medians of its Table 2, and as diamonds the shares of "
-        f"samples that its text gives for {published.TIME_LIMIT} s: 58 % for C²RF, 94 % for "
-        "p-C²RF. Solver, machine and samples differ."
-    )
-    return BenchFigure("figure1", "Figure 1. Run times, biased samples", note, as_png(figure))
+    limit = published.TIME_LIMIT
+    about = note("figure_1", shares=listed, caps=caps(results).capitalize(), TIME_LIMIT=limit)
+    return BenchFigure("figure1", "Figure 1. Run times, biased samples", about, as_png(figure))
 
 
 def _ecdf(axes: Axes, times: pd.Series[float], runner: Runner, until: float) -> None:
@@ -300,14 +290,8 @@ def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
                 f"{runner.title} {100 * np.mean(gains > 0):.0f} % above zero and "
                 f"{100 * np.mean(np.abs(gains) <= 0.05):.0f} % within 0.05 of it"
             )
-    in_text = {"biased": "above zero", "simple": "within 0.05 of zero"}[results.protocol.name]
-    return (
-        f"Gains in accuracy of all samples: {'; '.join(shares) or 'none'}. The paper's text has "
-        f"75 % of its gains in accuracy {in_text}. "
-        "AC runs from 0 to 1, MCC from -1 to 1. The paper's boxes are of samples, which are not "
-        "published; its box here is of the differences of the medians in its table, and beside it "
-        f"are our medians. Samples and trees differ; {caps(results)}."
-    )
+    where = {"biased": "above zero", "simple": "within 0.05 of zero"}[results.protocol.name]
+    return note("gains", shares="; ".join(shares) or "none", where=where, caps=caps(results))
 
 
 NEAR = 8.0

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, studentized_range
 
 from c2rf.bench.data import NAMES
-from c2rf.bench.methods import BENCH_METHODS, N_IMPUTATIONS, OURS, RECIPE
-from c2rf.bench.paper_tables import UNSOLVED, Check, as_table, in_text
+from c2rf.bench.methods import BENCH_METHODS, OURS, RECIPE
+from c2rf.bench.paper_tables import UNSOLVED, Check, as_table, in_text, note
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import METRICS, Record, Results, Runner, tuned_and_others
-from c2rf.bench.scores import LEVEL, MEASURES, N_BINS
+from c2rf.bench.scores import MEASURES, N_BINS
 from c2rf.report.page import Table
 
 COMPARED = tuple(name for name in BENCH_METHODS if name not in ("c2rf", "only-pp", "only-br"))
@@ -26,16 +26,6 @@ TIE = 0.5
 
 SIGNIFICANCE = 0.05
 """Significance level of the test for different average ranks."""
-
-ABOUT = (
-    "A method sees the labeled rows, the features of the others and the total, never a true "
-    "label of a row that is to be labeled. AC is the accuracy and (1+MCC)/2 Matthews' "
-    "correlation as the paper prints it, both in percent, on the unlabeled rows; scores of a "
-    "data set are means over its samples, and samples are the same for all methods. "
-    f'"{UNSOLVED}" stands where records are missing, so that no mean is of other data sets than '
-    "its neighbours; a data set counts where more than half of its samples have a score."
-)
-"""What all tables of the page have in common."""
 
 
 def mean_scores(results: Results, metric: str) -> Any:
@@ -72,12 +62,10 @@ def average_ranks(results: Results, metric: str) -> tuple[Any, str]:
         return pd.Series(np.nan, index=scores.columns), ""
     all_equal = ranked.nunique(axis=1).eq(1).all()
     p_value = 1.0 if all_equal else friedmanchisquare(*ranked.to_numpy().T).pvalue
-    told = (
-        f" {METRICS[metric]}: Friedman's test over {n_data_sets} data sets says p = {p_value:.2g} "
-        "for all ranked methods being equally good; average ranks that are less than "
-        f"{critical_difference(n_methods, n_data_sets):.2f} apart cannot be told apart (Nemenyi's "
-        f"test at {SIGNIFICANCE:g})."
-    )
+    told = note(
+        "ranks", metric=METRICS[metric], n_data_sets=n_data_sets, p_value=p_value,
+        apart=critical_difference(n_methods, n_data_sets), SIGNIFICANCE=SIGNIFICANCE,
+    )  # fmt: skip
     return ranked.rank(axis=1, ascending=False).mean().reindex(scores.columns), told
 
 
@@ -106,23 +94,10 @@ def means_table(results: Results) -> Table:
     columns["median seconds"] = [f"{np.median(seconds[runner]):.2f}" for runner in runners]
     n_scored = scores["accuracy"].count()
     columns["data sets"] = [f"{n_scored[r]} of {len(results.data_sets)}" for r in runners]
-    note = (
-        f"Means over the {len(results.data_sets)} data sets. Ranks are averages over data "
-        "sets, 1 for the best, of the methods that have a score on all of them. Against another "
-        f"method: wins/ties/losses by mean accuracy on a data set; {TIE:g} points or less are a "
-        "tie. Seconds are those of the trees and the method together, medians over all samples, "
-        "one thread. RF (the majority vote), p-C²RF and auto (both the paper's weights), top λ "
-        "and C²RF with offset label by the votes of the paper's trees, all others by the features."
-        + "".join(told for _, told in ranks.values())
-    )
+    told = " ".join(told for _, told in ranks.values())
+    about = note("means", n_data_sets=len(results.data_sets), TIE=TIE, ranks=told)
     names = [pd.Index([r.short for r in runners], name="method"), "name in bench run"]
-    return as_table("Means over data sets", pd.DataFrame(columns).set_index(names), note)
-
-
-def _by_method(title: str, cells: Any, note: str) -> Table:
-    """Make a table with a row per data set and a column per method."""
-    named = cells.rename(columns=lambda runner: runner.short).rename_axis("data set")
-    return as_table(title, named, note)
+    return as_table("Means over data sets", pd.DataFrame(columns).set_index(names), about)
 
 
 def scores_table(results: Results, metric: str) -> Table:
@@ -130,9 +105,9 @@ def scores_table(results: Results, metric: str) -> Table:
     means = mean_scores(results, metric)
     spreads = results.samples[metric].groupby("data").std().reindex_like(means)
     marks = spreads.map(lambda spread: "" if np.isnan(spread) else f" ± {spread:.1f}")
-    note = "Means over samples ± their standard deviation over samples; the best are in bold."
     cells = in_text(means, 1, "max", marks)
-    return _by_method(f"{METRICS[metric]} on each data set", cells, note)
+    named = cells.rename(columns=lambda runner: runner.short).rename_axis("data set")
+    return as_table(f"{METRICS[metric]} on each data set", named, note("scores"))
 
 
 def samples_table(results: Results) -> Table:
@@ -143,26 +118,8 @@ def samples_table(results: Results) -> Table:
         means = results.samples[metric][runners].groupby("sample").mean(skipna=False).T
         for number, text in in_text(means, 2).items():
             cells[f"{short}, sample {number}"] = text
-    note = (
-        "Means over data sets of the first sample of each, of the second, and so on: what was "
-        "decided by looking at some samples can be judged by the others."
-    )
     names = pd.Index([runner.short for runner in runners], name="method")
-    return as_table("Sample by sample", pd.DataFrame(cells).set_index(names), note)
-
-
-CALIBRATION_NOTE = (
-    "All times 100, means over samples; the lower the better, the best in bold. Calibration "
-    f"error: rows are put in {N_BINS} bins of equal width by the confidence, which is the "
-    "probability of the label they got; in each bin the distance of the mean confidence to the "
-    "share of right labels counts, times the share of rows in it. By class: the same among the "
-    "rows that got one label, and the plain mean over the two labels, so that a rare class counts "
-    "as much as a frequent one. Brier score: the mean square of the distance of the probability "
-    "to be positive to the truth, 1 or 0. Log loss: the mean of minus the natural logarithm of "
-    "the true class' probability. Extra trees' log-odds are shifted by a constant so that their "
-    "probabilities, 0.001 at least, add up to the total; those of known totals add up by "
-    "themselves. Of these data, settings were chosen by samples 0 and 1 only."
-)
+    return as_table("Sample by sample", pd.DataFrame(cells).set_index(names), note("samples"))
 
 
 def calibration_tables(results: Results) -> Iterator[Table]:
@@ -185,7 +142,8 @@ def calibration_tables(results: Results) -> Iterator[Table]:
             text = in_text(means[measure][runners], 1, "min")
             cells |= {f"{title}: {runner.short}": text[runner] for runner in runners}
         title = f"Calibration of the probabilities, {name}"
-        yield as_table(title, pd.DataFrame(cells).rename_axis("data set"), CALIBRATION_NOTE)
+        about = note("calibration", N_BINS=N_BINS)
+        yield as_table(title, pd.DataFrame(cells).rename_axis("data set"), about)
 
 
 SETTINGS: dict[str, Callable[[float], str]] = {
@@ -240,15 +198,9 @@ def settings_table(results: Results, settings: dict[str, Results], metric: str) 
     names = {title: ", ".join(here.data_sets) for title, here in settings.items()}
     by_title = [f"{title}: {of}" for title, of in names.items()]
     listed = "; ".join(by_title if len(set(names.values())) > 1 else set(names.values()))
-    note = (
-        "The mean, and in brackets how far it is from the usual setting's on the same samples, "
-        f"which has {100 * usual.fraction:g} % labeled, weight {usual.positive_weight:g} for "
-        "positive rows when these are drawn, and the true λ. Where λ is off, methods are told a "
-        "total that is wrong by so much; labels are scored with the truth. Data sets: "
-        f"{listed}."
-    )
+    about = note("settings", labeled=100 * usual.fraction, usual=usual, data_sets=listed)
     some = cells[(cells != UNSOLVED).any(axis=1)]
-    return as_table(f"{METRICS[metric]} in other settings", some, note)
+    return as_table(f"{METRICS[metric]} in other settings", some, about)
 
 
 MOST_BEHIND = 1.0
@@ -295,14 +247,6 @@ LEAST_GAIN = 15
 """By how many percent the error of shares should be below that of single labels."""
 RARE = 0.2
 """A class with a smaller rate than this is called rare."""
-INTERVALS_ABOUT = (
-    "Shares of the positive class in quarters of six columns are computed from "
-    f"{N_IMPUTATIONS} imputations and pooled; an interval should hold the true share in "
-    f"{100 * LEVEL:g} % of cases. The {RECIPE} is extra trees on bootstraps of the labeled rows, "
-    "with log-odds multiplied by the factor that held-out rows find likeliest at the known rates, "
-    "and the same way to draw labels that meet the total. All methods get the same samples. "
-    "Widths, scores and errors are in percentage points."
-)
 
 
 def interval_table(records: Sequence[Record]) -> pd.DataFrame:
@@ -413,13 +357,8 @@ def shares_table(results: Results) -> Table:
     columns[f"error: {SINGLE}"] = in_text(means[[f"shares.{SINGLE}.error"]], 1).iloc[:, 0]
     below = [gain(own) for own in groups.values()]
     columns["error below that, %"] = [f"{g:+.0f}" if np.isfinite(g) else UNSOLVED for g in below]
-    note = (
-        "The interval score is that of Gneiting and Raftery: the width, and for a miss its "
-        "distance times 40; the lower the better. Of these data, settings were chosen by samples 0 "
-        "and 1 only."
-    )
     cells = pd.DataFrame(columns, index=pd.Index(list(groups), name="data set"))
-    return as_table("Shares in quarters of columns", cells, note)
+    return as_table("Shares in quarters of columns", cells, note("shares"))
 
 
 def accuracy_table(results: Results) -> Table:
@@ -435,10 +374,6 @@ def accuracy_table(results: Results) -> Table:
             row[f"{words}: covered"] = f"{found['covered'].sum()} of {len(found)}"
     rare = right_intervals(interval_table(results.records), "rare")["covered"]
     share = f"{100 * rare.mean():.0f} %" if len(rare) else UNSOLVED
-    note = (
-        "Means over samples of the true share of right labels and of the ends of its interval, and "
-        f"in how many of the samples the interval holds the truth. Of classes below "
-        f"{100 * RARE:g} % of the rows, {share} of {len(rare)} intervals do."
-    )
+    about = note("right", rare=100 * RARE, share=share, number=len(rare))
     cells = pd.DataFrame(rows).T.rename_axis("data set")
-    return as_table("How many labels are right", cells, note)
+    return as_table("How many labels are right", cells, about)

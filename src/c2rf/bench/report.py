@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from c2rf.bench import paper_tables, quality
-from c2rf.bench.methods import ON_PAPER_S_TREES
-from c2rf.bench.paper_tables import BenchFigure, Check
+from c2rf.bench.methods import N_IMPUTATIONS, ON_PAPER_S_TREES, RECIPE
+from c2rf.bench.paper_tables import BenchFigure, Check, note
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import METRICS, Record, Results
+from c2rf.bench.scores import LEVEL
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
 from c2rf.report import page
@@ -80,8 +81,9 @@ def _pages(records: Sequence[Record]) -> Iterator[tuple[str, Report]]:
 def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
     found = Results.usual([record for record in records if record.intervals is not None])
+    about = note("about_intervals", N_IMPUTATIONS=N_IMPUTATIONS, level=100 * LEVEL, RECIPE=RECIPE)
     tables = [quality.shares_table(found), quality.accuracy_table(found)]
-    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), quality.INTERVALS_ABOUT]
+    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), about]
     title = "What may be computed from imputations?"
     return Report(title, summary, list(quality.coverage_checks(found)), tables)
 
@@ -115,7 +117,8 @@ def quality_report(records: Sequence[Record]) -> Report:
     ]
     if changed := quality.changed_settings(records, results.protocol):
         parts += [quality.settings_table(results, changed, metric) for metric in METRICS]
-    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), quality.ABOUT]
+    about = note("about_quality", UNSOLVED=paper_tables.UNSOLVED)
+    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), about]
     return Report("Which method labels best?", summary, list(quality.promises(results)), parts)
 
 
