@@ -30,7 +30,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from c2rf import BlendClassifier, Estimate, KnownTotalsClassifier
 from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.datasets import make_twonorm
-from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import chosen_names
 from c2rf.learners.calibration import matching_offsets
@@ -352,7 +351,8 @@ class TestLearners:
         ]
 
     def test_large_populations_are_sampled(self, monkeypatch):
-        monkeypatch.setattr(KnownTotalsClassifier, "_limits", Limits(learned=150, block_rows=64))
+        monkeypatch.setattr(KnownTotalsClassifier, "_most_learned", 150)
+        monkeypatch.setattr(KnownTotalsClassifier, "_block_rows", 64)
         found = fitted(BlendClassifier(n_estimators=8))
         assert counted(found.transduction_) == TOTALS
         assert len(found.estimator_.learned_proba_) == 150

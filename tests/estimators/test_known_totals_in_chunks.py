@@ -18,7 +18,6 @@ from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import passes
 from c2rf.data.population.interface import draw_sample
 from c2rf.data.population.memory import Memory, user_chunks
-from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
 from margins import totals_of
 
@@ -34,7 +33,7 @@ GROUPS = np.array(["north", "south", "west"])[RNG.integers(0, 3, N)]
 class Small(KnownTotalsClassifier):
     """Few rows are as many as do not fit into memory."""
 
-    _limits = Limits(learned=500, block_rows=256)
+    _most_learned, _block_rows = 500, 256
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import duals, parts, passes
 from c2rf.data.population import dask as dask_room
-from c2rf.estimators.training import Limits
 from c2rf.exceptions import InputError
 from margins import totals_of
 
@@ -51,7 +50,7 @@ def one_thread():
 class Small(KnownTotalsClassifier):
     """Few rows are as many as do not fit into memory."""
 
-    _limits = Limits(learned=400, block_rows=256)
+    _most_learned, _block_rows = 400, 256
 
 
 @pytest.fixture

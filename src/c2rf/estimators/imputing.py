@@ -282,7 +282,7 @@ class Imputer:
         rows, logs = replicate.learned_rows, replicate.learned_logs
         parts: Iterable[Floats] = ()
         if rows is None or logs is None or len(rows) < len(self.full):
-            predict, block_rows = replicate.predict_log_proba, self.training.limits.block_rows
+            predict, block_rows = replicate.predict_log_proba, self.training.owner._block_rows
             parts = self.training.rows.blocks(predict, block_rows)
         table = filled(self.full.shape, parts)
         if self.factor != 1:

@@ -29,7 +29,7 @@ from c2rf._utils.validation import (
 )
 from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.data.population import as_population
-from c2rf.data.population.interface import RowSample
+from c2rf.data.population.interface import BLOCK_ROWS, RowSample
 from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.labeled_population import (
     CheckedRows,
@@ -46,7 +46,6 @@ from c2rf.estimators.labeled_population import (
 )
 from c2rf.estimators.training import (
     N_BOOTSTRAP,
-    Limits,
     Training,
     check_classes,
     draw_rows,
@@ -184,7 +183,11 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
-    _limits: ClassVar[Limits] = Limits()
+    _block_rows: ClassVar[int] = BLOCK_ROWS
+    """Number of rows whose probabilities are computed at a time."""
+    _most_learned: ClassVar[float] = np.inf
+    """Rows of the population, at most, that any learner gets to look at."""
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",
         "calibration": [StrOptions({"auto"}), None],
@@ -293,7 +296,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                     known = read_known_labels(unlabeled_labels, self.classes_, problem.n_rows)
                     problem = replace(problem, known=known)
                 check_known_labels(problem, self.classes_.tolist())
-                training = Training(self, template, X, y, weight, rows, sample, self._limits)
+                training = Training(self, template, X, y, weight, rows, sample)
                 self._label(training, problem)
                 self._tables = tables
             else:
@@ -523,7 +526,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         chances = inclusion_probabilities(learning_sizes(confidence[left]), int(n))
         training = self._imputer.training
         model = find_clusters(as_numbers(training.sample.data), int(n), rng)
-        blocks = training.rows.blocks(partial(_clusters, model), training.limits.block_rows)
+        blocks = training.rows.blocks(partial(_clusters, model), self._block_rows)
         order = spread_order(np.concatenate(list(blocks))[left], rng)
         drawn = left[systematic_sample(chances, rng, order)]
         found = pd.DataFrame(
@@ -626,7 +629,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             extra = () if groups is not None else tuple(map(str, totals.columns))
             extra = (*extra, weight) if isinstance(weight, str) else extra
         rows = CheckedRows.of(self, X_unlabeled, extra)
-        sample = draw_rows(rows, len(learned[2]), self.n_features_in_, self._limits, seed)
+        n_labeled, n_columns = len(learned[2]), self.n_features_in_
+        sample = draw_rows(rows, n_labeled, n_columns, seed, self._most_learned)
         if is_checked:
             return rows, sample, replace(totals, seed=seed)
         source = rows.rows if rows.keeps_rows else X_unlabeled  # it was counted

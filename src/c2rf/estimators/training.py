@@ -8,6 +8,7 @@ totals.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,7 +31,6 @@ from c2rf._utils.validation import naming_missing
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.encoding import fit_encoder
 from c2rf.data.population.interface import (
-    BLOCK_ROWS,
     RowSample,
     draw_sample,
     plain,
@@ -131,23 +131,6 @@ MOST_CALIBRATING = 2000
 """Rows of the population, at most, that models of folds are asked about."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Sizes that bound the memory a fit takes.
-
-    Parameters
-    ----------
-    learned : int or None
-        Rows of the population, at most, that a learner gets to look at; None is the learner's own
-        limit.
-    block_rows : int
-        Number of rows whose probabilities are computed at a time.
-    """
-
-    learned: int | None = None
-    block_rows: int = BLOCK_ROWS
-
-
 def default_estimator() -> Any:
     """Return the classifier that is used where none is given."""
     return BlendClassifier()
@@ -171,6 +154,45 @@ def learner_template(estimator: Any) -> Any:
     return clone(model)
 
 
+def models_of_folds(
+    template: Any, X: Any, y: NDArray[Any], options: Mapping[str, Any], seed: int, doing: str
+) -> Iterator[tuple[Any, Codes, Any, int]]:
+    """Yield models that learned without a fold of the labeled rows.
+
+    Parameters
+    ----------
+    template : classifier
+        The learner.
+    X, y : array or frame, and ndarray
+        The labeled rows and their classes.
+    options : mapping
+        Other arguments of ``fit``. A learner that looks at the population is shown the fold among
+        it, so that both are on the same footing.
+    seed : int
+        Draws the folds.
+    doing : str
+        What is reported as progress.
+
+    Yields
+    ------
+    tuple
+        The model, the numbers of the rows in the fold, these rows, and how many folds there are.
+    """
+    number = min(N_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+    steps = Countdown(doing, number)
+    splits = StratifiedKFold(number, shuffle=True, random_state=seed)
+    for learned, held in splits.split(np.zeros(len(y)), y):
+        left, own = plain(_safe_indexing(X, held)), dict(options)
+        for name in own:
+            if name.endswith("sample_weight"):
+                own[name] = own[name][learned]
+        if "X_unlabeled" in own:
+            own["X_unlabeled"] = stacked([own["X_unlabeled"], left])
+        model = clone(template).fit(plain(_safe_indexing(X, learned)), y[learned], **own)
+        yield model, held, left, number
+        steps.done(1)
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """A learner, and all that there is to learn from.
@@ -178,7 +200,8 @@ class Training:
     Parameters
     ----------
     owner : classifier
-        The one that is fitted: it knows the names of the columns and the classes.
+        The one that is fitted: it knows the names of the columns, the classes, and how many rows
+        are ranked at a time.
     template : classifier
         The learner: unfitted, with all its seeds set.
     X, y, weight : array or frame, ndarray, and ndarray or None
@@ -187,8 +210,6 @@ class Training:
         The unlabeled rows.
     sample : RowSample
         Those of them that are in memory, to learn from.
-    limits : Limits
-        Sizes.
     """
 
     owner: Any
@@ -198,7 +219,6 @@ class Training:
     weight: Floats | None
     rows: CheckedRows
     sample: RowSample
-    limits: Limits
 
     def fit_options(self, problem: AssignmentProblem) -> dict[str, Any]:
         """Return the keywords of the learner's fit: weights, and the sample if it has a use for it.
@@ -224,30 +244,19 @@ class Training:
     def out_of_fold(self, problem: AssignmentProblem, counts: Any) -> tuple[Floats, Floats]:
         """Return probabilities of the labeled rows and of the sample by the same models.
 
-        The labeled rows are split in folds: those of a fold get the probabilities of a model that
-        learned from the other folds, and the sample the mean over these models. A learner that
-        looks at the population is shown the fold among it, so that both are on the same footing.
+        The labeled rows of a fold get the probabilities of a model that learned from the other
+        folds, and the sample the mean over these models.
         """
-        number = min(N_FOLDS, int(np.unique(self.y, return_counts=True)[1].min()))
-        splits = StratifiedKFold(number, shuffle=True, random_state=problem.seed)
         options = self.fit_options(problem.in_sample(self.sample.rows))
         overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
         n_classes, n_drawn = len(self.owner.classes_), len(self.sample.rows)
         labeled = np.empty((len(self.y), n_classes))
         drawn = np.zeros((n_drawn, n_classes))
-        steps = Countdown("learning without the held-out rows", number)
-        for learned, held in splits.split(np.zeros(len(self.y)), self.y):
-            own = options | {
-                name: weight[learned]
-                for name, weight in options.items()
-                if name.endswith("sample_weight")
-            }
-            rows = stacked([self.sample.data, plain(_safe_indexing(self.X, held))])
-            if "X_unlabeled" in own:
-                own["X_unlabeled"] = rows
-            model = clone(self.template)
-            model.fit(plain(_safe_indexing(self.X, learned)), self.y[learned], **own)
-            table = probabilities(model, rows, self.limits.block_rows)
+        doing = "learning without the held-out rows"
+        models = models_of_folds(self.template, self.X, self.y, options, problem.seed, doing)
+        for model, held, left, number in models:
+            rows = stacked([self.sample.data, left])
+            table = probabilities(model, rows, self.owner._block_rows)
             if hasattr(model, "learned_proba_"):
                 table[model.learned_rows_] = model.learned_proba_
             factor = getattr(self.owner, "inverse_temperature_", 1.0)
@@ -256,7 +265,6 @@ class Training:
             table = softmax(logs, axis=1)
             labeled[held] = table[n_drawn:]
             drawn += table[:n_drawn] / number
-            steps.done(1)
         return labeled, drawn
 
     def score(self, model: Any, n_rows: int) -> Floats:
@@ -266,7 +274,7 @@ class Training:
             scores = np.empty_like(own)
         else:
             example = np.empty((0, len(self.owner.classes_)))
-            scores = self.rows.keep(model.predict_proba, example, self.limits.block_rows)
+            scores = self.rows.keep(model.predict_proba, example, self.owner._block_rows)
         if own is not None:  # from models that saw these rows: better than the model's own
             learned = self.sample.rows[model.learned_rows_]
             if not isinstance(scores, np.ndarray):
@@ -293,7 +301,7 @@ class Training:
 
     def score_sample(self, model: Any) -> Floats:
         """Return the probabilities that the model gives to the sample, as to any other rows."""
-        return probabilities(model, self.sample.data, self.limits.block_rows)
+        return probabilities(model, self.sample.data, self.owner._block_rows)
 
 
 N_BOOTSTRAP = 200
@@ -328,31 +336,26 @@ def estimate_rates(
             f"totals can be estimated with {LEAST_LABELED} labeled rows of each class or more; "
             f"{np.unique(y)[np.bincount(codes).argmin()]!r} has {least}"
         )
-    number = min(N_FOLDS, least)
     held = np.empty((len(y), len(np.unique(y))))
     others = np.zeros((len(groups), held.shape[1]))
-    steps = Countdown("learning to estimate totals", number)
-    splits = StratifiedKFold(number, shuffle=True, random_state=seed)
-    for learned, left in splits.split(np.zeros(len(y)), y):
-        model = clone(template)
-        own = None if weight is None else weight[learned]
-        rows = plain(_safe_indexing(X, learned))
-        model.fit(rows, y[learned], **weight_option(template, own))
-        floor = 1 / (10 * len(y))
-        held[left] = log_scores(model.predict_proba(plain(_safe_indexing(X, left))), floor)
+    options, floor = weight_option(template, weight), 1 / (10 * len(y))
+    models = models_of_folds(template, X, y, options, seed, "learning to estimate totals")
+    for model, rows, left, number in models:
+        held[rows] = log_scores(model.predict_proba(left), floor)
         others += log_scores(probabilities(model, drawn), floor) / number
-        steps.done(1)
     each = np.ones(len(y)) if weight is None else weight
     rng = np.random.default_rng([seed, 19])
     return bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
 
 
-def draw_rows(rows: Any, n_labeled: int, n_columns: int, limits: Limits, seed: int) -> RowSample:
+def draw_rows(
+    rows: Any, n_labeled: int, n_columns: int, seed: int, most: float = np.inf
+) -> RowSample:
     """Read the rows once, and draw those to learn from: all of them, if they are not many."""
     report_progress("reading the unlabeled rows")
-    most = most_learned(n_labeled, n_columns)
-    most = most if limits.learned is None else min(most, limits.learned)
-    return draw_sample(rows.counted(), most, [seed, 4])
+    return draw_sample(
+        rows.counted(), int(min(most_learned(n_labeled, n_columns), most)), [seed, 4]
+    )
 
 
 def _replaced(rows: Codes, values: Floats, start: int, table: Floats) -> Floats:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from c2rf.estimators.training import (
     N_BOOTSTRAP,
-    Limits,
     draw_rows,
     estimate_rates,
     learner_template,
@@ -99,7 +98,7 @@ def totals_of(
         raise InputError(f"n_bootstrap must be 2 or more; found {n_bootstrap!r}")
     seed, template = data.options.random_state, learner_template(learner)
     seeded(template, np.random.RandomState(seed))
-    sample = draw_rows(data.X_unlabeled, len(data.X), data.X.shape[1], Limits(), seed)
+    sample = draw_rows(data.X_unlabeled, len(data.X), data.X.shape[1], seed)
     domains, _ = domains_by(data, columns)
     people = None if data.weights is None else data.weights[sample.rows]
     codes = np.asarray(domains.codes)[sample.rows]
