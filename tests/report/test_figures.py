@@ -11,8 +11,6 @@ from c2rf.report.figures import (
     FARTHEST,
     THEME,
     _bin_edges,
-    class_shares,
-    column_importance,
     confidence_curve,
     score_histogram,
     standardised_differences,
@@ -23,17 +21,17 @@ from made_up import made_up
 
 
 def test_colours_are_variables_of_the_page_and_ids_start_with_the_name():
-    svg = class_shares(made_up())
+    svg = score_histogram(made_up())
     assert "var(--first)" in svg
     assert not any(color in svg for color in THEME.values())
     assert not re.search(r"fill: #(?!000|fff)", svg)
-    assert all(name.startswith("shares-") for name in re.findall(r'\bid="([^"]*)"', svg))
+    assert all(name.startswith("scores-") for name in re.findall(r'\bid="([^"]*)"', svg))
     assert "<style" not in svg
-    assert svg == class_shares(made_up())
+    assert svg == score_histogram(made_up())
 
 
 def test_names_are_escaped_and_not_read_as_formulas():
-    svg = column_importance([("$\\frac{1}{2}$ <b> &", 0.5)])
+    svg = standardised_differences([Balance("$\\frac{1}{2}$ <b> &", 0.0, 0.0, 0.0, 0.5, 0.1)])
     assert "$\\frac{1}{2}$ &lt;b&gt;" in svg
 
 

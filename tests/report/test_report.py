@@ -75,7 +75,7 @@ class TestPage:
         page = check_self_contained(make_page(made_up(classifier=forest(3, 1))))
         assert [name for name in page.ids if name in ALL_SECTIONS] == SHOWN
         assert len(set(page.ids)) == len(page.ids)
-        assert page.tags.count("svg") == 4
+        assert page.tags.count("svg") == 3
 
     def test_a_section_without_blocks_is_left_out(self):
         content = report_content(made_up(found={"importance": Importance({"a": 0.1}, 100)}))

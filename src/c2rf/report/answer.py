@@ -175,8 +175,6 @@ def answer_section(result: Classification) -> Iterator[Block]:
         yield _adjustments(result)
     yield _overall(result)
     margins = known_margins(result)
-    if margins and not result.bounds.margins:
-        yield _groups_picture(result, margins[0])
     for margin in margins:
         yield _in_margin(result, margin)
 
@@ -259,20 +257,6 @@ def _in_margin(result: Classification, margin: MarginBounds) -> Table:
 def group_name(group: Any) -> str:
     """Write the name of a group: a value of one column, or a tuple of values of several."""
     return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
-
-
-def _groups_picture(result: Classification, margin: MarginBounds) -> Picture:
-    names = [group_name(name) for name in margin.names]
-    known = margin.is_known(result.bounds.group_sizes)
-    # The class that most is known of; of several, the largest.
-    k = int(np.lexsort((-result.group_counts.sum(axis=0), -known.sum(axis=0)))[0])
-    columns = ", ".join(map(str, margin.columns))
-    return Picture(
-        figures.group_shares(result, names, k),
-        f"Share of {quoted(result.data.classes[k])} in each group of {quoted(columns)}: what is "
-        "known, a range where it is one, and what the labels make of it."
-        + not_shown(len(names), figures.MOST_GROUPS, "groups"),
-    )
 
 
 def accuracy_section(result: Classification) -> Iterator[Block]:
@@ -406,11 +390,6 @@ def sensitivity_section(result: Classification) -> Iterator[Block]:
     if not found.robust.all():
         sentence += f": up to {count(int(found.changed.max()), 'label')} change with it"
     yield Text(as_sentence(sentence), "key")
-    yield Picture(
-        figures.robust_shares(classes, labels, robust),
-        "Labels of each class that stay whatever total is off, and that depend on a total."
-        + not_shown(len(classes), figures.MOST_BARS, "classes"),
-    )
     rows = (
         [
             short(name), percent(found.shares[k]), f"{found.changed[k, 0]:,}",

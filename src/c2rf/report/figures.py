@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import short
-from c2rf._utils.types import Floats, Ints
-from c2rf.report.measures import SMALL, Balance, labeled_counts, population_size
+from c2rf._utils.types import Floats
+from c2rf.report.measures import SMALL, Balance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,70 +60,12 @@ _INLINE_LOOK = LOOK | {
     "legend.frameon": False,
 }
 
-MOST_BARS = 12
 MOST_GROUPS = 24
 MOST_TREES = 200
 FARTHEST = 5.0
 """Standardised differences beyond this are drawn here."""
 _BINS = 40
 _NAME = 18  # letters of a name on an axis
-
-
-def class_shares(result: Classification) -> str:
-    """Draw the classes' shares in the labeled sample, in the known totals and in the labels."""
-    bounds, n = result.bounds, population_size(result.data)
-    given = result.group_counts.sum(axis=0)
-    shown = np.argsort(-given, kind="stable")[:MOST_BARS]
-    known = np.where(bounds.lower == bounds.upper, bounds.lower / n, np.nan)
-    bars = (
-        ("labeled sample", labeled_counts(result.data) / len(result.data.labels), THEME["soft"]),
-        ("known total", known, THEME["second"]),
-        ("labels given", given / n, THEME["first"]),
-    )
-
-    def draw(axes: Any) -> None:
-        for step, (title, values, color) in enumerate(bars):
-            heights = values[shown]
-            where = np.arange(len(shown)) + (step - 1) * 0.27
-            axes.barh(where, np.nan_to_num(heights), 0.24, color=color, label=title)
-            for y, height in zip(where, heights, strict=True):
-                text = "not known" if np.isnan(height) else f"{100 * height:.1f} %"
-                axes.annotate(
-                    text, (np.nan_to_num(height), y), (3, 0), textcoords="offset points",
-                    va="center", fontsize=7.5,
-                )  # fmt: skip
-        _name_rows(axes, [result.data.classes[k] for k in shown])
-        _percent_axis(axes)
-        axes.set_xlim(0, 1.15 * max(np.nan_to_num(values[shown]).max() for _, values, _ in bars))
-        _legend(axes)
-
-    title = "Share of each class in the labeled sample, by the known total, and in the labels"
-    return inline_svg("shares", title, draw, 0.9 + 0.62 * len(shown))
-
-
-def group_shares(result: Classification, names: Sequence[str], place: int) -> str:
-    """Draw the share of one class in each group, and the bounds known for it."""
-    bounds = result.bounds
-    shown = np.argsort(-bounds.group_sizes, kind="stable")[:MOST_GROUPS]
-    sizes = np.maximum(bounds.group_sizes[shown], 1)
-    low, high, given = (
-        table[shown, place] / sizes
-        for table in (bounds.group_lower, bounds.group_upper, result.group_counts)
-    )
-
-    def draw(axes: Any) -> None:
-        rows = np.arange(len(shown))
-        axes.hlines(rows, low, high, color=THEME["second"], linewidth=5, alpha=0.35)
-        axes.scatter(low, rows, marker="|", s=90, color=THEME["second"], label="known")
-        axes.scatter(high, rows, marker="|", s=90, color=THEME["second"])
-        axes.scatter(given, rows, s=22, color=THEME["first"], label="labels given", zorder=3)
-        _name_rows(axes, [names[k] for k in shown])
-        _percent_axis(axes, decimals=None)
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        _legend(axes)
-
-    title = f"Share of {short(result.data.classes[place])} in each group, known and given"
-    return inline_svg("groups", title, draw, 0.8 + 0.24 * len(shown))
 
 
 def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str:
@@ -228,38 +170,6 @@ def standardised_differences(entries: Sequence[Balance]) -> str:
 
     title = "Standardised differences between labeled rows and rows to be labeled, by column"
     return inline_svg("balance", title, draw, 1.0 + 0.22 * len(entries))
-
-
-def robust_shares(classes: Sequence[str], labels: Ints, robust: Ints) -> str:
-    """Draw how many labels of each class are robust, and how many depend on a total."""
-    shown = np.argsort(-labels, kind="stable")[:MOST_BARS]
-    stays = robust[shown] / np.maximum(labels[shown], 1)
-    depends = np.where(labels[shown] > 0, 1 - stays, 0.0)
-
-    def draw(axes: Any) -> None:
-        rows = np.arange(len(shown))
-        axes.barh(rows, stays, 0.6, color=THEME["first"], label="robust")
-        axes.barh(rows, depends, 0.6, left=stays, color=THEME["second"], label="depends on a total")
-        _name_rows(axes, [classes[k] for k in shown])
-        _percent_axis(axes)
-        axes.set_xlim(0, 1)
-        _legend(axes)
-
-    title = "Share of the labels of each class that stay if totals are off"
-    return inline_svg("robust", title, draw, 0.8 + 0.4 * len(shown))
-
-
-def column_importance(entries: Sequence[tuple[str, float]]) -> str:
-    """Draw the share of labels that change if a column is shuffled."""
-
-    def draw(axes: Any) -> None:
-        axes.barh(np.arange(len(entries)), [x for _, x in entries], 0.7, color=THEME["first"])
-        _name_rows(axes, [name for name, _ in entries])
-        _percent_axis(axes)
-        axes.set_xlim(0, max(0.01, 1.1 * max(x for _, x in entries)))
-
-    title = "Share of labels that change if a column is shuffled"
-    return inline_svg("importance", title, draw, 0.7 + 0.22 * len(entries))
 
 
 def inline_svg(name: str, title: str, draw: Callable[[Any], None], height: float = 2.6) -> str:

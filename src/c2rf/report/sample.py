@@ -43,11 +43,6 @@ def data_section(result: Classification) -> Iterator[Block]:
     if data.left_out:
         yield Text(_left_out(data))
     yield Text(_bias(result), "key")
-    yield Picture(
-        figures.class_shares(result),
-        "The closer the grey bars are to the others, the better the sample represents the rows "
-        "to be labeled." + not_shown(len(data.classes), figures.MOST_BARS, "classes"),
-    )
 
 
 def _left_out(data: PreparedData) -> str:
@@ -162,15 +157,11 @@ def importance_section(result: Classification) -> Iterator[Block]:
         f"{percent(share)} of the labels change.",
         "key",
     )
-    yield Picture(
-        figures.column_importance(entries[:MOST_IMPORTANT]),
-        "Share of labels that change if the values of one column are shuffled "
-        f"({count(importance.n_rows, 'row')} drawn at random; the totals are met again each time)."
-        + not_shown(len(entries), MOST_IMPORTANT, "columns"),
-    )
     rows = [[short(name), percent(share)] for name, share in entries[:MOST_IMPORTANT]]
     note = (
+        "Share of labels that change if the values of one column are shuffled "
+        f"({count(importance.n_rows, 'row')} drawn at random; the totals are met again each time). "
         "A column that says the same as another one looks less important than it is: the other "
         "one stands in for it. Nothing here says that a column is a cause."
-    )
+    ) + not_shown(len(entries), MOST_IMPORTANT, "columns")
     yield Table("What the labels rest on", ["column", "labels that change"], rows, note)
