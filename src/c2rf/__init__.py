@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from c2rf import baselines, datasets
     from c2rf.data.forest_files import write_vipr
     from c2rf.estimators.c2rf import C2RFClassifier
-    from c2rf.estimators.known_totals import KnownTotalsClassifier
-    from c2rf.estimators.scoring import totals_scorer
+    from c2rf.estimators.known_totals import KnownTotalsClassifier, totals_scorer
     from c2rf.forest.problem import Solution
     from c2rf.forest.solve import solve
     from c2rf.forest.verify import verify
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from c2rf.totals.stated import Estimate
     from c2rf.workflow.assign import AssignedLabels, assign
     from c2rf.workflow.audit import Audit, audit, audit_sample
-    from c2rf.workflow.classify import classify
-    from c2rf.workflow.estimated_totals import estimate_totals
+    from c2rf.workflow.classify import classify, estimate_totals
     from c2rf.workflow.model_file import load_model
     from c2rf.workflow.result import Classification
 
@@ -64,10 +62,10 @@ _HOMES = {
     "audit_sample": "c2rf.workflow.audit",
     "classify": "c2rf.workflow.classify",
     "load_model": "c2rf.workflow.model_file",
-    "estimate_totals": "c2rf.workflow.estimated_totals",
+    "estimate_totals": "c2rf.workflow.classify",
     "pool": "c2rf.imputation.rubin",
     "solve": "c2rf.forest.solve",
-    "totals_scorer": "c2rf.estimators.scoring",
+    "totals_scorer": "c2rf.estimators.known_totals",
     "verify": "c2rf.forest.verify",
     "write_vipr": "c2rf.data.forest_files",
 }

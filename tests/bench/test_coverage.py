@@ -14,15 +14,18 @@ from browser import check_self_contained
 from c2rf.bench.data import load
 from c2rf.bench.methods import OURS, by_recipe
 from c2rf.bench.protocol import PROTOCOLS, draw
-from c2rf.bench.quality import (
+from c2rf.bench.records import Record, Results
+from c2rf.bench.report import (
     SINGLE,
+    Report,
     coverage_checks,
+    coverage_report,
     gain,
     interval_table,
+    render_md,
     right_intervals,
+    write_report,
 )
-from c2rf.bench.records import Record, Results
-from c2rf.bench.report import Report, coverage_report, render_md, write_report
 from c2rf.bench.run import label, make_keys, make_record
 from c2rf.bench.scores import (
     interval_scores,

@@ -12,19 +12,20 @@ from scipy.stats import friedmanchisquare, rankdata
 from bench_records import record
 from c2rf.bench.data import NAMES
 from c2rf.bench.protocol import PROTOCOLS
-from c2rf.bench.quality import (
+from c2rf.bench.records import Record, Results, Runner
+from c2rf.bench.report import (
     average_ranks,
     changed_settings,
     critical_difference,
     mean_scores,
     means_table,
     promises,
+    quality_report,
     samples_table,
     scores_table,
     settings_table,
+    write_report,
 )
-from c2rf.bench.records import Record, Results, Runner
-from c2rf.bench.report import quality_report, write_report
 from c2rf.report.page import Table
 
 RF = Runner("rf")

@@ -14,9 +14,8 @@ from c2rf._utils.types import Signs
 from c2rf.bench.data import load
 from c2rf.bench.methods import most_votes
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
-from c2rf.bench.quality import calibration_tables
 from c2rf.bench.records import Key, Record, Results
-from c2rf.bench.report import quality_report
+from c2rf.bench.report import calibration_tables, quality_report
 from c2rf.bench.run import label, make_record
 from c2rf.bench.scores import MEASURES, calibration_error, score_probabilities
 

@@ -12,7 +12,7 @@ import c2rf
 from c2rf import Estimate, InputError, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.inference.label_shift import bootstrap_rates, calibrated, likeliest_rates
+from c2rf.inference.estimates import bootstrap_rates, calibrated, likeliest_rates
 
 
 def test_likelihood_is_highest_of_all_rates_on_a_grid() -> None:

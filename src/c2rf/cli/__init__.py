@@ -14,8 +14,14 @@ import typer
 from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import for_command_line
 from c2rf.cli import assign, audit, bench, classify, demo, solve
-from c2rf.cli.options import FAILED, INTERRUPTED, USER_MISTAKE
-from c2rf.cli.quick_start import QuickCommand, QuickGroup, complete_with_plain_help
+from c2rf.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    USER_MISTAKE,
+    QuickCommand,
+    QuickGroup,
+    complete_with_plain_help,
+)
 from c2rf.exceptions import BackendNotInstalledError, C2RFError, InputError, InputTypeError
 
 SHOW_TRACEBACK = "C2RF_TRACEBACK"

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from c2rf.cli import options, terminal
-from c2rf.cli.options import in_panel
-from c2rf.cli.quick_start import QuickCommand, QuickGroup
+from c2rf.cli.options import QuickCommand, QuickGroup, in_panel
 from c2rf.workflow.options import Options, split_names
 
 audit = typer.Typer(
@@ -143,8 +142,7 @@ def read(
     from c2rf._utils.text import percent, short
     from c2rf.data.atomic import atomic_outputs, check_output
     from c2rf.data.write import check_writable, write_formatted
-    from c2rf.report.audit import audit_lines
-    from c2rf.workflow.audit import read_labels, read_sheet
+    from c2rf.workflow.audit import audit_lines, read_labels, read_sheet
     from c2rf.workflow.result import check_report
 
     how = Options(target="true", totals=[], **options.parsed(given)).read_as

@@ -10,8 +10,7 @@ import typer
 
 from c2rf._utils.text import check_choice, count
 from c2rf.cli import options, terminal
-from c2rf.cli.options import FAILED, INTERRUPTED
-from c2rf.cli.quick_start import QuickCommand, QuickGroup
+from c2rf.cli.options import FAILED, INTERRUPTED, QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
     from c2rf.bench.records import Key

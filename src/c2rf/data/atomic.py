@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -128,6 +128,20 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
             for temporary in temporaries:
                 _forget(temporary)
             locks.close()
+
+
+def write_all(writers: Mapping[Path, Callable[[Path], Any]], *, force: bool = False) -> list[Any]:
+    """Write several files that appear together or not at all; return what the writers do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "out.txt"
+    >>> write_all({target: lambda place: place.write_text("all of it")})
+    [9]
+    """
+    with atomic_outputs(list(writers), force=force) as places:
+        return [write(place) for write, place in zip(writers.values(), places, strict=True)]
 
 
 def _place_all(temporaries: Sequence[Path], places: Sequence[Path], force: bool) -> None:

@@ -39,8 +39,7 @@ from c2rf.data.population.interface import (
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.inference.estimates import LEAST_LABELED
-from c2rf.inference.label_shift import bootstrap_rates
+from c2rf.inference.estimates import LEAST_LABELED, bootstrap_rates
 from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
 from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import (

@@ -357,8 +357,7 @@ OPEN = "open"
 
 def _estimated_totals(labeled: Any, unlabeled: Any, options: Options) -> dict[Any, Estimate]:
     """Estimate the totals by the learner that was chosen."""
-    from c2rf.workflow.classify import make_learner
-    from c2rf.workflow.estimated_totals import totals_of
+    from c2rf.workflow.classify import make_learner, totals_of
 
     data = prepare(labeled, unlabeled, replace(options, totals=OPEN))
     found: dict[Any, Estimate] = totals_of(data, make_learner(options.learner), ())
