@@ -35,6 +35,13 @@ def problem(seed, n=7, classes=3, groups=2):
     return scores, where, sizes
 
 
+def of_groups(scores, groups=None, n_groups=3):
+    """Rows as parts of an assignment, of one group if none are given."""
+    if groups is None:
+        groups, n_groups = np.zeros(len(scores), dtype=int), 1
+    return ScoredRows(scores, groups, None, n_groups)
+
+
 def margin(lower, upper, cells=None):
     """Bounds in groups, or in cells of groups."""
     cells = np.arange(len(lower)) if cells is None else cells
@@ -63,7 +70,9 @@ def test_the_gap_is_never_below_what_enumeration_finds(seed):
         labels = rng.integers(0, 3, len(scores))
         duals = rng.integers(-6, 7, sizes.shape) / 2
         try:
-            gap = optimality_gap(scores, labels, where, [margin(lower, upper)], [duals])
+            gap = optimality_gap(
+                of_groups(scores, where, 2), labels, [margin(lower, upper)], [duals]
+            )
         except ValueError:
             continue
         assert gap >= Fraction(best - scores[np.arange(len(scores)), labels].sum())
@@ -80,8 +89,8 @@ def test_assignments_are_proven_by_their_offsets(n_classes, seed):
     np.add.at(sizes, (where, rng.integers(0, n_classes, 400)), 1)
     bounds = Bounds(sizes.sum(axis=0), sizes.sum(axis=0), sizes, sizes, sizes.sum(axis=1))
     found = assign(scores, bounds, where, random_state=seed)
-    certificate = where, [margin(sizes, sizes)], [found.offsets]
-    gap = optimality_gap(scores, found.labels, *certificate)
+    own, certificate = of_groups(scores, where), ([margin(sizes, sizes)], [found.offsets])
+    gap = optimality_gap(own, found.labels, *certificate)
     assert 0 <= gap <= 1e-9
     # Two rows of a group that change places lose exactly what the gap says, or less.
     members = np.flatnonzero(where == 0)
@@ -91,7 +100,7 @@ def test_assignments_are_proven_by_their_offsets(n_classes, seed):
     swapped[[one, other]] = swapped[[other, one]]
     rows = np.arange(400)
     lost = scores[rows, found.labels].sum() - scores[rows, swapped].sum()
-    worse = optimality_gap(scores, swapped, *certificate)
+    worse = optimality_gap(own, swapped, *certificate)
     assert worse >= lost - 1e-9
 
 
@@ -118,9 +127,9 @@ def test_margins_that_cross():
     both = [np.column_stack([0 * own, own]) for own in (by_first, by_second)]
     cells = np.arange(3 * 4) // 4, np.arange(3 * 4) % 4
     margins = [margin(sizes, sizes, own) for sizes, own in zip(tables, cells, strict=True)]
-    groups = 4 * groupings[0] + groupings[1]
-    assert optimality_gap(scores, chosen, groups, margins, both) == 0
-    assert optimality_gap(scores, labels, groups, margins, both) == Fraction(
+    own = of_groups(scores, 4 * groupings[0] + groupings[1], 12)
+    assert optimality_gap(own, chosen, margins, both) == 0
+    assert optimality_gap(own, labels, margins, both) == Fraction(
         gain[chosen == 1].sum() - gain[labels == 1].sum()
     )
 
@@ -128,16 +137,16 @@ def test_margins_that_cross():
 def test_labels_that_miss_a_bound_are_refused():
     two = margin(np.array([[2, 0]]), np.array([[2, 0]]))
     with pytest.raises(ValueError, match="do not meet the bounds"):
-        optimality_gap(np.zeros((2, 2)), np.array([0, 1]), np.zeros(2, int), [two], [np.zeros(2)])
+        optimality_gap(of_groups(np.zeros((2, 2))), np.array([0, 1]), [two], [np.zeros(2)])
 
 
 def test_a_difference_below_the_rounding_of_floats_is_seen():
     """1e16 + 1 is 1e16 in floats: only exact sums see which label is better."""
-    scores, groups = np.array([[1e16, 1e16], [0.0, 1.0]]), np.zeros(2, dtype=int)
+    rows = of_groups(np.array([[1e16, 1e16], [0.0, 1.0]]))
     one_each = margin(np.array([[1, 1]]), np.array([[1, 1]]))
     for duals in (np.array([[0.0, 0.0]]), np.array([[1e16, 1e16]])):
-        assert optimality_gap(scores, np.array([0, 1]), groups, [one_each], [duals]) == 0
-        assert optimality_gap(scores, np.array([1, 0]), groups, [one_each], [duals]) == 1
+        assert optimality_gap(rows, np.array([0, 1]), [one_each], [duals]) == 0
+        assert optimality_gap(rows, np.array([1, 0]), [one_each], [duals]) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))

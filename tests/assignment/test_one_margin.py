@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from c2rf.assignment import assign, log_scores
-from c2rf.assignment import one_margin as paths
 from c2rf.assignment.duals import optimality_gap
 from c2rf.assignment.one_margin import (
     augment,
     clipped_to_sizes,
     coordinate_descent,
     is_optimal,
-    no_duals,
     residual_networks,
     select,
     split_duals,
-    split_nodes,
 )
+from c2rf.assignment.parts import ScoredRows
 from c2rf.assignment.passes import least_losses
 from c2rf.totals.bounds import Bounds, find_conflict
 
@@ -110,17 +108,6 @@ class TestOptimal:
         best = linear_program(scores, groups, bounds)
         assert found.objective == pytest.approx(-best.fun, abs=1e-7)
 
-    @given(cases(max_rows=400, max_classes=5, max_groups=4), st.integers(0, 100))
-    def test_bounds_are_met_after_samples(self, case, seed):
-        scores, groups, bounds = case
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(paths, "SMALLEST_SAMPLE", 5)
-            found = assign(scores, bounds, groups, seed)
-        check_meets(found, groups, bounds)
-        check_offsets(found, scores, groups)
-        same = assign(scores, bounds, groups, seed)
-        assert found.objective == pytest.approx(same.objective, abs=1e-8)
-
     @pytest.mark.parametrize("tied", [False, True])
     def test_duality_of_many_points(self, tied):
         """The dual value of the offsets equals the total score: no assignment is better."""
@@ -137,9 +124,8 @@ class TestOptimal:
     @given(cases(max_classes=2), st.integers(0, 100))
     def test_selection_is_what_paths_find(self, case, seed):
         scores, groups, bounds = case
-        rng = np.random.default_rng(seed)
-        noise = 1e-12 * rng.random(scores.shape)
-        labels = paths.augment(scores + noise, groups, bounds, 1e-13, rng)
+        noise = 1e-12 * np.random.default_rng(seed).random(scores.shape)
+        labels = augment(scores + noise, groups, bounds, 1e-13)
         found = assign(scores, bounds, groups, seed)
         assert found.objective == pytest.approx(
             scores[np.arange(len(scores)), labels].sum(), abs=1e-9
@@ -177,8 +163,7 @@ class TestPaths:
         """Also of two classes, where a selection would do."""
         scores, groups, bounds = case
         scores = scores + 1e-9 * np.random.default_rng(seed).random(scores.shape)  # no ties
-        rng = np.random.default_rng(seed)
-        labels = augment(scores, groups, clipped_to_sizes(bounds), 1e-12, rng)
+        labels = augment(scores, groups, clipped_to_sizes(bounds), 1e-12)
         value = scores[np.arange(len(scores)), labels].sum()
         assert value == pytest.approx(-linear_program(scores, groups, bounds).fun, abs=1e-7)
 
@@ -191,7 +176,8 @@ class TestPaths:
             (network,) = residual_networks(losses, bounds, np.array([[1, 1]]), 1e-12)
             assert is_optimal(network) == best
             margins, duals = zip(*split_duals(bounds, [network]), strict=True)
-            assert (optimality_gap(scores, own, groups, margins, duals) == 0) == best
+            rows = ScoredRows(scores, groups, None, 1)
+            assert (optimality_gap(rows, own, margins, duals) == 0) == best
 
 
 class TestOffsets:
@@ -244,17 +230,15 @@ class TestCoordinateDescent:
         counts = table(rng.choice(4, 3000, p=[0.1, 0.2, 0.3, 0.4]), groups, 4)
         overall = counts.sum(axis=0)
         bounds = Bounds(overall, overall, counts, counts, counts.sum(axis=1))
-        duals = coordinate_descent(scores, groups, bounds, no_duals(bounds), 5)
-        cells, _, end = split_nodes(duals, bounds)
+        cells, _ = coordinate_descent(ScoredRows(scores, groups, None, n_groups), bounds)
         labels = (scores + cells[groups]).argmax(axis=1)
         assert np.abs(table(labels, groups, 4) - counts).sum() < 60
-        assert end == 0
 
     def test_duals_are_zero_where_nothing_binds(self):
         scores = np.random.default_rng(0).normal(size=(100, 3))
         bounds = Bounds.overall([0, 0, 0], [100, 100, 100], 100)
-        duals = coordinate_descent(scores, np.zeros(100, dtype=int), bounds, no_duals(bounds), 2)
-        np.testing.assert_array_equal(duals, no_duals(bounds))
+        rows = ScoredRows(scores, np.zeros(100, dtype=int), None, 1)
+        assert not any(duals.any() for duals in coordinate_descent(rows, bounds))
 
 
 class TestConflict:

@@ -243,7 +243,7 @@ class AssignmentProblem:
             wanted = np.asarray(there)[:, None] * counts / np.maximum(counts.sum(1)[:, None], 1)
             start = None
             if are_many(scored):
-                few = draw(scored, wanted.sum(axis=1), self.seed, FEW_DRAWN).rows
+                few, _ = draw(scored, wanted.sum(axis=1), self.seed, FEW_DRAWN)
                 start = matching_offsets(few, wanted)
             return matching_offsets(scored, wanted, start)
         met = self.bounds.narrowed_to(counts)
@@ -252,7 +252,7 @@ class AssignmentProblem:
         constraints, closed = drop_zero_totals(LinearConstraints.of(met), met)
         duals, sample = np.zeros(len(constraints.lower)), scored
         if are_many(scored):
-            sample = draw(scored, met.group_sizes, self.seed, FEW_DRAWN).rows
+            sample, _ = draw(scored, met.group_sizes, self.seed, FEW_DRAWN)
         duals = annealed_duals(sample, constraints, closed, duals, [8.0, 2.0, 1.0])
         duals = smooth_duals(scored, constraints, closed, duals, 1.0, 1e-12)
         return class_offsets(constraints, duals, closed)

@@ -116,9 +116,8 @@ def label_crossing(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
         own[margin.codes]
         for margin, own in zip(relaxed.bounds.all_margins(), relaxed.of_margins(), strict=True)
     ]
-    everyone = label_all(parts, first.offsets, near, labels, tables)
-    gap += everyone.regret
-    return Assignment(everyone.labels, relaxed.offsets, counts, everyone.total, rounded_up(gap))
+    every, total, missed = label_all(parts, first.offsets, near, labels, tables)
+    return Assignment(every, relaxed.offsets, counts, total, rounded_up(gap + missed))
 
 
 def _whole_labels(relaxed: Relaxation, seed: int) -> Codes | None:
@@ -260,10 +259,6 @@ def _distinct(scored: ScoredRows, labels: Codes) -> tuple[Codes, Codes, Floats]:
     return kind, first, mass.astype(float)
 
 
-class LinearProgramError(BackendError):
-    """A solver gave up on a linear program that has a solution."""
-
-
 def _not_met() -> BackendError:
     return BackendError(
         "the solver found no labels that meet all totals, although there are some; give ranges "
@@ -313,7 +308,7 @@ def solve_relaxation(
         method="highs",
     )
     if result.x is None:
-        raise LinearProgramError(f"a linear program with slack has no answer: {result.message}")
+        raise BackendError(f"a linear program with slack has no answer: {result.message}")
     # A marginal is what the optimum gains by one more of the right-hand side.
     duals, marginals = np.zeros(n_totals), result.ineqlin.marginals
     n_free = int((~same).sum())
@@ -411,10 +406,7 @@ class Relaxation:
 
         All rows elsewhere count as being in their best class.
         """
-        scored, margins = self.scored, self.bounds.all_margins()
-        elsewhere = 0 if scored.elsewhere is None else scored.elsewhere.counts
-        duals = self.of_margins()
-        return optimality_gap(scored.scores, labels, scored.groups, margins, duals, elsewhere)
+        return optimality_gap(self.scored, labels, self.bounds.all_margins(), self.of_margins())
 
     def movable(self, gap: Fraction) -> Codes:
         """Return the rows that may change in labels that are better by up to a gap."""
@@ -476,7 +468,7 @@ def first_duals(parts: Parts, bounds: Bounds, seed: int) -> FirstDuals:
     duals = np.zeros(len(constraints.lower))
     if not are_many(parts):
         return FirstDuals(duals, closed, np.full(parts.n_groups, np.inf), None)
-    sample = draw(parts, bounds.group_sizes, seed, FEW_DRAWN).rows
+    sample, _ = draw(parts, bounds.group_sizes, seed, FEW_DRAWN)
     temperatures = _first_temperatures(sample)
     duals = annealed_duals(sample, constraints, closed, duals, temperatures)
     duals, last = _anneal_to_few(sample, constraints, closed, duals, temperatures[-1], FEW // 8)
@@ -722,7 +714,7 @@ def branch_and_bound(program: IntegerProgram, known: Floats) -> tuple[Floats, Fr
         work += len(known)
         try:
             amounts, duals = _node_relaxation(program, node, float(least - bound))
-        except LinearProgramError:  # the solver gave up: what is proven of the node stays
+        except BackendError:  # the solver gave up: what is proven of the node stays
             closed.append(bound)
             continue
         bound = max(bound, exact_bound(program, node, duals))

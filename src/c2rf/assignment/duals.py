@@ -36,7 +36,7 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.parts import BLOCK, Parts, ScoredRows
+from c2rf.assignment.parts import Parts, ScoredRows
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
 _MOST_STEPS = 60
@@ -298,30 +298,21 @@ def _block_diagonal(sizes: Floats, products: Floats) -> csr_array:
 
 
 def optimality_gap(
-    scores: Floats,
-    labels: Codes,
-    groups: Codes,
-    margins: Sequence[MarginBounds],
-    duals: Sequence[Floats],
-    elsewhere: Any = 0,
+    rows: ScoredRows, labels: Codes, margins: Sequence[MarginBounds], duals: Sequence[Floats]
 ) -> Fraction:
     """Return a number that no other labels within the bounds gain more than; 0 proves optimality.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores.
+    rows : ScoredRows
+        Rows without weights. Those elsewhere are known to have their best class.
     labels : ndarray of int, shape (n_rows,)
         The class of each row; they must meet all bounds.
-    groups : ndarray of int, shape (n_rows,)
-        The group of each row.
     margins : sequence of MarginBounds
         All bounds, in whole numbers.
     duals : sequence of ndarray of shape (n_cells, n_classes)
         For each margin any numbers; optimal duals give the smallest gap. -inf stands for a class
         that no row of the cell may have (its upper bound is 0).
-    elsewhere : ndarray of int, shape (n_groups, n_classes), optional
-        How many other rows there are, all of which are known to have their best class.
 
     Raises
     ------
@@ -330,27 +321,25 @@ def optimality_gap(
 
     Examples
     --------
-    >>> scores = np.array([[3.0, 0.0], [2.0, 1.0], [5.0, 0.0]])
-    >>> groups, duals = np.zeros(3, dtype=int), np.array([[0.0, 3.0]])
+    >>> scores, duals = np.array([[3.0, 0.0], [2.0, 1.0], [5.0, 0.0]]), np.array([[0.0, 3.0]])
+    >>> rows = ScoredRows(scores, np.zeros(3, dtype=int), None, 1)
     >>> lower, upper = np.array([[0, 2]]), np.array([[3, 2]])
     >>> two_of_the_second = MarginBounds((), [None], np.array([0]), lower, upper)
-    >>> optimality_gap(scores, np.array([1, 1, 0]), groups, [two_of_the_second], [duals])
+    >>> optimality_gap(rows, np.array([1, 1, 0]), [two_of_the_second], [duals])
     Fraction(0, 1)
-    >>> optimality_gap(scores, np.array([0, 1, 1]), groups, [two_of_the_second], [duals])
+    >>> optimality_gap(rows, np.array([0, 1, 1]), [two_of_the_second], [duals])
     Fraction(2, 1)
     """
-    total, n_classes = Fraction(0), scores.shape[1]
-    n_groups = len(margins[0].codes)
-    cells = np.bincount(groups * n_classes + labels, minlength=n_groups * n_classes)
-    counts = cells.reshape(n_groups, n_classes) + np.asarray(elsewhere).astype(np.int64)
+    total, counts = Fraction(0), rows.counts(labels).astype(np.int64)
     for margin, own in zip(margins, duals, strict=True):
         sizes = margin.sums(counts)
         if (sizes < margin.lower).any() or (sizes > margin.upper).any():
             raise ValueError("the labels do not meet the bounds")
         total += _slack(margin, own, sizes)
     tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
-    for rows in (slice(k, k + BLOCK) for k in range(0, len(scores), BLOCK)):
-        total += regret(np.asarray(scores[rows]), labels[rows], groups[rows], tables)
+    for block in rows.blocks():
+        scores = np.asarray(rows.scores[block])
+        total += regret(scores, labels[block], rows.groups[block], tables)
     return total
 
 

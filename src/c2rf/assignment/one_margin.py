@@ -5,11 +5,10 @@ of those that may, the rows with the largest gains are taken, as many as the ove
 
 **More classes**: shortest augmenting paths. Each row starts where score + dual is largest, which is
 optimal but for the bounds; rows too many in one cell (a group and class) are then led to cells with
-too few along shortest paths, which keeps the assignment optimal. The duals come from a sample a
-quarter as large, and from coordinate descent: with all other duals fixed, a row enters a class if
-the class's dual reaches the row's threshold, so sorted thresholds say which dual lets in as many
-rows as the bounds want. That may stop short of the optimum, but is cheap for many rows, and few
-rows are left to lead along paths.
+too few along shortest paths, which keeps the assignment optimal. The duals come from coordinate
+descent: with all other duals fixed, a row enters a class if the class's dual reaches the row's
+threshold, so sorted thresholds say which dual lets in as many rows as the bounds want. That may
+stop short of the optimum, but is cheap for many rows, and few rows are left to lead along paths.
 
 **Residual network**: what an assignment could still do. Arcs lead
 
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
-from c2rf.assignment.parts import Elsewhere, Parts, ScoredRows, random_numbers
+from c2rf.assignment.parts import Elsewhere, Parts, ScoredRows, best_classes, random_numbers
 from c2rf.assignment.passes import (
     are_many,
     brackets,
@@ -215,14 +214,11 @@ def _cost(is_open: NDArray[np.bool_]) -> Floats:
     return np.where(is_open, 0.0, np.inf)
 
 
-SAMPLE_RATIO = 4
-SMALLEST_SAMPLE = 2000
 ROUNDS = 3
+"""How many times coordinate descent goes through all classes."""
 
 
-def augment(
-    scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
-) -> Codes:
+def augment(scores: Floats, groups: Codes, bounds: Bounds, tolerance: float) -> Codes:
     """Return the classes with the highest total score that meet the bounds.
 
     Parameters
@@ -235,45 +231,24 @@ def augment(
         They can be met.
     tolerance : float
         Differences of scores up to this are rounding.
-    rng : Generator
-        Draws the samples.
     """
-    duals = None
-    order = rng.permutation(len(scores))
-    for n_sampled in _sample_sizes(len(scores)):
-        rows = _sample(order, groups, bounds, n_sampled)
-        small = shrunk(bounds, groups[rows])
-        sample = _AugmentingPaths(scores[rows], groups[rows], small, tolerance, duals)
-        sample.run()  # Its bounds are rounded; should they be impossible, the duals still do.
-        duals = sample.residual.duals()
-    full = _AugmentingPaths(scores, groups, bounds, tolerance, duals)
-    if not full.run():  # bounds have been met by a maximum flow, so there is an augmenting path
+    paths = _AugmentingPaths(ScoredRows(scores, groups, None, bounds.n_groups), bounds, tolerance)
+    if not paths.run():  # bounds have been met by a maximum flow, so there is an augmenting path
         raise AssertionError("bounds that can be met were not met")
-    return full.labels
+    return paths.labels
 
 
 class _AugmentingPaths:
     """Rows in cells, and the flow of the cells that must become equal to their sizes."""
 
-    def __init__(
-        self,
-        scores: Floats,
-        groups: Codes,
-        bounds: Bounds,
-        tolerance: float,
-        duals: Floats | None,
-    ) -> None:
+    def __init__(self, rows: ScoredRows, bounds: Bounds, tolerance: float) -> None:
         n_groups, n_classes = bounds.n_groups, bounds.n_classes
-        self.scores, self.groups, self.bounds = scores, groups, bounds
-        self.residual = Residual(
-            np.full((n_groups, n_classes, n_classes), np.inf), bounds, tolerance
-        )
-        self.n_cells = n_groups * n_classes
-        start = no_duals(bounds) if duals is None else duals
-        start = coordinate_descent(scores, groups, bounds, start, ROUNDS)
-        cells, classes, _ = split_nodes(start, bounds)
-        self.labels: Codes = _best(scores, cells, groups)
-        sizes = sizes_of(self.labels, groups, bounds)
+        self.bounds, self.n_cells = bounds, n_groups * n_classes
+        losses = np.full((n_groups, n_classes, n_classes), np.inf)
+        self.residual = Residual(losses, bounds, tolerance)
+        cells, classes = coordinate_descent(rows, bounds)
+        best = best_classes(rows, cells)
+        self.labels, sizes = best.labels, best.counts.astype(np.int64)
         high = np.minimum(bounds.group_upper, bounds.n_rows)
         # Duals that differ say at which bound the flow between must be.
         self.cell_flow = _at_bounds(cells - classes, sizes, bounds.group_lower, high, tolerance)
@@ -286,7 +261,7 @@ class _AugmentingPaths:
                 [self.class_flow.sum() - bounds.n_rows],
             ]
         )
-        self.nearest = _NearestRows(scores, groups, self.labels, self.residual.losses)
+        self.nearest = _NearestRows(rows, self.labels, losses)
 
     def run(self) -> bool:
         """Send all excess to where rows are missing; say whether that was possible."""
@@ -346,9 +321,9 @@ class _NearestRows:
     up.
     """
 
-    def __init__(self, scores: Floats, groups: Codes, labels: Codes, losses: Floats) -> None:
-        self.scores, self.labels, self.losses = scores, labels, losses
-        n_groups, n_classes, _ = losses.shape
+    def __init__(self, rows: ScoredRows, labels: Codes, losses: Floats) -> None:
+        self.scores, self.labels, self.losses = rows.scores, labels, losses
+        (n_groups, n_classes, _), groups = losses.shape, rows.groups
         order = np.argsort(groups, kind="stable")
         ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
         self.rows = [order[ends[g] : ends[g + 1]] for g in range(n_groups)]
@@ -403,32 +378,15 @@ class _NearestRows:
             self.losses[g, a, b] = heap[0][0] if heap else np.inf
 
 
-def coordinate_descent(
-    scores: Floats, groups: Codes, bounds: Bounds, duals: Floats, rounds: int
-) -> Floats:
-    """Return better duals of all nodes, the sink's being zero.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores.
-    groups : ndarray of int, shape (n_rows,)
-        The group of each row.
-    bounds : Bounds
-        Of cells and classes.
-    duals : ndarray of shape (n_nodes,)
-        Duals to begin with.
-    rounds : int
-        How many times to go through all classes.
-    """
-    better = duals.copy()
-    cells, classes, _ = split_nodes(better, bounds)
-    own = cells - classes  # what a group adds to the dual of a class
+def coordinate_descent(rows: ScoredRows, bounds: Bounds) -> tuple[Floats, Floats]:
+    """Return nearly right duals of cells and of classes, where the sink's is zero."""
+    scores, groups = rows.scores, rows.groups
+    own, classes = np.zeros(bounds.group_lower.shape), np.zeros(bounds.n_classes)
     bound = (bounds.group_lower > 0) | (bounds.group_upper < bounds.group_sizes[:, None])
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(bounds.group_sizes)
-    shifted = np.ascontiguousarray((scores + cells[groups]).T)
-    for _ in range(rounds):
+    shifted = scores.T.copy()
+    for _ in range(ROUNDS):
         for k in range(bounds.n_classes):
             shifted[k] = -np.inf
             threshold = shifted.max(axis=0) - scores[:, k]
@@ -438,8 +396,7 @@ def coordinate_descent(
                 inside = rest[ends[g] - bounds.group_sizes[g] : ends[g]]
                 own[g, k] = _dual(inside, bounds.group_lower[g, k], bounds.group_upper[g, k])
             shifted[k] = scores[:, k] + (classes[k] + own[:, k])[groups]
-    cells[:] = classes + own
-    return better
+    return classes + own, classes
 
 
 def _dual(thresholds: Floats, low: int | Ints, high: int | Ints) -> float:
@@ -465,15 +422,6 @@ def _traced(node: int, before: Ints) -> list[int] | None:
     return path[::-1]
 
 
-def _best(scores: Floats, offsets: Floats, groups: Codes) -> Codes:
-    """Return where score + offset is largest, without a second table of all scores."""
-    labels, chunk = np.empty(len(scores), dtype=np.intp), 1 << 16
-    for start in range(0, len(scores), chunk):
-        rows = slice(start, start + chunk)
-        np.argmax(scores[rows] + offsets[groups[rows]], axis=1, out=labels[rows])
-    return labels
-
-
 def _at_bounds(dual: Floats, wanted: Ints, low: Ints, high: Ints, tolerance: float) -> Ints:
     """Return flows: at the lower bound for a positive dual, at the upper for a negative one."""
     flow = np.clip(wanted, low, high)
@@ -481,83 +429,35 @@ def _at_bounds(dual: Floats, wanted: Ints, low: Ints, high: Ints, tolerance: flo
     return np.where(dual < -2 * tolerance, high, flow)
 
 
-def _sample_sizes(n_rows: int) -> list[int]:
-    sizes = []
-    while (n_rows := n_rows // SAMPLE_RATIO) >= SMALLEST_SAMPLE:
-        sizes.append(n_rows)
-    return sizes[::-1]
-
-
-def _sample(order: Codes, groups: Codes, bounds: Bounds, n_sampled: int) -> Codes:
-    """Return about that number of rows, of each group the same share and one at least."""
-    by_group = order[np.argsort(groups[order], kind="stable")]
-    sizes = bounds.group_sizes
-    taken = np.ceil(sizes * (n_sampled / bounds.n_rows)).astype(np.int64)
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return by_group[rank < np.repeat(taken, sizes)]
-
-
-def shrunk(bounds: Bounds, groups: Codes) -> Bounds:
-    """Return the bounds in proportion to a sample, rounded to the outside."""
-    sizes = np.bincount(groups, minlength=bounds.n_groups)
-    share = (sizes / np.maximum(bounds.group_sizes, 1))[:, None]
-    overall = len(groups) / bounds.n_rows
-    return Bounds(
-        np.floor(bounds.lower * overall).astype(np.int64),
-        np.ceil(bounds.upper * overall).astype(np.int64),
-        np.floor(bounds.group_lower * share).astype(np.int64),
-        np.ceil(bounds.group_upper * share).astype(np.int64),
-        sizes,
-    )
-
-
-def n_ties(n_classes: int) -> int:
-    """Return how many random numbers break the ties of a row."""
-    return 1 if n_classes == 2 else n_classes
-
-
-def label(
-    scores: Floats,
-    ties: Floats,
-    groups: Codes,
-    bounds: Bounds,
-    jitter: float,
-    rng: np.random.Generator,
-) -> Codes:
+def label(rows: ScoredRows, codes: Codes, bounds: Bounds, jitter: float, seed: int) -> Codes:
     """Return the classes with the highest total score that meet the bounds.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Finite scores.
-    ties : ndarray of shape (n_rows, n_ties(n_classes))
-        Random numbers from 0 to 1 that decide between equal scores.
-    groups : ndarray of int, shape (n_rows,)
-        The group of each row.
+    rows : ScoredRows
+        Their numbers give them the random numbers that decide between equal scores.
+    codes : ndarray of int, shape (n_rows,)
+        The group of each row, by the numbers that groups have in the bounds.
     bounds : Bounds
         They can be met.
     jitter : float
         Of more than two classes, scores are changed by up to this to break ties.
-    rng : Generator
-        Draws samples.
+    seed : int
+        Of the random numbers.
     """
-    if scores.shape[1] == 2:
-        return select(scores[:, 1] - scores[:, 0], groups, bounds, ties[:, 0])
-    return _label_many_classes(scores + jitter * ties, groups, bounds, jitter * 2**-5, rng)
-
-
-def _label_many_classes(
-    scores: Floats, groups: Codes, bounds: Bounds, tolerance: float, rng: np.random.Generator
-) -> Codes:
-    """Label rows of more than two classes: group by group unless overall bounds couple them."""
+    scores, numbers = rows.scores, rows.row_numbers
+    if rows.n_classes == 2:
+        return select(scores[:, 1] - scores[:, 0], codes, bounds, random_numbers(numbers, seed, 8))
+    ties = [random_numbers(numbers, seed, 8 + k) for k in range(rows.n_classes)]
+    scores, tolerance = scores + jitter * np.column_stack(ties), jitter * 2**-5
     if bounds.overall_binds():
         merged, member = _merged(bounds)
-        return augment(scores, member[groups], merged, tolerance, rng)
+        return augment(scores, member[codes], merged, tolerance)
     labels = np.empty(len(scores), dtype=np.intp)
-    order = np.argsort(groups, kind="stable")
-    for g, rows in enumerate(np.split(order, np.cumsum(bounds.group_sizes)[:-1])):
-        one = np.zeros(len(rows), dtype=np.intp)
-        labels[rows] = augment(scores[rows], one, bounds.of_group(g), tolerance, rng)
+    order = np.argsort(codes, kind="stable")
+    for g, own in enumerate(np.split(order, np.cumsum(bounds.group_sizes)[:-1])):
+        one = np.zeros(len(own), dtype=np.intp)
+        labels[own] = augment(scores[own], one, bounds.of_group(g), tolerance)
     return labels
 
 
@@ -593,8 +493,7 @@ def sizes_of(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
     return found.reshape(shape)
 
 
-def offsets_of(networks: list[Residual]) -> Floats:
-    """Return the offsets of every group."""
+def _offsets(networks: list[Residual]) -> Floats:
     return np.vstack([network.offsets() for network in networks])
 
 
@@ -659,20 +558,17 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
             break
     networks = residual_networks(losses, bounds, counts, 4 * jitter)
     margins, duals = zip(*split_duals(bounds, networks), strict=True)
-    gap = optimality_gap(near.scores, labels, near.groups, margins, duals, rest.counts)
+    gap = optimality_gap(near, labels, margins, duals)
     tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
-    everyone = label_all(parts, offsets, near, labels, tables)
-    gap += everyone.regret
-    return Assignment(
-        everyone.labels, offsets_of(networks), counts, everyone.total, rounded_up(gap)
-    )
+    every, total, missed = label_all(parts, offsets, near, labels, tables)
+    return Assignment(every, _offsets(networks), counts, total, rounded_up(gap + missed))
 
 
 def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
     """Return bounds in proportion to a sample of the rows, given their groups.
 
-    By chance the groups in the sample may be so large that overall bounds cannot be met, too:
-    then they are left out.
+    They are rounded to the outside. By chance the groups in the sample may be so large that overall
+    bounds cannot be met, too: then they are left out.
 
     Returns
     -------
@@ -683,8 +579,18 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
     there : ndarray of int
         Which groups these are.
     """
-    there, codes = np.unique(groups, return_inverse=True)
-    small = clipped_to_sizes(_of_groups(shrunk(bounds, groups), there))
+    there, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    share = (sizes / np.maximum(bounds.group_sizes[there], 1))[:, None]
+    overall = len(groups) / bounds.n_rows
+    small = clipped_to_sizes(
+        Bounds(
+            np.floor(bounds.lower * overall).astype(np.int64),
+            np.ceil(bounds.upper * overall).astype(np.int64),
+            np.floor(bounds.group_lower[there] * share).astype(np.int64),
+            np.ceil(bounds.group_upper[there] * share).astype(np.int64),
+            sizes,
+        )
+    )
     if find_conflict(small) is not None:
         free = np.full_like(small.upper, small.n_rows)
         small = replace(small, lower=np.zeros_like(free), upper=free)
@@ -699,12 +605,10 @@ def _sample_offsets(
     small, codes, there = sample_bounds(_corrected(bounds, error), sample.groups)
     if find_conflict(small) is not None:  # the correction asks for more than there is
         small, codes, there = sample_bounds(bounds, sample.groups)
-    rng = np.random.default_rng([seed, 2])
-    ties = _ties(sample, seed)
-    labels = label(sample.scores, ties, codes, small, jitter, rng)
+    labels = label(sample, codes, small, jitter, seed)
     losses = least_losses(sample.scores, codes, labels, len(there))
     counts = sizes_of(labels, codes, small)
-    offsets[there] = offsets_of(residual_networks(losses, small, counts, 4 * jitter))
+    offsets[there] = _offsets(residual_networks(losses, small, counts, 4 * jitter))
     return offsets
 
 
@@ -726,18 +630,6 @@ def _corrected(bounds: Bounds, error: Floats) -> Bounds:
     )
 
 
-def _of_groups(bounds: Bounds, there: Codes) -> Bounds:
-    """Return the bounds of some of the groups."""
-    inner = bounds.group_lower[there], bounds.group_upper[there], bounds.group_sizes[there]
-    return Bounds(bounds.lower, bounds.upper, *inner)
-
-
-def _ties(rows: ScoredRows, seed: int) -> Floats:
-    """Return random numbers that break the ties of rows, by their row numbers."""
-    numbers, each = rows.row_numbers, range(n_ties(rows.n_classes))
-    return np.column_stack([random_numbers(numbers, seed, 8 + k) for k in each])
-
-
 def _finish(
     near: ScoredRows, rest: Elsewhere, bounds: Bounds, jitter: float, seed: int
 ) -> tuple[Codes, Ints, Floats] | None:
@@ -754,18 +646,20 @@ def _finish(
     """
     there, codes = np.unique(near.groups, return_inverse=True)
     counts, losses = rest.counts.astype(np.int64), rest.losses
-    left = _left(bounds, counts)
-    if left is None:
+    left, total = bounds.without(counts), counts.sum(axis=0)
+    has_too_many = (counts > bounds.group_upper).any() or (total > bounds.upper).any()
+    if has_too_many or left.group_lower[left.group_sizes == 0].any():
         return None
     strict = losses - 8 * jitter  # a row that was set apart must not even be tied
     labels: Codes = np.empty(0, dtype=np.intp)
     if len(there):
-        own = _of_groups(left, there)
+        own = Bounds(
+            left.lower, left.upper, left.group_lower[there], left.group_upper[there],
+            left.group_sizes[there],
+        )  # fmt: skip
         if find_conflict(own) is not None:
             return None
-        rng = np.random.default_rng([seed, 3])
-        ties = _ties(near, seed)
-        labels = label(near.scores, ties, codes, clipped_to_sizes(own), jitter, rng)
+        labels = label(near, codes, clipped_to_sizes(own), jitter, seed)
         counts = counts + sizes_of(labels, near.groups, bounds)
         lost = least_losses(near.scores, near.groups, labels, bounds.n_groups)
         losses, strict = np.minimum(losses, lost), np.minimum(strict, lost)
@@ -774,19 +668,3 @@ def _finish(
     if near.is_alone or all(map(is_optimal, networks)):
         return labels, counts, losses
     return None
-
-
-def _left(bounds: Bounds, counts: Ints) -> Bounds | None:
-    """Return the bounds that are left for other rows; None if some are exceeded already."""
-    total = counts.sum(axis=0)
-    left = Bounds(
-        np.maximum(bounds.lower - total, 0),
-        bounds.upper - total,
-        np.maximum(bounds.group_lower - counts, 0),
-        bounds.group_upper - counts,
-        bounds.group_sizes - counts.sum(axis=1),
-    )
-    full = left.group_sizes == 0
-    if (left.upper < 0).any() or (left.group_upper < 0).any() or left.group_lower[full].any():
-        return None
-    return left

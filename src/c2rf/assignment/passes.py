@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,20 +47,15 @@ _WIDEN = 4.0
 _MOST_CORRECTIONS = 4
 
 
-class Drawn(NamedTuple):
-    """A random part of the rows, and the largest absolute score of all rows."""
-
-    rows: ScoredRows
-    largest: float
-
-
 def are_many(parts: Parts) -> bool:
     """Say whether rows far from the boundaries are to be set apart."""
     return parts.n_rows > FEW
 
 
-def draw(parts: Parts, masses: NDArray[Any], seed: int, least: int) -> Drawn:
+def draw(parts: Parts, masses: NDArray[Any], seed: int, least: int) -> tuple[ScoredRows, float]:
     """Draw about ``SAMPLE`` rows: of each group the same share, and the least at least.
+
+    With them comes the largest absolute score of all rows.
 
     No more than a quarter of all rows are drawn for the sake of small groups. The rows get weights
     with which each group has its mass.
@@ -71,18 +66,18 @@ def draw(parts: Parts, masses: NDArray[Any], seed: int, least: int) -> Drawn:
     weights, groups = drawn.weight_of(slice(None)), drawn.groups
     taken = np.bincount(groups, weights, minlength=parts.n_groups)
     weights = weights * (masses / np.where(taken > 0, taken, 1.0))[groups]
-    rows = ScoredRows(drawn.scores, groups, weights, parts.n_groups, drawn.numbers)
-    return Drawn(rows, largest)
+    return replace(drawn, weights=weights), largest
 
 
-def _drawn(shares: Floats, seed: int, part: ScoredRows) -> Drawn:
+def _drawn(shares: Floats, seed: int, part: ScoredRows) -> tuple[ScoredRows, float]:
     numbers = random_numbers(part.row_numbers, seed, 5)
     rows = np.flatnonzero(numbers < shares[part.groups])
-    return Drawn(part.taken(rows), float(max(part.scores.max(), -part.scores.min())))
+    return part.taken(rows), float(max(part.scores.max(), -part.scores.min()))
 
 
-def _merge_drawn(drawn: Sequence[Drawn]) -> Drawn:
-    return Drawn(joined([each.rows for each in drawn]), max(each.largest for each in drawn))
+def _merge_drawn(drawn: Sequence[tuple[ScoredRows, float]]) -> tuple[ScoredRows, float]:
+    rows, largest = zip(*drawn, strict=True)
+    return joined(rows), max(largest)
 
 
 def corrected_offsets(
@@ -195,27 +190,9 @@ def reach(rest: Elsewhere | None, offsets: Floats) -> float:
     return float(np.nan_to_num(left, nan=-np.inf, posinf=np.inf, neginf=-np.inf).min())
 
 
-class Labeled(NamedTuple):
-    """Labels of all rows, with sums over them.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_rows,), or a lazy collection
-        Classes.
-    total : float
-        The (weighted) sum of the scores that they choose.
-    regret : Fraction
-        What rows outside of the bracket miss by not having their best class.
-    """
-
-    labels: Any
-    total: float
-    regret: Fraction
-
-
 def label_all(
     parts: Parts, offsets: Floats, near: ScoredRows, found: Codes, duals: Sequence[Floats]
-) -> Labeled:
+) -> tuple[Any, float, Fraction]:
     """Label all rows by the offsets of the bracket, but for those in it.
 
     Parameters
@@ -230,11 +207,20 @@ def label_all(
         Their classes.
     duals : sequence of ndarray of shape (n_groups, n_classes)
         Added up they are the offsets that the others are judged by; nothing is judged without.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n_rows,), or a lazy collection
+        Classes.
+    total : float
+        The (weighted) sum of the scores that they choose.
+    regret : Fraction
+        What rows outside of the bracket miss by not having their best class.
     """
     small: NDArray[Any] = found.astype(np.min_scalar_type(parts.n_classes - 1))
     work = partial(_labeled, offsets, near.row_numbers, small, duals)
     labels, (total, missed) = parts.label(work, _merge_labeled)
-    return Labeled(labels, total, missed)
+    return labels, total, missed
 
 
 def _labeled(

@@ -80,10 +80,8 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     )
     own = best_classes(near, relaxed.offsets).labels
     own[np.flatnonzero(near.weight_of(slice(None)) > 0)] = labels
-    everyone = label_all(parts, first.offsets, near, own, ())
-    return Assignment(
-        everyone.labels, relaxed.offsets, counts, everyone.total, gap, missed, cost, closest
-    )
+    every, total, _ = label_all(parts, first.offsets, near, own, ())
+    return Assignment(every, relaxed.offsets, counts, total, gap, missed, cost, closest)
 
 
 def _common_divisor(part: ScoredRows) -> float:
