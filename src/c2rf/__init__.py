@@ -11,36 +11,41 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from c2rf import exceptions
-from c2rf.exceptions import (
-    BackendError,
-    BackendNotInstalledError,
-    C2RFError,
-    ClusterError,
-    InfeasibleError,
-    InputError,
-    InputTypeError,
-    NoSolutionError,
-    VerificationError,
-)
+from c2rf import exceptions as exceptions
+from c2rf.exceptions import BackendError as BackendError
+from c2rf.exceptions import BackendNotInstalledError as BackendNotInstalledError
+from c2rf.exceptions import C2RFError as C2RFError
+from c2rf.exceptions import ClusterError as ClusterError
+from c2rf.exceptions import InfeasibleError as InfeasibleError
+from c2rf.exceptions import InputError as InputError
+from c2rf.exceptions import InputTypeError as InputTypeError
+from c2rf.exceptions import NoSolutionError as NoSolutionError
+from c2rf.exceptions import VerificationError as VerificationError
 
 if TYPE_CHECKING:
-    from c2rf import baselines, datasets
-    from c2rf.data.forest_files import write_vipr
-    from c2rf.estimators.c2rf import C2RFClassifier
-    from c2rf.estimators.known_totals import KnownTotalsClassifier, totals_scorer
-    from c2rf.forest.problem import Solution
-    from c2rf.forest.solve import solve
-    from c2rf.forest.verify import verify
-    from c2rf.forest.votes import PatternTable
-    from c2rf.imputation.rubin import Pooled, pool
-    from c2rf.learners.default_classifier import BlendClassifier
-    from c2rf.totals.stated import Estimate
-    from c2rf.workflow.assign import AssignedLabels, assign
-    from c2rf.workflow.audit import Audit, audit, audit_sample
-    from c2rf.workflow.classify import classify, estimate_totals
-    from c2rf.workflow.model_file import load_model
-    from c2rf.workflow.result import Classification
+    from c2rf import baselines as baselines
+    from c2rf import datasets as datasets
+    from c2rf.data.forest_files import write_vipr as write_vipr
+    from c2rf.estimators.c2rf import C2RFClassifier as C2RFClassifier
+    from c2rf.estimators.known_totals import KnownTotalsClassifier as KnownTotalsClassifier
+    from c2rf.estimators.known_totals import totals_scorer as totals_scorer
+    from c2rf.forest.problem import Solution as Solution
+    from c2rf.forest.solve import solve as solve
+    from c2rf.forest.verify import verify as verify
+    from c2rf.forest.votes import PatternTable as PatternTable
+    from c2rf.imputation.rubin import Pooled as Pooled
+    from c2rf.imputation.rubin import pool as pool
+    from c2rf.learners.default_classifier import BlendClassifier as BlendClassifier
+    from c2rf.totals.stated import Estimate as Estimate
+    from c2rf.workflow.assign import AssignedLabels as AssignedLabels
+    from c2rf.workflow.assign import assign as assign
+    from c2rf.workflow.audit import Audit as Audit
+    from c2rf.workflow.audit import audit as audit
+    from c2rf.workflow.audit import audit_sample as audit_sample
+    from c2rf.workflow.classify import classify as classify
+    from c2rf.workflow.classify import estimate_totals as estimate_totals
+    from c2rf.workflow.model_file import load_model as load_model
+    from c2rf.workflow.result import Classification as Classification
 
 
 __version__ = "0.2.0"
@@ -70,42 +75,10 @@ _HOMES = {
     "write_vipr": "c2rf.data.forest_files",
 }
 
-__all__ = [
-    "AssignedLabels",
-    "Audit",
-    "BackendError",
-    "BackendNotInstalledError",
-    "BlendClassifier",
-    "C2RFClassifier",
-    "C2RFError",
-    "Classification",
-    "ClusterError",
-    "Estimate",
-    "InfeasibleError",
-    "InputError",
-    "InputTypeError",
-    "KnownTotalsClassifier",
-    "NoSolutionError",
-    "PatternTable",
-    "Pooled",
-    "Solution",
-    "VerificationError",
-    "__version__",
-    "assign",
-    "audit",
-    "audit_sample",
-    "baselines",
-    "classify",
-    "datasets",
-    "estimate_totals",
-    "exceptions",
-    "load_model",
-    "pool",
-    "solve",
-    "totals_scorer",
-    "verify",
-    "write_vipr",
-]
+__all__ = sorted(
+    ["__version__", "baselines", "datasets", "exceptions", *_HOMES]
+    + [name for name in vars(exceptions) if name.endswith("Error")]
+)
 
 
 def __getattr__(name: str) -> Any:

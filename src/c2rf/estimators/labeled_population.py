@@ -28,12 +28,12 @@ from c2rf._utils.text import listed, nearest
 from c2rf._utils.types import Codes, Columns, Floats
 from c2rf._utils.validation import check_data, takes_only_numbers
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
+from c2rf.assignment.parts import Merge
 from c2rf.data.population import as_population
 from c2rf.data.population.dask import KeptArray, KeptRows
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,
-    Merge,
     Population,
     Transformed,
     Work,

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from c2rf._utils.text import for_user, listed
+from c2rf._utils.text import all_of, for_user, listed, nearest
 from c2rf._utils.types import Columns
 from c2rf.data.dialect import AS_FOUND, SEPARATORS, Dialect, ReadAs, encoding_name, plain_name
 from c2rf.exceptions import C2RFError, InputError
@@ -254,6 +254,30 @@ def format_by_name(path: Path) -> Format | None:
 def plain_path(path: Path) -> Path:
     """Return the file of ``file.db::table``."""
     return path if path.exists() else Path(str(path).partition("::")[0])
+
+
+def table_name(path: Path, names: list[str]) -> str:
+    """Return the table of a database that a path names, or the only one; else say what there is."""
+    file = plain_path(path)
+    wanted = str(path)[len(str(file)) :].removeprefix("::")
+    if wanted in names:
+        return wanted
+    if not names:
+        raise InputError(f"{file} is a database without tables")
+    if wanted:
+        raise InputError(
+            f"{file} has no table {wanted!r}; it has {all_of(names)}{nearest(wanted, names)}"
+        )
+    if len(names) > 1:
+        raise InputError(
+            f"{file} has several tables, {all_of(names)}; name one, like {file}::{names[0]}"
+        )
+    return names[0]
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _format_of_archive(path: Path) -> Format:

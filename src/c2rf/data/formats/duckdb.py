@@ -9,9 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from c2rf._utils.text import all_of, for_user, nearest
+from c2rf._utils.text import for_user
 from c2rf.data.dialect import ReadAs
-from c2rf.data.formats import DUCKDB, ReadTable, naming_source, plain_path
+from c2rf.data.formats import (
+    DUCKDB,
+    ReadTable,
+    naming_source,
+    plain_path,
+    quoted_name,
+    table_name,
+)
 from c2rf.data.formats.arrow import as_table, check_types
 from c2rf.exceptions import InputError
 
@@ -19,7 +26,7 @@ from c2rf.exceptions import InputError
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a table without changing the database."""
     with connected(plain_path(path)) as connection:
-        table = connection.table(quoted(table_name(connection, path))).to_arrow_table()
+        table = named_table(connection, path).to_arrow_table()
     check_types(table.schema, path)
     return ReadTable(as_table(table), "DuckDB")
 
@@ -33,25 +40,10 @@ def connected(file: Path, *, to_write: bool = False) -> Any:
         return duckdb.connect(str(file), read_only=not to_write)
 
 
-def table_name(connection: Any, path: Path) -> str:
-    """Return the table that a path names, or the only one; else say which there are."""
-    file = plain_path(path)
-    wanted = str(path)[len(str(file)) :].removeprefix("::")
+def named_table(connection: Any, path: Path) -> Any:
+    """Return the table that a path names, or the only one."""
     found = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
-    names = [row[0] for row in found]
-    if wanted in names:
-        return wanted
-    if not names:
-        raise InputError(f"{file} is a database without tables")
-    if wanted:
-        raise InputError(
-            f"{file} has no table {wanted!r}; it has {all_of(names)}{nearest(wanted, names)}"
-        )
-    if len(names) > 1:
-        raise InputError(
-            f"{file} has several tables, {all_of(names)}; name one, like {file}::{names[0]}"
-        )
-    return str(names[0])
+    return connection.table(quoted_name(table_name(path, [row[0] for row in found])))
 
 
 def is_database_table(path: Path) -> bool:
@@ -81,10 +73,5 @@ def store_table(path: Path, parquet: Path, *, force: bool = False) -> None:
     made = "CREATE OR REPLACE TABLE" if force else "CREATE TABLE"
     with connected(Path(file), to_write=True) as connection, naming_source(path):
         connection.execute(
-            f"{made} {quoted(table)} AS SELECT * FROM read_parquet(?)", [str(parquet)]
+            f"{made} {quoted_name(table)} AS SELECT * FROM read_parquet(?)", [str(parquet)]
         )
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'

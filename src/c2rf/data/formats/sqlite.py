@@ -10,10 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from c2rf._utils.text import all_of, nearest
 from c2rf.data.cells import TypedCells
 from c2rf.data.dialect import ReadAs
-from c2rf.data.formats import ReadTable, plain_path
+from c2rf.data.formats import ReadTable, plain_path, quoted_name, table_name
 from c2rf.exceptions import InputError
 
 _TABLES = "select name from sqlite_master where type in ('table', 'view') and name not like ?"
@@ -49,7 +48,6 @@ def chunks(
 def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
     """Open a database to read one of its tables."""
     file = plain_path(path)
-    wanted = str(path)[len(str(file)) :].removeprefix("::")
     try:
         where = f"{file.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(where, uri=True)) as base:
@@ -58,7 +56,7 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
             # Gives Ctrl-C a chance, even where a view never ends.
             base.set_progress_handler(lambda: 0, 10_000)
             names = [row[0] for row in base.execute(_TABLES, ["sqlite_%"])]
-            yield base, _table(file, names, wanted)
+            yield base, table_name(path, names)
     except sqlite3.Error as error:
         if str(error) == "interrupted":
             raise KeyboardInterrupt from error
@@ -66,12 +64,8 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
 
 
 def _select(base: sqlite3.Connection, table: str, columns: Sequence[str] = ()) -> sqlite3.Cursor:
-    wanted = ", ".join(map(_quoted, columns)) or "*"
-    return base.execute(f"select {wanted} from {_quoted(table)}")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    wanted = ", ".join(map(quoted_name, columns)) or "*"
+    return base.execute(f"select {wanted} from {quoted_name(table)}")
 
 
 def _names(found: sqlite3.Cursor) -> list[str]:
@@ -81,20 +75,3 @@ def _names(found: sqlite3.Cursor) -> list[str]:
 def _columns(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, Sequence[Any]]:
     columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
     return dict(zip(names, columns, strict=True))
-
-
-def _table(file: Path, names: list[str], wanted: str) -> str:
-    """Return the table to read, or say which there are."""
-    if wanted in names:
-        return wanted
-    if not names:
-        raise InputError(f"{file} is a database without tables")
-    if wanted:
-        raise InputError(
-            f"{file} has no table {wanted!r}; it has {all_of(names)}{nearest(wanted, names)}"
-        )
-    if len(names) > 1:
-        raise InputError(
-            f"{file} has several tables, {all_of(names)}; name one, like {file}::{names[0]}"
-        )
-    return names[0]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,15 +24,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import names_of
-from c2rf._utils.types import Columns
+from c2rf._utils.types import Columns, Ints
 from c2rf.assignment import log_scores
-from c2rf.assignment.parts import BLOCK, MERGED_AT_ONCE, Parts, ScoredRows
+from c2rf.assignment.parts import BLOCK, MERGED_AT_ONCE, Merge, Parts, ScoredRows, merged
 from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import (
     CHANGED,
     Chunk,
-    Merge,
     Population,
     Work,
     data_of,
@@ -286,7 +286,9 @@ class DaskRows(Population):
             rows = self._rows(number)
             values = [np.asarray(array[rows]) for array in aligned]
             done.append(delayed(_do)(partition, shared, number, rows, columns, values))
-        (results, sizes), *_ = _computed([_in_tree(done, partial(_merge, merge))], partitions)
+        (results, sizes), *_ = _computed(
+            [merged(done, delayed(partial(_merge, merge)))], partitions
+        )
         self.sizes = sizes
         self._check_count(sum(sizes))
         return results[0]
@@ -308,16 +310,12 @@ class DaskRows(Population):
         """Do some work on a given number of rows at a time, on several blocks at once."""
         from dask.delayed import delayed
 
-        self.counted()
-        first, second, partitions = _shared(prepare), _shared(work), self._partitions(columns)
-        ready = [
-            delayed(_prepare)(partition, first, number, self._rows(number), columns)
-            for number, partition in enumerate(partitions)
-        ]
+        partitions, ready = self._prepared(prepare, columns)
+        shared = _shared(work)
         starts = range(0, sum(self.sizes), size)
         for k in range(0, len(starts), BLOCKS_AT_ONCE):
             touched = [self._touched(start, size) for start in starts[k : k + BLOCKS_AT_ONCE]]
-            jobs = [delayed(_do_block)(ready[which], second, rows) for which, rows in touched]
+            jobs = [delayed(_do_block)(ready[which], shared, rows) for which, rows in touched]
             yield from _computed(jobs, partitions)
 
     @property
@@ -334,16 +332,11 @@ class DaskRows(Population):
             return super().keep(work, example, size, columns, prepare)
         from dask.delayed import delayed
 
-        self.counted()
-        first, second, partitions = _shared(prepare), _shared(work), self._partitions(columns)
-        ready = [
-            delayed(_prepare)(partition, first, number, self._rows(number), columns)
-            for number, partition in enumerate(partitions)
-        ]
-        n_rows, spans = sum(self.sizes), []
+        partitions, ready = self._prepared(prepare, columns)
+        n_rows, shared, spans = sum(self.sizes), _shared(work), list[Any]()
         for start in range(0, n_rows, SPAN):
             which, rows = self._touched(start, SPAN)
-            spans.append(delayed(_do_span)(ready[which], second, rows, size, example.dtype))
+            spans.append(delayed(_do_span)(ready[which], shared, rows, size, example.dtype))
         kept = _persisted(spans, "ranking rows", partitions)
         return KeptArray(kept, (n_rows, *example.shape[1:]), example.dtype)
 
@@ -363,6 +356,17 @@ class DaskRows(Population):
             return codes.map_blocks(_look_up, table, dtype=table.dtype, meta=table[:0])
         meta = pd.Series(table, name=LABEL)[:0].set_axis(self.collection._meta.index)
         return codes.map_partitions(_look_up, table, meta=meta)
+
+    def _prepared(self, prepare: Work, columns: Columns) -> tuple[list[Any], list[Any]]:
+        """Return the partitions, of which the rows have been counted, and what is made of each."""
+        from dask.delayed import delayed
+
+        self.counted()
+        shared, partitions = _shared(prepare), self._partitions(columns)
+        return partitions, [
+            delayed(_prepare)(partition, shared, number, self._rows(number), columns)
+            for number, partition in enumerate(partitions)
+        ]
 
     @property
     def _is_frame(self) -> bool:
@@ -441,17 +445,6 @@ def naming_partition(partitions: Sequence[Any]) -> Iterator[None]:
             raise
 
 
-def _in_tree(done: list[Any], merge: Merge) -> Any:
-    """Merge results on the workers, in the order of :func:`c2rf.assignment.parts.merged`."""
-    from dask.delayed import delayed
-
-    join = delayed(merge)
-    while len(done) > 1:
-        starts = range(0, len(done), MERGED_AT_ONCE)
-        done = [join(done[k : k + MERGED_AT_ONCE]) for k in starts]
-    return done[0]
-
-
 def _persisted(spans: list[Any], phase: str = "", partitions: Sequence[Any] = ()) -> list[Any]:
     """Let the workers compute spans of rows now and keep them; say how many rows are done."""
     from dask.base import persist
@@ -526,22 +519,16 @@ class KeptArray:
 
     def map(self, work: Callable[..., Any], example: NDArray[Any], *others: Any) -> KeptArray:
         """Return what the work makes of neighbouring rows; it gets the number of the first."""
-        from dask.delayed import delayed
-
-        shared = _shared(work)
-        made = [delayed(_map_span)(shared, k * SPAN, *own) for k, own in self._aligned(others)]
-        return KeptArray(_persisted(made), (len(self), *example.shape[1:]), example.dtype)
+        made = _persisted(self._on_spans(_map_span, others, _shared(work)))
+        return KeptArray(made, (len(self), *example.shape[1:]), example.dtype)
 
     def reduce(self, work: Callable[..., Any], merge: Merge, *others: Any) -> Any:
         """Do the work with ``BLOCK`` rows at a time, and merge the results as everywhere."""
         from dask.delayed import delayed
 
-        shared = _shared(work)
-        done = [
-            delayed(_reduce_span)(shared, merge, k * SPAN, *own) for k, own in self._aligned(others)
-        ]
+        done = self._on_spans(_reduce_span, others, _shared(work), merge)
         with naming_cluster():
-            return _in_tree(done, merge).compute()
+            return merged(done, delayed(merge)).compute()
 
     def label(
         self, work: Callable[..., tuple[NDArray[Any], Any]], merge: Merge, *others: Any
@@ -549,27 +536,28 @@ class KeptArray:
         """Do work that returns a class per row, which is kept, and something to be merged."""
         from dask.delayed import delayed
 
-        shared, kind = _shared(work), np.min_scalar_type(self.shape[1] - 1)
-        pairs = _persisted(
-            [
-                delayed(_label_span)(shared, merge, kind, k * SPAN, *own)
-                for k, own in self._aligned(others)
-            ]
-        )
+        kind = np.min_scalar_type(self.shape[1] - 1)
+        pairs = _persisted(self._on_spans(_label_span, others, _shared(work), merge, kind))
         labels = KeptArray([pair[0] for pair in pairs], (len(self),), np.dtype(kind))
         with naming_cluster():
-            return labels, _in_tree([pair[1] for pair in pairs], merge).compute()
+            return labels, merged((pair[1] for pair in pairs), delayed(merge)).compute()
 
     def bincount(self, minlength: int) -> NDArray[np.int64]:
         """Count how often each number is there."""
         counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
         return counted
 
-    def _aligned(self, others: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:
-        for k, own in enumerate(self.spans):
-            yield k, [own, *(array.spans[k] for array in others)]
+    def _on_spans(self, do: Callable[..., Any], others: Sequence[Any], *given: Any) -> list[Any]:
+        """Return what is to be done with each span, the number of its first row, and others."""
+        from dask.delayed import delayed
+
+        return [
+            delayed(do)(*given, k * SPAN, own, *(array.spans[k] for array in others))
+            for k, own in enumerate(self.spans)
+        ]
 
 
+@dataclass(eq=False)
 class KeptRows(Parts):
     """Rows whose probabilities are kept by workers, as parts of an assignment.
 
@@ -587,21 +575,19 @@ class KeptRows(Parts):
         What logarithms are multiplied by.
     """
 
-    def __init__(
-        self,
-        scores: KeptArray,
-        floor: float,
-        sizes: NDArray[Any],
-        groups: Any,
-        weights: Any,
-        factor: float = 1.0,
-    ) -> None:
-        self.scores, self.sizes, self.logs = scores, sizes, partial(_logs, floor, factor)
-        self.floor, self.factor = floor, factor
-        self.n_groups, self.n_classes = len(sizes), scores.shape[1]
-        self.groups = KeptArray.of(groups) if self.n_groups > 1 else None
-        self.weights = None if weights is None else KeptArray.of(weights)
-        self.is_weighted = weights is not None
+    scores: KeptArray
+    floor: float
+    sizes: Ints
+    groups: Any
+    weights: Any
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.n_groups, self.n_classes = len(self.sizes), self.scores.shape[1]
+        self.groups = KeptArray.of(self.groups) if self.n_groups > 1 else None
+        self.weights = None if self.weights is None else KeptArray.of(self.weights)
+        self.is_weighted = self.weights is not None
+        self.logs = partial(_logs, self.floor, self.factor)
 
     @cached_property
     def weight(self) -> float:
@@ -612,14 +598,11 @@ class KeptRows(Parts):
 
     def ungrouped(self) -> KeptRows:
         """Return the same rows as one group."""
-        one = self.sizes.sum(keepdims=True)
-        return KeptRows(self.scores, self.floor, one, None, self.weights, self.factor)
+        return replace(self, sizes=self.sizes.sum(keepdims=True), groups=None)
 
     def multiplied(self, factor: float) -> KeptRows:
         """Return the same rows with logarithms times a factor."""
-        return KeptRows(
-            self.scores, self.floor, self.sizes, self.groups, self.weights, factor * self.factor
-        )
+        return replace(self, factor=factor * self.factor)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         scores = np.asarray(self.scores)

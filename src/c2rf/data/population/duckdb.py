@@ -15,9 +15,15 @@ import pandas as pd
 
 from c2rf._utils.text import all_of, for_user, nearest
 from c2rf._utils.types import Columns
-from c2rf.data.formats import ROWS_PER_CHUNK, naming_source, plain_path, wanted_columns
+from c2rf.data.formats import (
+    ROWS_PER_CHUNK,
+    naming_source,
+    plain_path,
+    quoted_name,
+    wanted_columns,
+)
 from c2rf.data.formats.arrow import as_arrow, as_table, check_types
-from c2rf.data.formats.duckdb import connected, quoted, table_name
+from c2rf.data.formats.duckdb import connected, named_table
 from c2rf.data.population.interface import CHANGED, Population
 from c2rf.exceptions import InputError
 
@@ -63,7 +69,7 @@ class DuckDBRows(Population):
         self._names = list(relation.columns)
         self.id = check_id(id, self._names, where)
         check_types(relation.limit(0).to_arrow_table().schema, where)
-        key = quoted(self.id)
+        key = quoted_name(self.id)
         with naming_source(where):
             # Without an order, the window sees the rows as they are stored.
             stored = f"{key}, coalesce({key} > lag({key}) over (), true) AS ascends"
@@ -95,8 +101,10 @@ class DuckDBRows(Population):
         with naming_source(self.where):
             if self._relation is None and self._opened is not None:
                 self._connection, self._relation = self._opened()
-            ordered = self._relation if self._is_sorted else self._relation.order(quoted(self.id))
-            rows = ordered.project(", ".join(map(quoted, selected)))
+            ordered = (
+                self._relation if self._is_sorted else self._relation.order(quoted_name(self.id))
+            )
+            rows = ordered.project(", ".join(map(quoted_name, selected)))
             for batch in rows.to_arrow_reader(ROWS_PER_CHUNK):
                 table = as_table(batch)
                 ids = table[self.id].to_numpy()
@@ -164,7 +172,7 @@ def find_table(path: Path, id: str | None, query: str | None = None) -> DuckDBRo
         if query is not None:
             with naming_source("the query"):
                 return connection, connection.sql(query)
-        return connection, connection.table(quoted(table_name(connection, path)))
+        return connection, named_table(connection, path)
 
     return DuckDBRows(None, id, str(path) if query is None else "the query", opened)
 

@@ -28,6 +28,7 @@ from sklearn.utils import _safe_indexing
 
 from c2rf._utils.frames import stacked
 from c2rf._utils.types import Columns, Floats, Ints
+from c2rf.assignment.parts import Merge, merged
 from c2rf.data.dialect import Dialect
 from c2rf.exceptions import InputError
 from c2rf.progress import Countdown
@@ -61,8 +62,6 @@ class Chunk(NamedTuple):
 
 Work = Callable[..., Any]
 """What is done with a :class:`Chunk`, and with arrays aligned with its rows."""
-Merge = Callable[[Sequence[Any]], Any]
-"""Turns results of neighbouring chunks, in their order, into one."""
 
 
 def data_of(chunk: Chunk) -> Any:
@@ -152,12 +151,12 @@ class Population(ABC):
         object
             The merged result.
         """
-        levels: list[list[Any]] = [[]]
-        for chunk in self.chunks(columns):
+
+        def result(chunk: Chunk) -> Any:
             rows = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            _carry(levels, work(chunk, *(values[rows] for values in aligned)), merge)
-        left = [result for level in reversed(levels) for result in level]
-        return left[0] if len(left) == 1 else merge(left)
+            return work(chunk, *(values[rows] for values in aligned))
+
+        return merged(map(result, self.chunks(columns)), merge)
 
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
@@ -208,7 +207,7 @@ class Population(ABC):
         The arguments are those of :meth:`blocks`, and a result without rows for its shape and
         type. In memory it is an array, of many rows in a temporary file.
         """
-        n_rows = self.n_rows if self.n_rows is not None else _count(self)
+        n_rows = self._count()
         countdown = Countdown("ranking rows", n_rows)
 
         def counting(blocks: Iterator[Any]) -> Iterator[Any]:
@@ -236,7 +235,7 @@ class Population(ABC):
         ndarray of shape (n_rows,), or a lazy collection
             In the order of the rows; lazy where the rows are computed elsewhere.
         """
-        n_rows = self.n_rows if self.n_rows is not None else _count(self)
+        n_rows = self._count()
         values = large_array((n_rows,), example.dtype)
         for chunk in self.chunks(columns):
             end = chunk.start + chunk.data.shape[0]
@@ -253,6 +252,14 @@ class Population(ABC):
         """Return the entry of a table for each row, given its code as :meth:`map` returned it."""
         return table[codes]
 
+    def _count(self) -> int:
+        """Return the number of rows."""
+        if self.n_rows is None:
+            for _ in self.chunks():
+                pass
+        assert self.n_rows is not None
+        return self.n_rows
+
     def _check_count(self, n_rows: int) -> None:
         """Remember the number of rows; it must be the same each time."""
         if n_rows == 0:
@@ -263,26 +270,6 @@ class Population(ABC):
                 f"now: {CHANGED}"
             )
         self.n_rows = n_rows
-
-
-def _count(population: Population) -> int:
-    for _ in population.chunks():
-        pass
-    assert population.n_rows is not None
-    return population.n_rows
-
-
-def _carry(levels: list[list[Any]], result: Any, merge: Merge) -> None:
-    """Add a result; two of a level become one of the next, so that each is merged rarely."""
-    level = 0
-    levels[0].append(result)
-    while len(levels[level]) == 2:
-        merged = merge(levels[level])
-        levels[level] = []
-        level += 1
-        if level == len(levels):
-            levels.append([])
-        levels[level].append(merged)
 
 
 class Transformed(Population):

@@ -25,13 +25,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Columns
+from c2rf.assignment.parts import Merge
 from c2rf.data.formats import wanted_columns
 from c2rf.data.formats.arrow import as_arrow, as_table, check_types
 from c2rf.data.population.duckdb import check_id, check_ids
 from c2rf.data.population.interface import (
     CHANGED,
     Chunk,
-    Merge,
     Population,
     Work,
     data_of,
