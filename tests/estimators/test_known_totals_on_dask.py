@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from c2rf import BlendClassifier, KnownTotalsClassifier
-from c2rf.assignment import duals, parts, passes
+from c2rf.assignment import parts, passes
 from c2rf.data.population import dask as dask_room
 from c2rf.exceptions import InputError
 from margins import totals_of
@@ -223,7 +223,7 @@ class TestWorkersKeepRows:
     def cluster(self, monkeypatch):
         monkeypatch.setattr(passes, "FEW", 1000)
         monkeypatch.setattr(passes, "SAMPLE", 400)
-        for module in (parts, dask_room, duals):
+        for module in (parts, dask_room):
             monkeypatch.setattr(module, "BLOCK", 128)
         monkeypatch.setattr(dask_room, "SPAN", 128 * 8)
         options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
