@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from c2rf.data import atomic
 from c2rf.data.atomic import (
-    atomic_folder,
     atomic_output,
     atomic_outputs,
     check_output,
@@ -55,8 +56,8 @@ def test_what_another_one_is_writing_is_left_alone(tmp_path):
 def test_a_folder_that_cannot_be_made(tmp_path):
     path = tmp_path / "absent" / "parts"
     with (
-        pytest.raises(InputError, match=r"parts cannot be written: No such file"),
-        atomic_folder(path),
+        pytest.raises(InputError, match=r"parts cannot be written: there is no folder"),
+        atomic_output(path, as_folder=True),
     ):
         pass
 
@@ -64,11 +65,11 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_a_folder_appears_whole_and_replaces_only_by_force(tmp_path):
     path = tmp_path / "parts"
     for text, force in (("one", False), ("two", True)):
-        with atomic_folder(path, force=force) as folder:
+        with atomic_output(path, force=force, as_folder=True) as folder:
             (folder / "part.txt").write_text(text)
         assert (path / "part.txt").read_text() == text
-    with pytest.raises(InputError, match="exists already"), atomic_folder(path) as folder:
-        (folder / "part.txt").write_text("three")
+    with pytest.raises(InputError, match="exists already"), atomic_output(path, as_folder=True):
+        pass
     assert (path / "part.txt").read_text() == "two"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -109,7 +110,7 @@ def test_a_lock_is_held_while_renaming_but_on_windows_files_are_closed(
     with atomic_outputs([tmp_path / "a", tmp_path / "b"], force=True) as temporaries:
         for temporary in temporaries:
             temporary.write_text("all of it")
-        assert all(map(is_open, temporaries))
+        assert [is_open(temporary) for temporary in temporaries] == [has_locks, has_locks]
     assert found == [has_locks, has_locks]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
@@ -191,23 +192,68 @@ def test_names_as_long_as_a_disk_has_them(tmp_path):
 
 
 def test_a_folder_that_cannot_be_placed_leaves_the_old_one(tmp_path, monkeypatch):
-    path, rename = tmp_path / "parts", Path.rename
+    path, replace = tmp_path / "parts", Path.replace
     path.mkdir()
     (path / "old").touch()
 
     def failing(this, target):
         if target == path and not this.name.endswith("-old"):
             raise OSError(errno.EIO, "Input/output error")
-        return rename(this, target)
+        return replace(this, target)
 
-    monkeypatch.setattr(Path, "rename", failing)
+    monkeypatch.setattr(Path, "replace", failing)
     with (
         pytest.raises(InputError, match="parts cannot be written: Input/output error"),
-        atomic_folder(path, force=True) as folder,
+        atomic_output(path, force=True, as_folder=True) as folder,
     ):
         (folder / "new").touch()
     assert [each.name for each in path.iterdir()] == ["old"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_if_a_file_cannot_be_placed_a_folder_before_it_is_what_it_was(
+    tmp_path, monkeypatch, is_new
+):
+    path, last, replace = tmp_path / "parts", tmp_path / "last", Path.replace
+    last.write_text("as it was")
+    if not is_new:
+        path.mkdir()
+        (path / "old").touch()
+
+    def failing(this, target):
+        if target == last:
+            raise OSError(errno.EIO, "Input/output error")
+        return replace(this, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    outputs = atomic_outputs([path, last], force=True, folders=[path])
+    folder, _ = outputs.__enter__()
+    (folder / "new").touch()
+    with pytest.raises(InputError, match="last cannot be written: Input/output error"):
+        outputs.__exit__(None, None, None)
+    assert sorted(tmp_path.rglob("*")) == ([last] if is_new else [last, path, path / "old"])
+
+
+def test_on_windows_a_folder_in_use_is_locked_by_a_file_in_it(tmp_path, monkeypatch):
+    """There is no fcntl; another process's lock raises OSError."""
+    taken = set()
+
+    def locking(number, how, n_bytes):
+        place = os.fstat(number).st_ino
+        if place in taken:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        taken.add(place)
+
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    monkeypatch.setattr(atomic, "fcntl", None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_folder() as first:
+        (first / "rows").touch()
+        with scratch_folder() as second:
+            assert (first / "rows").exists()
+        assert not second.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(atomic.fcntl is None, reason="files are not locked")
@@ -216,7 +262,7 @@ def test_what_killed_processes_left_of_folders(tmp_path):
     for name in (".0123abcd-parts-old", ".01234567-parts"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "part").write_text(name)
-    with atomic_folder(path, force=True) as folder:
+    with atomic_output(path, force=True, as_folder=True) as folder:
         assert (path / "part").read_text() == ".0123abcd-parts-old"  # as it was before the kill
         assert sorted(tmp_path.iterdir()) == [folder, path]
     assert list(path.iterdir()) == []

@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -70,7 +70,7 @@ no-such-folder
 
 
 @contextmanager
-def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
+def atomic_output(path: Path, *, force: bool = False, as_folder: bool = False) -> Iterator[Path]:
     """Yield a temporary name to write to; what is there at the end becomes ``path``.
 
     The temporary name ends like ``path``, for writers that look at the ending. If the block
@@ -87,15 +87,18 @@ def atomic_output(path: Path, *, force: bool = False) -> Iterator[Path]:
     >>> target.read_text()
     'all of it'
     """
-    with atomic_outputs([path], force=force) as (temporary,):
+    with atomic_outputs([path], force=force, folders=[path] if as_folder else []) as (temporary,):
         yield temporary
 
 
 @contextmanager
-def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[list[Path]]:
-    """Yield temporary names for several files that appear together or not at all.
+def atomic_outputs(
+    paths: Sequence[Path], *, force: bool = False, folders: Sequence[Path] = ()
+) -> Iterator[list[Path]]:
+    """Yield temporary names for several outputs that appear together or not at all.
 
-    What is replaced keeps its permissions, and a link stays a link to what is replaced.
+    Those in ``folders`` are folders, empty at first. What is replaced keeps its permissions, and a
+    link stays a link to what is replaced.
 
     Examples
     --------
@@ -107,58 +110,45 @@ def atomic_outputs(paths: Sequence[Path], *, force: bool = False) -> Iterator[li
     >>> sorted(path.name for path in folder.iterdir())
     ['a', 'b']
     """
-    locks, temporaries = ExitStack(), list[Path]()
     for path in paths:
-        check_output(path, force=force)
-    with _naming(*paths):
-        try:
-            places = [path.resolve() for path in paths]
-            for place in places:
-                _remove_abandoned(place)
-                temporaries.append(_hidden(place))
-                _lock(locks.enter_context(temporaries[-1].open("wb")))
-            yield temporaries
-            for temporary in temporaries:
-                _sync(temporary)
-            if fcntl is None:
-                locks.close()  # Windows does not rename files that are open
-            with _uninterrupted():
-                _place_all(temporaries, places, force)
-        finally:
-            for temporary in temporaries:
-                _forget(temporary)
-            locks.close()
-
-
-def write_all(writers: Mapping[Path, Callable[[Path], Any]], *, force: bool = False) -> list[Any]:
-    """Write several files that appear together or not at all; return what the writers do.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "out.txt"
-    >>> write_all({target: lambda place: place.write_text("all of it")})
-    [9]
-    """
-    with atomic_outputs(list(writers), force=force) as places:
-        return [write(place) for write, place in zip(writers.values(), places, strict=True)]
+        check_output(path, force=force, as_folder=path in folders)
+    temporaries = list[Path]()
+    with _naming(*paths), ExitStack() as stack:
+        places = [path.resolve() for path in paths]
+        for path, place in zip(paths, places, strict=True):
+            _remove_abandoned(place)
+            temporary = _hidden(place)
+            stack.callback(_forget, temporary)
+            if path in folders:
+                temporary.mkdir()
+            else:
+                temporary.touch()
+            _lock(temporary, stack)
+            temporaries.append(temporary)
+        yield temporaries
+        for temporary in temporaries:
+            for part in temporary.iterdir() if temporary.is_dir() else ():
+                _sync(part)
+            _sync(temporary)
+        with _uninterrupted():
+            _place_all(temporaries, places, force)
 
 
 def _place_all(temporaries: Sequence[Path], places: Sequence[Path], force: bool) -> None:
-    """Give files their names, all or none."""
+    """Give outputs their names, all or none."""
     with ExitStack() as tidy, ExitStack() as undo:
         for temporary, place in zip(temporaries, places, strict=True):
             if not place.exists():
                 _place_new(temporary, place)
-                undo.callback(place.unlink, missing_ok=True)
+                undo.callback(_forget, place)
                 continue
             _check_replaceable(place, force)
             shutil.copymode(place, temporary)
-            aside = _hidden(place)
-            _copy(place, aside)
-            tidy.callback(_forget, aside)
+            aside = temporary.with_name(f"{temporary.name}{_OLD}")
+            tidy.callback(_forget_old, aside, place)
+            _put_aside(place, aside)
+            undo.callback(_put_back, aside, place)
             temporary.replace(place)
-            undo.callback(aside.replace, place)
         for folder in {place.parent for place in places}:
             _sync(folder)
         undo.pop_all()
@@ -174,55 +164,27 @@ def _place_new(temporary: Path, place: Path) -> None:
         temporary.rename(place)
 
 
-def _copy(path: Path, other: Path) -> None:
-    """Give a file a second name, or copy it where that cannot be."""
+def _put_aside(place: Path, aside: Path) -> None:
+    """Rename a folder; give a file a second name, or copy it where that cannot be."""
+    if place.is_dir():
+        place.rename(aside)
+        return
     try:
-        os.link(path, other)
+        os.link(place, aside)
     except OSError:
-        shutil.copy2(path, other)
+        shutil.copy2(place, aside)
 
 
-@contextmanager
-def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield an empty folder to write to; it becomes ``path`` if the block does not fail.
+def _put_back(aside: Path, place: Path) -> None:
+    if aside.is_dir():
+        _forget(place)
+    if aside.exists():
+        aside.replace(place)
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "labels"
-    >>> with atomic_folder(target) as folder:
-    ...     _ = (folder / "part-1.txt").write_text("one")
-    >>> [file.name for file in target.iterdir()]
-    ['part-1.txt']
-    """
-    with _naming(path), ExitStack() as locks:
-        place = path.resolve()
-        _remove_abandoned(place)
-        temporary = _hidden(place)
-        aside = temporary.with_name(f"{temporary.name}{_OLD}")
-        try:
-            temporary.mkdir()
-            _lock_folder(temporary, locks)
-            yield temporary
-            for part in temporary.iterdir():
-                _sync(part)
-            _sync(temporary)
-            with _uninterrupted():
-                if place.exists():
-                    _check_replaceable(path, force)
-                    shutil.copymode(place, temporary)
-                    place.rename(aside)
-                try:
-                    temporary.rename(place)
-                except OSError:
-                    if aside.exists():
-                        aside.rename(place)
-                    raise
-                _sync(place.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-            if place.exists():
-                shutil.rmtree(aside, ignore_errors=True)
+
+def _forget_old(aside: Path, place: Path) -> None:
+    if place.exists():  # else it could not be put back, and is all there is
+        _forget(aside)
 
 
 @contextmanager
@@ -233,8 +195,10 @@ def scratch_folder(prefix: str = "c2rf-work-") -> Iterator[Path]:
     process was killed.
     """
     for forgotten in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError), _locked(forgotten):
-            shutil.rmtree(forgotten, ignore_errors=True)
+        with suppress(OSError):
+            with _locked(forgotten):
+                shutil.rmtree(forgotten, ignore_errors=True)
+            shutil.rmtree(forgotten)  # Windows keeps the lock as long as it is open
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
         with suppress(OSError):  # another process has found it first, and removes it
@@ -250,11 +214,17 @@ def scratch_folder(prefix: str = "c2rf-work-") -> Iterator[Path]:
 def _locked(folder: Path) -> IO[bytes]:
     """Lock a folder until the file is closed; OSError if somebody has it or has removed it."""
     path = folder / "lock"
-    file = path.open("ab")
-    # On Windows a folder with an open file in it cannot be removed.
-    if not path.exists() or not (_lock(file) or fcntl is None):
-        file.close()
-        raise BlockingIOError
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("ab"))
+        if fcntl is None:
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not path.exists():
+            raise FileNotFoundError
+        stack.pop_all()
     return file
 
 
@@ -269,9 +239,12 @@ def _naming(*paths: Path) -> Iterator[None]:
 
 
 def _forget(path: Path) -> None:
-    """Remove a hidden file; what cannot be removed now is removed by the next one that writes."""
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
+    """Remove what is hidden; what cannot be removed now is removed by the next one that writes."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _hidden(path: Path) -> Path:
@@ -312,35 +285,26 @@ def _remove_abandoned(path: Path) -> None:
     """
     pattern = re.compile(rf"\.[0-9a-f]{{8}}-{re.escape(_tail(path))}(?:{_OLD})?")
     for other in path.parent.iterdir():
-        if not pattern.fullmatch(other.name):
-            continue
         with ExitStack() as locks:
-            if other.is_dir():
-                if not _lock_folder(other, locks):
-                    continue
-                if other.name.endswith(_OLD) and not path.exists():
-                    other.rename(path)
-                else:
-                    shutil.rmtree(other, ignore_errors=True)
-            elif _lock(locks.enter_context(other.open("rb"))):
-                other.unlink(missing_ok=True)
+            if not (pattern.fullmatch(other.name) and _lock(other, locks)):
+                continue
+            if other.name.endswith(_OLD) and other.is_dir() and not path.exists():
+                other.rename(path)
+            else:
+                _forget(other)
 
 
-def _lock_folder(folder: Path, locks: ExitStack) -> bool:
-    """Lock a folder until the stack is closed, see :func:`_lock`."""
+def _lock(path: Path, locks: ExitStack) -> bool:
+    """Lock a file or folder until the stack is closed, unless another process holds the lock.
+
+    Windows does not rename files that are open: there nothing is locked.
+    """
     if fcntl is None:
         return False
-    number = os.open(folder, os.O_RDONLY)
+    number = os.open(path, os.O_RDONLY)
     locks.callback(os.close, number)
-    return _lock(number)
-
-
-def _lock(file: IO[bytes] | int) -> bool:
-    """Lock a file unless another process holds the lock; False where files cannot be locked."""
-    if fcntl is None:
-        return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

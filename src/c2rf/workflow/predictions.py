@@ -24,7 +24,7 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, percent
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment import log_scores
-from c2rf.data.atomic import atomic_folder, atomic_output, check_output, scratch_folder
+from c2rf.data.atomic import atomic_output, check_output, scratch_folder
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
 from c2rf.data.formats.duckdb import check_table, is_database_table, store_table
@@ -159,10 +159,10 @@ class Predictions:
         self, path: Path, *, force: bool = False, spreadsheet_safe: bool = False
     ) -> Counter[str]:
         """Write all rows; nothing is there before all of it is. See :meth:`write`."""
-        if is_placed_by_itself(path):
+        if is_database_table(path):
             return self.write(path, force=force)
         check_size(path, len(self), len(self.shown) + len(self.added))
-        with atomic_output(path, force=force) as temporary:
+        with atomic_output(path, force=force, as_folder=is_folder(path)) as temporary:
             return self.write(temporary, spreadsheet_safe=spreadsheet_safe)
 
     def write(
@@ -184,13 +184,12 @@ class Predictions:
             return Counter()
         if is_folder(path):
             PARQUET.check_package(path)
-            with atomic_folder(path, force=force) as folder:
-                # A worker gets the values of its own rows.
-                light = dict.fromkeys(self.added, ())
-                empty = replace(self, rows=Memory(np.empty((0, 0))), added=light)
-                work = partial(_write_chunk, folder, empty)
-                aligned = list(self.added.values())
-                self.rows.reduce(work, lambda results: None, self._read, aligned=aligned)
+            # A worker gets the values of its own rows.
+            light = dict.fromkeys(self.added, ())
+            empty = replace(self, rows=Memory(np.empty((0, 0))), added=light)
+            work = partial(_write_chunk, path, empty)
+            aligned = list(self.added.values())
+            self.rows.reduce(work, lambda results: None, self._read, aligned=aligned)
             return Counter()
         with TableWriter(path, self._dialect(), spreadsheet_safe=spreadsheet_safe) as writer:
             for table in self:
@@ -233,11 +232,6 @@ def _write_chunk(folder: Path, predictions: Predictions, chunk: Chunk, *values: 
 def is_folder(path: Path) -> bool:
     """Return whether labels go to a folder of files: the name has no ending."""
     return not path.suffix
-
-
-def is_placed_by_itself(path: Path) -> bool:
-    """Return whether labels go to a folder or a database, not to a file that is renamed."""
-    return is_folder(path) or is_database_table(path)
 
 
 def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path] = ()) -> None:

@@ -19,6 +19,7 @@ import pandas as pd
 from c2rf._utils.text import count, option_name
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
+from c2rf.data.formats.duckdb import is_database_table
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.population.spark import SparkRows
@@ -37,7 +38,7 @@ from c2rf.workflow.predictions import (
     Accuracy,
     Predictions,
     check_labels_name,
-    is_placed_by_itself,
+    is_folder,
 )
 from c2rf.workflow.prepare import PreparedData, column_names, domains_by
 from c2rf.workflow.summary import Line, in_language, summary_lines
@@ -416,15 +417,16 @@ class Outputs:
                 writers[name] = partial(_write_estimates, result, place, safe)
         writers["report"] = result.write_report
         files = {name: self.named[name] for name in writers if name in self.named}
-        apart = self.labels is not None and is_placed_by_itself(self.labels)
-        folder = files.pop("output") if apart else None
+        in_base = self.labels is not None and is_database_table(self.labels)
+        table = files.pop("output") if in_base else None
+        folders = [path for path in [self.labels] if path is not None and is_folder(path)]
         returned: dict[str, Any] = {}
-        with atomic_outputs(list(files.values()), force=force) as temporaries:
+        with atomic_outputs(list(files.values()), force=force, folders=folders) as temporaries:
             for name, temporary in zip(files, temporaries, strict=True):
                 with result.data.timed("writing"):
                     returned[name] = writers[name](temporary)
-            if folder is not None:
-                labels(folder, force=force)
+            if table is not None:
+                labels(table, force=force)
         none: Counter[str] = Counter()
         return returned.get("output", none) + returned.get("imputations", none)
 
