@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from c2rf.data.population.memory import Memory
@@ -72,7 +73,7 @@ def made_up(
     predictions = Predictions(tables["rows"], [], added, {"label": np.array(classes)})
     classifier = ranking(len(classes)) if classifier is None else classifier
     result = Classification(SimpleNamespace(**tables), classifier, predictions, command)
-    vars(result).update({"balance": [], "importance": None} | (found or {}))
+    vars(result).update({"balance": balance(), "importance": None} | (found or {}))
     return result
 
 
@@ -81,6 +82,12 @@ def column(
 ) -> SimpleNamespace:
     """Return what a report reads of the profile of a column."""
     return SimpleNamespace(name=name, kind=kind, levels=levels, missing=missing, unseen=unseen)
+
+
+def balance(*rows: tuple[str, float, float]) -> pd.DataFrame:
+    """Return a comparison of columns by their names and their differences, before and after."""
+    table = pd.DataFrame(rows, columns=["column", "before", "after"])
+    return table.assign(labeled=1.0, weighted=2.0, population=3.0, unit="number")
 
 
 def ranking(n_classes: int = 2, **more: Any) -> SimpleNamespace:

@@ -11,13 +11,10 @@ from c2rf.report.figures import (
     FARTHEST,
     THEME,
     _bin_edges,
-    confidence_curve,
     score_histogram,
     standardised_differences,
-    tree_weights,
 )
-from c2rf.report.measures import Balance
-from made_up import made_up
+from made_up import balance, made_up
 
 
 def test_colours_are_variables_of_the_page_and_ids_start_with_the_name():
@@ -31,7 +28,7 @@ def test_colours_are_variables_of_the_page_and_ids_start_with_the_name():
 
 
 def test_names_are_escaped_and_not_read_as_formulas():
-    svg = standardised_differences([Balance("$\\frac{1}{2}$ <b> &", 0.0, 0.0, 0.0, 0.5, 0.1)])
+    svg = standardised_differences(balance(("$\\frac{1}{2}$ <b> &", 0.5, 0.1)))
     assert "$\\frac{1}{2}$ &lt;b&gt;" in svg
 
 
@@ -43,10 +40,8 @@ def test_odd_scores_can_be_drawn(scores):
     assert score_histogram(made_up(scores=scores)).startswith("<svg")
 
 
-def test_one_row_and_no_confidence_can_be_drawn():
+def test_one_row_can_be_drawn():
     assert score_histogram(made_up(n=1, positive=None)).startswith("<svg")
-    assert confidence_curve(made_up(confidence=np.zeros(60))).startswith("<svg")
-    assert tree_weights(np.ones(1)).startswith("<svg")
 
 
 def test_no_bar_is_on_both_sides_of_the_cut_off():
@@ -57,6 +52,5 @@ def test_no_bar_is_on_both_sides_of_the_cut_off():
 
 
 def test_far_differences_are_drawn_at_the_edge():
-    far = Balance("a", 0.0, 0.0, 0.0, 1e9, -1e9)
-    edge = Balance("a", 0.0, 0.0, 0.0, FARTHEST, -FARTHEST)
-    assert standardised_differences([far]) == standardised_differences([edge])
+    far, edge = balance(("a", 1e9, -1e9)), balance(("a", FARTHEST, -FARTHEST))
+    assert standardised_differences(far) == standardised_differences(edge)

@@ -38,14 +38,14 @@ def texts(page):
         for block in section.blocks:
             if block.kind in ("text", "key"):
                 yield block.text
+            elif block.kind in ("items", "warnings"):
+                yield from block.text
             elif block.kind == "picture":
                 yield block.caption
             elif block.kind == "table":
                 yield from (block.title, block.note, *block.header)
                 for row in block.rows:
                     yield from row[block.n_names :]
-            elif block.kind in ("items", "warnings"):
-                yield from block.entries
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -42,10 +42,10 @@ def result():
 
 
 def test_balance_is_a_difference_of_means_in_standard_deviations(result):
-    first, second = result.balance
+    first, second = result.balance.itertuples()
     X, population = result.data.X, np.concatenate([x for x, _ in result.data.X_unlabeled.read()])
     before = (X[:, 0].mean() - population[:, 0].mean()) / population[:, 0].std()
-    assert first.name == "a"
+    assert first.column == "a"
     assert first.before == pytest.approx(before)
     assert first.before > 0.8
     assert abs(first.after) < abs(first.before)  # the classes are weighted to their totals
@@ -53,9 +53,10 @@ def test_balance_is_a_difference_of_means_in_standard_deviations(result):
 
 
 def test_importance_is_the_share_of_labels_that_change(result):
-    found = result.importance
-    assert found.n_rows == 200  # times two columns: half as many rows as labeling has scored
-    assert found.changed["a"] > 0.2 > 0.1 > found.changed["b"]
+    changed, n_rows = result.importance
+    assert n_rows == 200  # times two columns: half as many rows as labeling has scored
+    assert list(changed.index) == ["a", "b"]
+    assert changed["a"] > 0.2 > 0.1 > changed["b"]
 
 
 def test_importance_is_left_out_where_it_takes_too_long(result, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from browser import Page as Parsed
 from browser import check_self_contained
 from c2rf.exceptions import InputError
-from c2rf.report.page import MOST_ROWS, Items, Page, Picture, Section, Table, Text, need, render
+from c2rf.report.page import MOST_ROWS, Page, Picture, Section, Table, Text, need, render
 
 
 def page(*blocks):
@@ -17,8 +17,8 @@ def page(*blocks):
 
 def test_every_kind_of_block_is_on_the_page():
     html = page(
-        Text("plain"), Text("important", "key"), Text("c2rf demo", "code"), Items(["one"]),
-        Items(["beware"], "warnings"), Table("Numbers", ["a", "b"], [["x", "1"]], "a note"),
+        Text("plain"), Text("important", "key"), Text("c2rf demo", "code"), Text(["one"], "items"),
+        Text(["beware"], "warnings"), Table("Numbers", ["a", "b"], [["x", "1"]], "a note"),
         Picture("<svg><text>drawn</text></svg>", "a caption"),
     )  # fmt: skip
     found = check_self_contained(html)
@@ -38,10 +38,10 @@ def test_text_is_escaped_and_our_plots_are_not():
 
 def test_a_long_table_says_what_is_left_out():
     rows = ([str(k)] for k in range(MOST_ROWS + 5))
-    table = Table.of_first("Many", ["k"], rows, MOST_ROWS + 5, "lines", note="Numbers.")
+    table = Table("Many", ["k"], rows, "Numbers.")
     assert len(table.rows) == MOST_ROWS
-    assert table.note == "Numbers. 5 more lines are not shown."
-    assert Table.of_first("Few", ["k"], [["1"]], 1, "lines").note == ""
+    assert table.note == "Numbers. 5 more rows are not shown."
+    assert Table("Few", ["k"], [["1"]]).note == ""
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf.report.measures import Balance, Importance
 from c2rf.report.sample import balance_section, data_section, importance_section
-from made_up import made_up
+from made_up import balance, made_up
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +45,9 @@ class TestData:
         assert said[2].endswith(", and 2 more.")
 
 
-def balance(before, after, name="age"):
-    return Balance(name, 1.0, 2.0, 3.0, before, after)
-
-
 class TestBalance:
     def test_the_worst_column_comes_first(self):
-        entries = [balance(0.1, 0.0, "a"), balance(-0.9, 0.5, "b"), balance(0.3, 0.1, "c")]
+        entries = balance(("b", -0.9, 0.5), ("c", 0.3, 0.1), ("a", 0.1, 0.0))
         blocks = list(balance_section(made_up(found={"balance": entries})))
         said = texts(blocks)[0]
         assert "2 columns differ by more than 0.25 standard deviations" in said
@@ -60,7 +55,7 @@ class TestBalance:
         assert [row[0] for row in blocks[-1].rows] == ["b", "c", "a"]
 
     def test_small_differences_are_called_small(self):
-        said = texts(balance_section(made_up(found={"balance": [balance(0.2, 0.0)]})))
+        said = texts(balance_section(made_up(found={"balance": balance(("age", 0.2, 0.0))})))
         assert said[0].startswith("The labeled rows are much like the rows to be labeled")
 
     def test_no_columns(self):
@@ -69,7 +64,7 @@ class TestBalance:
 
 class TestImportance:
     def test_the_most_important_column_comes_first(self):
-        importance = Importance({"a": 0.01, "b": 0.25}, 100)
+        importance = pd.Series({"b": 0.25, "a": 0.01}), 100
         blocks = list(importance_section(made_up(found={"importance": importance})))
         assert texts(blocks)[0].startswith("The labels rest most on 'b': with its values shuffled")
         assert blocks[-1].rows == [["b", "25.0 %"], ["a", "1.0 %"]]

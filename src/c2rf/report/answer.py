@@ -25,9 +25,9 @@ from c2rf.report.measures import (
     row_names,
     unreliable_classes,
 )
-from c2rf.report.page import MOST_ROWS, Block, Picture, Table, Text, as_sentence, not_shown
-from c2rf.totals.bounds import MarginBounds
-from c2rf.totals.stated import read_stated
+from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
+from c2rf.totals.bounds import Bounds, MarginBounds
+from c2rf.totals.groups import Groups
 
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
@@ -108,57 +108,37 @@ def _met(result: Classification, totals: str) -> str:
     if result.data.weights is not None:
         return f"{totals} are sums of weights; each is met to within {missed:.3g}."
     if missed > 0:
-        sentence = f"The known totals are missed by {count(int(missed), 'row')}."
         solution = getattr(result.classifier, "solution_", None)
-        return (
-            sentence
-            if solution is None
-            else f"{sentence} {as_sentence(proof(solution, result.classifier))}"
-        )
-    sentences = _ranges(result)
-    if _has_ranges_in_groups(result):
-        sentences.append("Totals of groups are met, those that are ranges anywhere in their range.")
-    return " ".join(sentences) or f"{totals} are met exactly."
+        proven = "" if solution is None else " " + as_sentence(proof(solution, result.classifier))
+        return f"The known totals are missed by {count(int(missed), 'row')}.{proven}"
+    return " ".join(_ranges(result)) or f"{totals} are met exactly."
 
 
-def _ranges(result: Classification) -> list[str]:
-    """Say where in its range each overall total is; nothing if all are single numbers."""
+def _ranges(result: Classification) -> Iterator[str]:
+    """Say where in its range each total is; nothing if all are single numbers."""
     bounds, given = result.bounds, result.group_counts.sum(axis=0)
-    sentences, n_single, n = [], 0, population_size(result.data)
-    stated = _stated_classes(result)
+    single, shown = False, 0
     for k, name in enumerate(result.data.classes):
         low, high = int(bounds.lower[k]), int(bounds.upper[k])
-        if name not in stated:
+        if name not in map(str, result.data.totals.overall):
             continue  # all that is known of it follows from the others
         if low == high:
-            n_single += 1
-        elif low > 0 or high < n:
+            single = True
+        elif (low > 0 or high < bounds.n_rows) and shown < MOST_NAMED:
+            shown += 1
             end = {low: ", at its lower end", high: ", at its upper end"}.get(int(given[k]), "")
-            sentences.append(f"{quoted(name)} is within its range of {low:,} to {high:,}{end}.")
-    if sentences and n_single:
-        sentences.append("All other totals are met exactly.")
-    return [*sentences[:MOST_NAMED], *["…"] * (len(sentences) > MOST_NAMED)]
+            yield f"{quoted(name)} is within its range of {low:,} to {high:,}{end}."
+    if shown and single:
+        yield "All other totals are met exactly."
+    if any(
+        (margin.is_known(bounds.group_sizes) & (margin.lower < margin.upper)).any()
+        for margin in known_margins(bounds, result.data.groups)
+    ):
+        yield "Totals of groups are met, those that are ranges anywhere in their range."
 
 
-def _stated_classes(result: Classification) -> set[str]:
-    """Return the classes of which an overall total was given that says anything."""
-    n, overall = result.data.bounds.n_rows, result.data.totals.overall
-    stated = {k: read_stated(total, n, str(k), "scale") for k, total in overall.items()}
-    return {str(k) for k, total in stated.items() if total.low > 0 or total.high < n}
-
-
-def _has_ranges_in_groups(result: Classification) -> bool:
-    """Say whether any total of a category of a margin is a range that says something."""
-    sizes = result.bounds.group_sizes
-    return any(
-        bool((margin.is_known(sizes) & (margin.lower < margin.upper)).any())
-        for margin in known_margins(result)
-    )
-
-
-def known_margins(result: Classification) -> Sequence[MarginBounds]:
+def known_margins(bounds: Bounds, groups: Groups) -> Sequence[MarginBounds]:
     """Return the margins of the known totals; groups of a single margin are its categories."""
-    bounds, groups = result.bounds, result.data.groups
     if bounds.margins or not groups.columns:
         return bounds.margins
     each = np.arange(bounds.n_groups)
@@ -174,22 +154,20 @@ def answer_section(result: Classification) -> Iterator[Block]:
     if result.bounds.adjustments:
         yield _adjustments(result)
     yield _overall(result)
-    margins = known_margins(result)
-    for margin in margins:
+    for margin in known_margins(result.bounds, result.data.groups):
         yield _in_margin(result, margin)
 
 
 def _adjustments(result: Classification) -> Table:
-    adjusted = result.bounds.adjustments
     rows = []
-    for each in adjusted:
+    for each in result.bounds.adjustments:
         moved = f"{each.after - each.before:+,.6g}"
         if each.standard_errors is not None:
             moved += f" ({each.standard_errors:+.1f} standard errors)"
         numbers = f"{each.before:,.6g}", f"{each.after:,.6g}", moved
-        rows.append([short(each.where), short(str(each.label)), *numbers])
+        rows.append([each.where, each.label, *numbers])
     header = ["where", "class", "given", "met", "moved by"]
-    return Table.of_first("Totals that were changed", header, rows, len(rows), "totals", n_names=2)
+    return Table("Totals that were changed", header, rows, n_names=2)
 
 
 def _overall(result: Classification) -> Table:
@@ -197,7 +175,7 @@ def _overall(result: Classification) -> Table:
     given = result.group_counts.sum(axis=0)
     rows = (
         [
-            short(name), percent(np.mean(data.labels == name)), span(int(low), int(high), n),
+            name, percent(np.mean(data.labels == name)), span(int(low), int(high), n),
             f"{labels:,}", percent(labels / n), _difference(labels, low, high),
         ]
         for name, low, high, labels in zip(
@@ -206,7 +184,7 @@ def _overall(result: Classification) -> Table:
     )  # fmt: skip
     total = "adjusted total" if bounds.adjustments else "known total"
     header = ["class", "labeled sample", total, "labels given", "share", "off by"]
-    return Table.of_first(_title(result), header, rows, len(given), "classes")
+    return Table(_title(result), header, rows)
 
 
 def _title(result: Classification) -> str:
@@ -225,7 +203,7 @@ def _in_margin(result: Classification, margin: MarginBounds) -> Table:
     )
     stated = next((m for m in result.data.totals.margins if m.columns == margin.columns), None)
     shown = range(min(len(result.data.classes), MOST_CLASSES))
-    signs = {"": ""}
+    signs = {}
 
     def cell(g: int, k: int) -> str:
         low, high = int(margin.lower[g, k]), int(margin.upper[g, k])
@@ -244,14 +222,12 @@ def _in_margin(result: Classification, margin: MarginBounds) -> Table:
 
     columns = ", ".join(short(str(name)) for name in margin.columns)
     rows = [
-        [short(group_name(name)), *(cell(g, k) for k in shown), f"{sizes[g]:,}"]
-        for g, name in enumerate(margin.names[:MOST_ROWS])
+        [group_name(name), *(cell(g, k) for k in shown), f"{sizes[g]:,}"]
+        for g, name in enumerate(margin.names)
     ]
-    header = [columns, *(short(result.data.classes[k]) for k in shown), "rows in group"]
-    note = " ".join(filter(None, signs.values()))
-    note += not_shown(len(result.data.classes), len(shown), "classes")
-    title = f"{_title(result)} by {columns}"
-    return Table.of_first(title, header, rows, len(margin.names), "groups", note=note.strip())
+    header = [columns, *(result.data.classes[k] for k in shown), "rows in group"]
+    note = " ".join(signs.values()) + not_shown(len(result.data.classes), len(shown), "classes")
+    return Table(f"{_title(result)} by {columns}", header, rows, note)
 
 
 def group_name(group: Any) -> str:
@@ -321,12 +297,12 @@ def _right_table(
 ) -> Table:
     """Return a table of the shares that are expected to be right, with intervals if there are."""
     rows = [
-        [short(group_name(name)), f"{sizes[name]:,}", *map(percent, shares[name])]
+        [group_name(name), f"{sizes[name]:,}", *map(percent, shares[name])]
         for name in sizes
         if name in shares
     ]
     header = [what, "rows", "expected to be right", "from", "to"][: len(rows[0])]
-    return Table.of_first(f"Expected to be right, by {what}", header, rows, len(rows), "lines")
+    return Table(f"Expected to be right, by {what}", header, rows)
 
 
 def _confusion(classes: Sequence[str], confusion: Any) -> Table:
@@ -353,28 +329,26 @@ def confidence_section(result: Classification) -> Iterator[Block]:
         figures.score_histogram(result),
         "How the scores spread. Rows near the cut-off could as well have got another label.",
     )
-    yield Text(
+    shown = found.confidence[result.shown_rows]
+    confidence = (
         "The confidence of a label is the share of the weight of all trees that voted for it."
         if hasattr(result.classifier, "solution_")
         else "The confidence of a label is its probability once the known totals are accounted for."
     )
-    shown = found.confidence[result.shown_rows]
-    yield Picture(
-        figures.confidence_curve(result),
-        f"Half of the labels have a confidence of at least {percent(np.median(shown))}; "
-        f"the least is {percent(shown.min())}.",
+    yield Text(
+        f"{confidence} Half of the labels have a confidence of at least "
+        f"{percent(np.median(shown))}; the least is {percent(shown.min())}."
     )
     nearest = nearest_rows(found.scores)
     rows = [
         [
-            short(name), short(data.classes[found.codes[row]]), f"{found.scores[row]:.4g}",
+            name, data.classes[found.codes[row]], f"{found.scores[row]:.4g}",
             percent(found.confidence[row]),
         ]
         for row, name in zip(nearest, row_names(data, nearest), strict=True)
     ]  # fmt: skip
-    note = not_shown(data.n_rows, len(rows), "rows").strip()
     header = ["row", "label", "score", "confidence"]
-    yield Table("The rows nearest to the cut-off", header, rows, note, n_names=2)
+    yield Table("The rows nearest to the cut-off", header, rows, n_names=2)
 
 
 def sensitivity_section(result: Classification) -> Iterator[Block]:
@@ -392,7 +366,7 @@ def sensitivity_section(result: Classification) -> Iterator[Block]:
     yield Text(as_sentence(sentence), "key")
     rows = (
         [
-            short(name), percent(found.shares[k]), f"{found.changed[k, 0]:,}",
+            name, percent(found.shares[k]), f"{found.changed[k, 0]:,}",
             f"{found.changed[k, 1]:,}", f"{labels[k]:,}",
             percent(robust[k] / labels[k]) if labels[k] else "",
         ]
@@ -402,7 +376,7 @@ def sensitivity_section(result: Classification) -> Iterator[Block]:
         "class", "its totals off by", "labels that change if lower", "if higher",
         "labels of the class", "of these robust",
     ]  # fmt: skip
-    yield Table.of_first("If the totals are wrong", header, rows, len(classes), "classes")
+    yield Table("If the totals are wrong", header, rows)
     yield Text(
         "All totals of one class were made higher, then lower, in all tables alike; the other "
         "classes changed in proportion, and all rows were labeled again. The columns robust and "

@@ -35,7 +35,7 @@ def estimates_section(result: Classification) -> Iterator[Block]:
         )  # fmt: skip
         title = f"Shares by {listed_names([short(name) for name in columns])}"
         header = [", ".join(columns), "class", *HEADER]
-        yield Table.of_first(title, header, rows, len(table), "lines", n_names=2)
+        yield Table(title, header, rows, n_names=2)
         positive = result.data.positive or table.groupby("class")["count"].sum().idxmax()
         own = table[table["class"].astype(str) == str(positive)]
         names = [name for name, label in zip(domains, table["class"].astype(str), strict=True)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from c2rf._utils.text import short
 from c2rf._utils.types import Floats
-from c2rf.report.measures import SMALL, Balance
+from c2rf.report.measures import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,6 @@ _INLINE_LOOK = LOOK | {
 }
 
 MOST_GROUPS = 24
-MOST_TREES = 200
 FARTHEST = 5.0
 """Standardised differences beyond this are drawn here."""
 _BINS = 40
@@ -118,41 +117,10 @@ def score_histogram(result: Classification) -> str:
     return inline_svg("scores", "Histogram of the scores, by label", draw)
 
 
-def confidence_curve(result: Classification) -> str:
-    """Draw how many rows have at least which confidence."""
-    confidence = result.predictions.confidence[result.shown_rows]
-
-    def draw(axes: Any) -> None:
-        shares = np.linspace(0, 1, 201)
-        levels = np.quantile(confidence, np.linspace(1, 0, 201))
-        axes.fill_between(shares, levels, color=THEME["first"], alpha=0.25)
-        axes.plot(shares, levels, color=THEME["first"])
-        axes.set(xlabel="rows, the surest first", ylabel="confidence", xlim=(0, 1), ylim=(0, 1.03))
-        _percent_axis(axes)
-
-    return inline_svg("confidence", "Confidence of the labels, the surest first", draw, 2.2)
-
-
-def tree_weights(weights: Floats) -> str:
-    """Draw the weights of the trees, the heaviest first."""
-    heights = np.sort(weights)[::-1][:MOST_TREES]
-
-    def draw(axes: Any) -> None:
-        axes.bar(np.arange(1, len(heights) + 1), heights, 0.8, color=THEME["first"])
-        axes.set(xlabel="trees, the heaviest first", ylabel="weight")
-        axes.set_xlim(0.4, len(heights) + 0.6)
-        axes.set_ylim(0, 1.05 * float(heights.max()))
-        _whole_numbers(axes.xaxis, 10)
-        axes.grid(axis="x", visible=False)
-
-    return inline_svg("weights", "Weights of the trees", draw, 2.2)
-
-
-def standardised_differences(entries: Sequence[Balance]) -> str:
+def standardised_differences(balance: pd.DataFrame) -> str:
     """Draw standardised differences, the worst first: hollow before weighting, filled after."""
-    rows = np.arange(len(entries))
-    before = np.clip([e.before for e in entries], -FARTHEST, FARTHEST)
-    after = np.clip([e.after for e in entries], -FARTHEST, FARTHEST)
+    rows = np.arange(len(balance))
+    before, after = (balance[name].clip(-FARTHEST, FARTHEST) for name in ("before", "after"))
 
     def draw(axes: Any) -> None:
         axes.axvspan(-SMALL, SMALL, color=THEME["line"], alpha=0.6, linewidth=0)
@@ -163,13 +131,13 @@ def standardised_differences(entries: Sequence[Balance]) -> str:
             label="as they are",
         )  # fmt: skip
         axes.scatter(after, rows, s=24, color=THEME["first"], zorder=3, label="weighted to totals")
-        _name_rows(axes, [e.name for e in entries])
-        axes.set_ylim(len(entries) - 0.4, -0.6)
+        _name_rows(axes, list(balance["column"]))
+        axes.set_ylim(len(balance) - 0.4, -0.6)
         axes.set_xlabel("difference in standard deviations")
         _legend(axes)
 
     title = "Standardised differences between labeled rows and rows to be labeled, by column"
-    return inline_svg("balance", title, draw, 1.0 + 0.22 * len(entries))
+    return inline_svg("balance", title, draw, 1.0 + 0.22 * len(balance))
 
 
 def inline_svg(name: str, title: str, draw: Callable[[Any], None], height: float = 2.6) -> str:

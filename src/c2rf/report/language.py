@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from c2rf._utils.text import check_choice
-from c2rf.report.page import Items, Page, Picture, Table, Text
+from c2rf.report.page import Page, Picture, Table, Text
 
 if TYPE_CHECKING:
     from c2rf.report.page import Block
@@ -138,9 +138,10 @@ def translated_page(page: Page, language: str, keep: Collection[str] = ()) -> Pa
 
     def block(given: Block) -> Block:
         if isinstance(given, Text):
-            return given if given.kind == "code" else replace(given, text=say(given.text))
-        if isinstance(given, Items):
-            return replace(given, entries=[say(entry) for entry in given.entries])
+            if given.kind == "code":
+                return given
+            one = isinstance(given.text, str)
+            return replace(given, text=say(given.text) if one else list(map(say, given.text)))
         if isinstance(given, Picture):
             svg = re.sub(
                 r">([^<>]*\w[^<>]*)</text>", lambda found: f">{say(found[1])}</text>", given.svg

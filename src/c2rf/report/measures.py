@@ -8,10 +8,10 @@ summary and the report have in common. A result keeps what is costly, see
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -118,26 +118,8 @@ def sample_population(data: PreparedData, seed: int) -> RowSample:
     return draw_sample(data.X_unlabeled.counted(), MOST_COMPARED, [seed, 6])
 
 
-@dataclass(frozen=True)
-class Balance:
-    """Labeled rows against the population, in one column or one value of a text.
-
-    ``labeled``, ``weighted`` (each class to its number of labels) and ``population`` are means;
-    ``before`` and ``after`` weighting are differences in standard deviations of the population.
-    ``unit`` says how means are written: a number, a year, or a date in days since 1970.
-    """
-
-    name: str
-    labeled: float
-    weighted: float
-    population: float
-    before: float
-    after: float
-    unit: Literal["number", "year", "date"] = "number"
-
-
-def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> list[Balance]:
-    """Compare the means of labeled rows with those of the population.
+def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> pd.DataFrame:
+    """Compare the means of labeled rows with those of the population, the worst column first.
 
     Parameters
     ----------
@@ -147,38 +129,43 @@ def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> list[Bal
         Rows of the population.
     counts : ndarray of shape (n_classes,)
         How many rows of each class there are in the population.
+
+    Returns
+    -------
+    DataFrame
+        A row for each column, or value of a text. ``labeled``, ``weighted`` (each class to its
+        number of labels) and ``population`` are means; ``before`` and ``after`` weighting are
+        differences in standard deviations of the population, ``spread``. ``unit`` says how means
+        are written: number, year, or date in days since 1970.
     """
     codes = np.searchsorted(np.array(data.classes, dtype=object), data.labels)
     weights = poststratified(codes, counts, data.labeled_weights)
     if weights.sum() <= 0:
         weights = np.ones(len(codes))
-    plain, weighted = _means(data.X, np.ones(len(codes))), _means(data.X, weights)
-    means = _means(sample, np.ones(len(sample)))
-    spread = np.sqrt(np.maximum(_means((sample - means) ** 2, np.ones(len(sample))), 0.0))
-    found: list[Balance] = []
-    kinds = data.encoder.kinds
+    means = _means(sample)
+    spread = np.sqrt(_means((sample - means) ** 2))
+    numbers = np.column_stack([_means(data.X), _means(data.X, weights), means, spread]).tolist()
+    kinds, rows = data.encoder.kinds, []
     for k, (column, value) in enumerate(data.encoder.outputs()):
-        if (
-            kinds[column] == "target"
-            or not np.isfinite([plain[k], weighted[k], means[k]]).all()
-            or spread[k] <= 0
-        ):
-            continue
-        before, after = (plain[k] - means[k]) / spread[k], (weighted[k] - means[k]) / spread[k]
-        name = column if value is None else f"{column}: {value}"
-        unit = _unit(data.X[:, k], value, kinds[column] == "dates")
-        found.append(Balance(name, plain[k], weighted[k], means[k], before, after, unit))
+        if kinds[column] != "target":
+            name = column if value is None else f"{column}: {value}"
+            rows.append([name, *numbers[k], _unit(data.X[:, k], value, kinds[column] == "dates")])
     for each in data.columns:
         if each.kind == "target" and np.ndim(each.unlabeled.by_value):
-            found += _balance_of_values(each, weights)
-    return found
+            rows += _shares_of_values(each, weights)
+    header = ["column", "labeled", "weighted", "population", "spread", "unit"]
+    table = pd.DataFrame(rows, columns=header).query("spread > 0")
+    table["before"] = (table["labeled"] - table["population"]) / table["spread"]
+    table["after"] = (table["weighted"] - table["population"]) / table["spread"]
+    table = table[np.isfinite(table[["before", "after"]]).all(axis=1)]
+    return table.sort_values("before", key=lambda size: -size.abs(), kind="stable")
 
 
 MOST_VALUES = 10
 """So many values of a text of many values are compared, the most frequent ones."""
 
 
-def _balance_of_values(column: ColumnProfile, weights: Floats) -> Iterator[Balance]:
+def _shares_of_values(column: ColumnProfile, weights: Floats) -> Iterator[list[Any]]:
     """Compare shares of values: of the most frequent ones, of these together, and of new ones.
 
     Of hundreds of towns none need differ much where a sample has far too many people from cities:
@@ -196,27 +183,24 @@ def _balance_of_values(column: ColumnProfile, weights: Floats) -> Iterator[Balan
     shares = np.array([own / own.sum() for own in counts])
     order = np.argsort(-shares[2, :-1], kind="stable")
     half = 1 + int(np.searchsorted(np.cumsum(shares[2, order]), shares[2, :-1].sum() / 2))
-    together = f"{column.name}: one of the {half} most frequent of {n_values} values"
-    new = f"{column.name}: a value that no labeled row has"
-    groups = [(together, order[:half]), (new, np.array([n_values]))]
-    groups += [(f"{column.name}: {values[k]}", order[order == k]) for k in order[:MOST_VALUES]]
-    for name, own in groups:
-        plain, weighted, population = shares[:, own].sum(axis=1).tolist()
-        spread = np.sqrt(population * (1 - population))
-        if spread > 0:
-            before, after = (plain - population) / spread, (weighted - population) / spread
-            yield Balance(name, plain, weighted, population, before, after)
+    groups = {
+        f"one of the {half} most frequent of {n_values} values": order[:half],
+        "a value that no labeled row has": np.array([n_values]),
+    } | {str(values[k]): np.array([k]) for k in order[:MOST_VALUES]}
+    for name, own in groups.items():
+        found = shares[:, own].sum(axis=1)
+        yield [f"{column.name}: {name}", *found, np.sqrt(found[2] * (1 - found[2])), "number"]
 
 
-def _means(X: Floats, weights: Floats) -> Floats:
+def _means(X: Floats, weights: Floats | None = None) -> Floats:
     """Return weighted means of columns without their empty cells; NaN of one with nothing else."""
-    there = ~np.isnan(X)
+    there, weights = ~np.isnan(X), np.ones(len(X)) if weights is None else weights
     total = weights @ there
     with np.errstate(invalid="ignore", divide="ignore"):
         return (weights @ np.where(there, X, 0.0)) / total
 
 
-def _unit(cells: Floats, value: str | None, is_date: bool) -> Literal["number", "year", "date"]:
+def _unit(cells: Floats, value: str | None, is_date: bool) -> str:
     """Say how the mean of a column is written; whole numbers from 1501 to 2199 are years."""
     if is_date:
         return "date" if value is None else "year" if value == "year" else "number"
@@ -225,18 +209,12 @@ def _unit(cells: Floats, value: str | None, is_date: bool) -> Literal["number", 
     return "year" if is_year else "number"
 
 
-@dataclass(frozen=True, eq=False)
-class Importance:
-    """By column the share of labels that change if it is shuffled, among ``n_rows`` rows."""
-
-    changed: Mapping[str, float]
-    n_rows: int
-
-
 def find_importance(
     data: PreparedData, model: Any, codes: Codes, drawn: RowSample, seed: int
-) -> Importance | None:
-    """Return the share of labels that change if a column is shuffled; None if it takes too long.
+) -> tuple[pd.Series[float], int] | None:
+    """Return by column the share of labels that change if it is shuffled, the largest first.
+
+    The second number says among how many rows. None if it would take too long.
 
     Parameters
     ----------
@@ -266,13 +244,13 @@ def find_importance(
     def labels(X: Floats) -> Codes:
         return assign(log_scores(model.predict_proba(X)), bounds, None, 0).labels
 
-    usual, changed = labels(X), {}
+    usual, changed = labels(X), pd.Series(0.0, names)
     for name in names:
         own = places[name]
         shuffled = X.copy()
         shuffled[:, own] = X[rng.permutation(n_rows)][:, own]
-        changed[name] = float(np.mean(labels(shuffled) != usual))
-    return Importance(changed, n_rows)
+        changed[name] = np.mean(labels(shuffled) != usual)
+    return changed.sort_values(ascending=False, kind="stable"), n_rows
 
 
 # Sentences that the summary and the report have in common.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
-from c2rf.report import figures
 from c2rf.report.answer import group_name, known_margins
 from c2rf.report.measures import (
     CALIBRATED_BY,
@@ -22,16 +21,7 @@ from c2rf.report.measures import (
     labeled_counts,
     used_as,
 )
-from c2rf.report.page import (
-    MOST_ROWS,
-    Block,
-    Items,
-    Picture,
-    Table,
-    Text,
-    as_sentence,
-    not_shown,
-)
+from c2rf.report.page import MOST_ROWS, Block, Table, Text, as_sentence
 
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
@@ -67,7 +57,7 @@ def assumptions_section(result: Classification) -> Iterator[Block]:
         f"{totals}Which rows got which label, and how many of them are right, rests on three "
         "assumptions that nothing on this page can prove:"
     )
-    yield Items(
+    yield Text(
         [
             f"Within a class of {target}, labeled rows are like the rows to be labeled: a class "
             "may be in the sample too often or too rarely (the totals correct that), but its "
@@ -78,7 +68,8 @@ def assumptions_section(result: Classification) -> Iterator[Block]:
             "with the class.",
             "The totals are true, and about exactly these rows: the same place, time and "
             "definition of the classes. A total that is off moves the labels near the cut-off.",
-        ]
+        ],
+        "items",
     )
 
 
@@ -112,12 +103,6 @@ def _ranking(result: Classification) -> Iterator[Block]:
     yield Text(as_sentence(CALIBRATED_BY[classifier.calibrated_by_]))
     if len(classifier.history_) > 1:
         yield _base_learners(classifier.history_)
-    classes, offsets = result.data.classes, classifier.offsets_
-    rows = ([short(name), f"{offset:+.3f}"] for name, offset in zip(classes, offsets, strict=True))
-    title = "What is added to the log-probability of each class"
-    title += ", over all groups" if in_groups else ""
-    note = "Above 0, a class is given more often than its probability alone would."
-    yield Table(title, ["class", "added"], list(rows)[:MOST_ROWS], note)
 
 
 def model_in_words(model: Any) -> str:
@@ -144,11 +129,11 @@ def model_in_words(model: Any) -> str:
 def _base_learners(history: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         [
-            BASE_LEARNERS.get(entry["base_learner"], short(str(entry["base_learner"]))),
+            BASE_LEARNERS.get(entry["base_learner"], entry["base_learner"]),
             "" if entry["accuracy"] is None else percent(entry["accuracy"]),
             f"{100 * entry['weight']:.0f} %",
         ]
-        for entry in history[:MOST_ROWS]
+        for entry in history
     ]
     note = (
         "The accuracy is estimated from labeled rows that were held out, at the known totals; "
@@ -169,11 +154,10 @@ def _forest(result: Classification) -> Iterator[Block]:
         "weighted votes add up to the known total."
     )
     yield Text(as_sentence(proof(solution, result.classifier)), "key")
-    yield Picture(
-        figures.tree_weights(solution.weights),
-        f"The weights of the {trees}; together {solution.weights.sum():,.4g}"
-        + (f", and a shift of {solution.offset:.4g}." if solution.offset else ".")
-        + not_shown(len(solution.weights), figures.MOST_TREES, "trees"),
+    weights, shift = solution.weights, f" The score is shifted by {solution.offset:.4g}."
+    yield Text(
+        f"The weights are {weights.min():.4g} to {weights.max():.4g}, half of them at most "
+        f"{np.median(weights):.4g}." + shift * bool(solution.offset)
     )
     rows = [
         ["distance from the total (eta)", f"{solution.eta:,}"],
@@ -188,13 +172,12 @@ def _forest(result: Classification) -> Iterator[Block]:
 
 
 def _columns(result: Classification) -> Table:
-    columns = result.data.columns
     rows = (
         [
-            short(c.name), used_as(c), f"{c.levels:,}", f"{c.missing[0]:,}", f"{c.missing[1]:,}",
+            c.name, used_as(c), f"{c.levels:,}", f"{c.missing[0]:,}", f"{c.missing[1]:,}",
             "" if c.kind == "numbers" else f"{c.unseen:,}",
         ]
-        for c in columns
+        for c in result.data.columns
     )  # fmt: skip
     header = [
         "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
@@ -205,14 +188,14 @@ def _columns(result: Classification) -> Table:
         "that no labeled row has."
     )
     title = "The columns that were learned from"
-    return Table.of_first(title, header, rows, len(columns), "columns", note=note, n_names=2)
+    return Table(title, header, rows, note, n_names=2)
 
 
 def cautions_section(result: Classification) -> Iterator[Block]:
     """Say what could mislead."""
     found = find_cautions(result)
     if found:
-        yield Items([short(entry, 1000) for entry in found[:MOST_ROWS]], "warnings")
+        yield Text([short(entry, 1000) for entry in found[:MOST_ROWS]], "warnings")
     else:
         yield Text("Nothing that stands out.")
     least_certain = "the rows nearest to the cut-off are the least certain."
@@ -328,7 +311,7 @@ def _about_columns(result: Classification) -> Iterator[str]:
 
 
 def _about_groups(result: Classification) -> Iterator[str]:
-    margins = known_margins(result)
+    margins = known_margins(result.bounds, result.data.groups)
     if len(margins) != 1:
         return
     (margin,) = margins

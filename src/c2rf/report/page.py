@@ -1,7 +1,7 @@
 """The building blocks of a page, and how they become one HTML file that needs no other.
 
-A section of a report is a list of blocks: :class:`Text`, :class:`Items`, :class:`Table` and
-:class:`Picture`. The template ``report.html`` says how each looks; it tells them apart by ``kind``.
+A section of a report is a list of blocks: :class:`Text`, :class:`Table` and :class:`Picture`. The
+template ``report.html`` says how each looks; it tells them apart by ``kind``.
 """
 
 from __future__ import annotations
@@ -10,60 +10,52 @@ import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any, Literal
 
+from c2rf._utils.text import short
 from c2rf.exceptions import InputError
 
 MOST_ROWS = 200
-"""The longest table of classes, groups or columns."""
+"""The longest table or list."""
+MOST_LETTERS = 60
+"""Longer names in a table are cut."""
 MOST_OPEN = 16
 """Longer tables are folded."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, a key sentence that a hurried reader should read, or code to copy."""
+    """A paragraph, a key sentence for hurried readers, code to copy, or a list of sentences."""
 
-    text: str
-    kind: Literal["text", "key", "code"] = "text"
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list of sentences, plain or as warnings."""
-
-    entries: Sequence[str]
-    kind: Literal["items", "warnings"] = "items"
+    text: str | Sequence[str]
+    kind: Literal["text", "key", "code", "items", "warnings"] = "text"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
     """A table; the first ``n_names`` columns are names, the others numbers.
 
-    One of more than :data:`MOST_OPEN` rows is folded: a click opens it.
+    A table of more than :data:`MOST_OPEN` rows is folded: a click opens it. Of more than
+    :data:`MOST_ROWS` rows the first are shown, and the note says so.
     """
 
     title: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Iterable[Sequence[str]]
     note: str = ""
     n_names: int = 1
     kind: str = field(default="table", init=False)
+    is_folded: bool = field(default=False, init=False)
 
-    @property
-    def is_folded(self) -> bool:
-        """Whether it is long."""
-        return len(self.rows) > MOST_OPEN
-
-    @classmethod
-    def of_first(
-        cls, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], total: int,
-        nouns: str, *, note: str = "", n_names: int = 1,
-    ) -> Table:  # fmt: skip
-        """Return a table of the first of ``total`` rows, with a note that says so."""
-        note = (note + not_shown(total, MOST_ROWS, nouns)).strip()
-        return cls(title, header, list(islice(rows, MOST_ROWS)), note, n_names)
+    def __post_init__(self) -> None:
+        rows = [
+            [*(short(str(name), MOST_LETTERS) for name in row[: self.n_names]),
+             *row[self.n_names :]]
+            for row in self.rows
+        ]  # fmt: skip
+        self.header = [short(str(title), MOST_LETTERS) for title in self.header]
+        self.note = (self.note + not_shown(len(rows), MOST_ROWS, "rows")).strip()
+        self.rows, self.is_folded = rows[:MOST_ROWS], len(rows) > MOST_OPEN
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Picture:
     kind: str = field(default="picture", init=False)
 
 
-Block = Text | Items | Table | Picture
+Block = Text | Table | Picture
 
 
 @dataclass(frozen=True)

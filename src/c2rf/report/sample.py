@@ -6,14 +6,15 @@ the labels rest on".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from c2rf._utils.text import count, percent, quoted, short
 from c2rf.report import figures
-from c2rf.report.measures import LARGE, SMALL, Balance, labeled_counts, population_size
+from c2rf.report.measures import LARGE, SMALL, labeled_counts, population_size
 from c2rf.report.page import Block, Picture, Table, Text, not_shown
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
 MOST_COLUMNS = 30
-"""How many columns are compared."""
-MOST_IMPORTANT = 20
-"""How many columns are shown by their importance."""
+"""How many columns a picture compares."""
 MOST_LEFT_OUT = 20
 """How many columns that were left out are named."""
 
@@ -75,48 +74,48 @@ def _bias(result: Classification) -> str:
 
 def balance_section(result: Classification) -> Iterator[Block]:
     """Compare the labeled rows with the rows to be labeled, the worst column first."""
-    entries = sorted(result.balance, key=lambda entry: -abs(entry.before))
-    if not entries:
+    balance = result.balance
+    if balance.empty:
         yield Text("There is no column to compare the labeled rows with the others by.")
         return
-    yield Text(_balance_in_words(entries), "key")
+    yield Text(_balance_in_words(balance), "key")
     yield Picture(
-        figures.standardised_differences(entries[:MOST_COLUMNS]),
+        figures.standardised_differences(balance[:MOST_COLUMNS]),
         "Standardised differences: how far the mean of the labeled rows is from that of the rows "
         "to be labeled, in standard deviations. Hollow: the labeled rows as they are. Filled: each "
         "class weighted to its known total. The nearer to 0, the better; the grey band is "
-        f"±{SMALL:g}." + not_shown(len(entries), MOST_COLUMNS, "columns"),
+        f"±{SMALL:g}." + not_shown(len(balance), MOST_COLUMNS, "columns"),
     )
-    rows = [
+    rows = (
         [
-            short(entry.name),
+            each.column,
             *(
-                _written_mean(value, entry.unit)
-                for value in (entry.labeled, entry.weighted, entry.population)
+                _written_mean(mean, each.unit)
+                for mean in (each.labeled, each.weighted, each.population)
             ),
-            f"{entry.before:+.2f}", f"{entry.after:+.2f}",
+            f"{each.before:+.2f}", f"{each.after:+.2f}",
         ]
-        for entry in entries[:MOST_COLUMNS]
-    ]  # fmt: skip
+        for each in balance.itertuples()
+    )  # fmt: skip
     header = [
         "column", "mean, labeled", "weighted to the totals", "mean, to be labeled",
         "difference", "after weighting",
     ]  # fmt: skip
     note = (
         "Differences are in standard deviations of the rows to be labeled. Of a text, the mean is "
-        f"the share of rows with the value. The worst is {quoted(entries[0].name)}."
+        f"the share of rows with the value. The worst is {quoted(balance['column'].iloc[0])}."
     )
     yield Table("Labeled rows against rows to be labeled", header, rows, note)
 
 
-def _balance_in_words(entries: Sequence[Balance]) -> str:
-    large = [entry for entry in entries if abs(entry.before) > LARGE]
-    if not large:
+def _balance_in_words(balance: pd.DataFrame) -> str:
+    large = balance["column"][balance["before"].abs() > LARGE]
+    if large.empty:
         return (
             "The labeled rows are much like the rows to be labeled: no column differs by more "
             f"than {LARGE:g} standard deviations."
         )
-    n_left = sum(abs(entry.after) > LARGE for entry in entries)
+    n_left = int((balance["after"].abs() > LARGE).sum())
     rest = (
         "Weighted to the known totals, none is left."
         if n_left == 0
@@ -126,7 +125,7 @@ def _balance_in_words(entries: Sequence[Balance]) -> str:
     return (
         f"The labeled rows are not like the rows to be labeled: {count(len(large), 'column')} "
         f"{'differs' if len(large) == 1 else 'differ'} by more than {LARGE:g} standard deviations, "
-        f"first of all {', '.join(quoted(entry.name) for entry in large[:3])}. {rest}"
+        f"first of all {', '.join(map(quoted, large[:3]))}. {rest}"
     )
 
 
@@ -147,21 +146,19 @@ def _written_mean(value: float, unit: str) -> str:
 
 def importance_section(result: Classification) -> Iterator[Block]:
     """Say which columns the labels depend on, where shuffling them was quick enough."""
-    importance = result.importance
-    if importance is None or not importance.changed:
+    if result.importance is None:
         return
-    entries = sorted(importance.changed.items(), key=lambda entry: -entry[1])
-    name, share = entries[0]
+    changed, n_rows = result.importance
     yield Text(
-        f"The labels rest most on {quoted(name)}: with its values shuffled among the rows, "
-        f"{percent(share)} of the labels change.",
+        f"The labels rest most on {quoted(changed.index[0])}: with its values shuffled among the "
+        f"rows, {percent(changed.iloc[0])} of the labels change.",
         "key",
     )
-    rows = [[short(name), percent(share)] for name, share in entries[:MOST_IMPORTANT]]
     note = (
         "Share of labels that change if the values of one column are shuffled "
-        f"({count(importance.n_rows, 'row')} drawn at random; the totals are met again each time). "
+        f"({count(n_rows, 'row')} drawn at random; the totals are met again each time). "
         "A column that says the same as another one looks less important than it is: the other "
         "one stands in for it. Nothing here says that a column is a cause."
-    ) + not_shown(len(entries), MOST_IMPORTANT, "columns")
+    )
+    rows = ([name, percent(share)] for name, share in changed.items())
     yield Table("What the labels rest on", ["column", "labels that change"], rows, note)

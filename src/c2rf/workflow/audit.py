@@ -670,7 +670,7 @@ def _table(title: str, table: pd.DataFrame, n_names: int) -> Table:
         for row in table.itertuples(index=False)
     )
     header = [str(name).replace("_", " ") for name in table]
-    return Table.of_first(title, header, rows, len(table), "lines", n_names=n_names)
+    return Table(title, header, rows, n_names=n_names)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -29,7 +29,6 @@ from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report import make_page, measures, names_of
-from c2rf.report.measures import Balance, Importance
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
 from c2rf.workflow.options import Options
@@ -232,14 +231,14 @@ class Classification:
         return measures.sample_population(self.data, self.data.options.random_state)
 
     @cached_property
-    def balance(self) -> list[Balance]:
+    def balance(self) -> pd.DataFrame:
         """The labeled sample against the population, column by column."""
         sample = np.asarray(self.population_sample.data)
         counts = np.array(list(self.counts.values()), dtype=float)
         return measures.find_balance(self.data, sample, counts)
 
     @cached_property
-    def importance(self) -> Importance | None:
+    def importance(self) -> tuple[pd.Series[float], int] | None:
         """How many labels change if a column is shuffled; None where that takes too long."""
         if not hasattr(self.classifier, "expected_confusion_"):
             return None
