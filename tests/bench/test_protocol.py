@@ -17,6 +17,7 @@ from c2rf.bench.methods import BENCH_METHODS, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, draw, sample_seed
 from c2rf.bench.records import Key
 from c2rf.bench.run import label, make_record
+from c2rf.exceptions import InputError
 
 SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
 
@@ -53,10 +54,10 @@ def test_a_cached_data_set_is_read_and_checked_against_table_1(tmp_path: Path) -
     assert read.X.shape == (5349, 5)
     assert (read.y > 0).sum() == (frame["target"][:5349] == 1).sum()
     frame[:200].to_csv(folder / "phoneme.tsv.gz", sep="\t", index=False)
-    with pytest.raises(data.UnavailableError, match=r"N = 200 .* Table 1 .* N = 5349, p = 5"):
+    with pytest.raises(InputError, match=r"N = 200 .* Table 1 .* N = 5349, p = 5"):
         data.load("phoneme", tmp_path)
     (folder / "phoneme.tsv.gz").write_bytes(b"broken")
-    with pytest.raises(data.UnavailableError, match="phoneme cannot be read"):
+    with pytest.raises(InputError, match="phoneme cannot be read"):
         data.load("phoneme", tmp_path)
 
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench_records import record as recorded
-from bench_records import toy
 from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
-from c2rf.bench.records import Key, Record, RecordFile, read_records
-from c2rf.bench.run import Work, label, make_keys, make_record, run
+from c2rf.bench.records import Key, Record, read_records, record_file
+from c2rf.bench.run import label, make_keys, make_record, run
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 
@@ -51,30 +47,6 @@ def timeless(path: Path) -> list[dict[str, object]]:
     for line in lines:
         del line["seconds"]
     return sorted(lines, key=lambda line: (line["data"], line["sample"], line["method"]))
-
-
-# Processes
-
-
-def test_a_method_that_dies_or_fails_or_takes_too_long(small: data.DataSet) -> None:
-    def outcome(work: Work) -> TrialAnswer:
-        while (result := work.answer()) is None:
-            time.sleep(0.01)
-        return result
-
-    sample = toy([[1, -1]], 1)
-    unknown = outcome(Work("no-such-method", sample))
-    assert unknown.status == "failed"
-    assert "no-such-method" in unknown.message
-    long = draw(small, SMALL, seed=1)[0]
-    late = outcome(Work("self-training", long, time_limit=0.0, grace=0.0))
-    assert late.status == "none"
-    assert "ended by force" in late.message
-    work = Work("rf", sample)
-    os.kill(work._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
-    dead = outcome(work)
-    assert dead.status in ("failed", "computed")  # it may have been quicker
-    assert multiprocessing.active_children() == []
 
 
 # Records
@@ -112,26 +84,27 @@ def test_solved_means_proven_within_the_limit(record: Record) -> None:
     assert replace(record, status="optimal", time_limit=62.0, seconds=late).solved
 
 
-def test_a_torn_last_line_is_set_aside_and_nothing_is_lost(tmp_path: Path, record: Record) -> None:
+def test_a_torn_last_line_does_not_count_and_nothing_is_lost(
+    tmp_path: Path, record: Record
+) -> None:
     path = tmp_path / "records.jsonl"
     second = replace(record, sample=1)
     path.write_text(record.to_line() + second.to_line()[:100])
-    assert read_records(path) == ([record], second.to_line()[:100])
-    with RecordFile(path) as file:
-        assert file.torn
-        assert file.keys == {record.key}
-        file.append(second)
-    assert read_records(path) == ([record, second], "")
-    assert (tmp_path / "records.jsonl.torn").read_text() == second.to_line()[:100] + "\n"
+    assert read_records(path) == [record]
+    with record_file(path) as (there, append):
+        assert there == {record.key}
+        append(second)
+    assert read_records(path) == [record, second]
+    assert path.read_text() == record.to_line() + second.to_line()
 
 
 def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(record.to_line().rstrip())
-    with RecordFile(path) as file:
-        assert file.keys == {record.key}
-        file.append(replace(record, sample=1))
-    assert len(read_records(path)[0]) == 2
+    with record_file(path) as (there, append):
+        assert there == {record.key}
+        append(replace(record, sample=1))
+    assert len(read_records(path)) == 2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +122,7 @@ def test_other_lines_are_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(record.to_line() + line)
-    for read in (lambda: read_records(path), lambda: RecordFile(path).__enter__()):
+    for read in (lambda: read_records(path), lambda: record_file(path).__enter__()):
         with pytest.raises(InputError, match=f"line 2 is not a record.*{message}"):
             read()
     assert path.read_text() == record.to_line() + line
@@ -158,12 +131,12 @@ def test_other_lines_are_refused_and_left_alone(
 def test_one_process_writes_at_a_time(tmp_path: Path, record: Record) -> None:
     path = tmp_path / "records.jsonl"
     command = [sys.executable, "-m", "c2rf", *ARGUMENTS, "--records", str(path)]
-    with RecordFile(path) as file:
-        file.append(record)
+    with record_file(path) as (_, append):
+        append(record)
         other = subprocess.run(command, capture_output=True, text=True)
     assert other.returncode == 2
     assert "another process is writing to" in other.stderr
-    assert read_records(path) == ([record], "")
+    assert read_records(path) == [record]
 
 
 # The whole run
@@ -181,10 +154,10 @@ def test_killed_and_started_again_is_as_if_never_killed(tmp_path: Path) -> None:
     runner.send_signal(signal.SIGKILL)
     runner.stderr.close()
     runner.wait()
-    there = read_records(killed)[0]
+    there = read_records(killed)
     assert 3 <= len(there) <= 8  # all, if this process was too slow to kill the other
     assert main([*ARGUMENTS, "--records", str(killed), "--quiet"]) == 0
-    assert read_records(killed)[0][: len(there)] == there
+    assert read_records(killed)[: len(there)] == there
     assert timeless(killed) == timeless(straight)
     assert len(timeless(straight)) == 8
     assert {line["status"] for line in timeless(straight)} == {"optimal", "computed"}
@@ -212,7 +185,7 @@ def test_a_data_set_that_cannot_be_had_is_told_and_skipped(
     said = capsys.readouterr()
     assert "data set ring cannot be read" in said.err
     assert "data set ring cannot be read" in said.out
-    assert [record.data for record in read_records(path)[0]] == ["made-twonorm-200"]
+    assert [record.data for record in read_records(path)] == ["made-twonorm-200"]
 
 
 def test_every_setting_has_records_of_its_own(tmp_path: Path) -> None:
@@ -220,12 +193,12 @@ def test_every_setting_has_records_of_its_own(tmp_path: Path) -> None:
     many = ["--fraction", "0.1,20%", "--positive-weight", "0.5,0.85", "--total-error", "0,-20%,+5%"]
     what = ["--data", "made-twonorm-200", "--samples", "1", "--methods", "rf", "--quiet"]
     assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
-    records = read_records(path)[0]
+    records = read_records(path)
     assert len({r.key for r in records}) == len(records) == 12
     assert {r.protocol.total_error for r in records} == {0.0, -0.2, 0.05}
     assert {(r.n_labeled, r.protocol.fraction) for r in records} == {(20, 0.1), (40, 0.2)}
     assert main(["bench", "run", *what, *many, "--records", str(path)]) == 0
-    assert read_records(path)[0] == records
+    assert read_records(path) == records
 
 
 def test_few_labels_are_a_setting(tmp_path: Path) -> None:
@@ -233,7 +206,7 @@ def test_few_labels_are_a_setting(tmp_path: Path) -> None:
     what = ["--data", "made-twonorm-200", "--samples", "2", "--methods", "top-lambda", "--quiet"]
     many = ["--fraction", "20%", "--records", str(path), "--few-labels"]
     assert main(["bench", "run", *what, *many, "1,2"]) == 0
-    for record in read_records(path)[0]:
+    for record in read_records(path):
         other = record.n_labeled - record.n_labeled_positive
         assert min(other, record.n_labeled_positive) == record.protocol.few_labels
         assert record.n_labeled + record.n_unlabeled == 200
@@ -244,17 +217,16 @@ def test_methods_that_solve_nothing_have_no_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = []
-    of_work = Work.__init__
 
-    def spied(self: Work, method: str, sample: TrialSample, *solver) -> None:
-        given.append((method, *solver))
-        of_work(self, method, sample, *solver)
+    def spied(key: Key, sample: TrialSample) -> TrialAnswer:
+        given.append((key.method, key.backend, key.time_limit))
+        return TrialAnswer(None, "none")
 
-    monkeypatch.setattr(Work, "__init__", spied)
+    monkeypatch.setattr("c2rf.bench.run._answer", spied)
     methods = ["rf", "auto", "p-c2rf"]
     keys = make_keys([SMALL], ["made-twonorm-300"], methods, 1, time_limit=50.0)
-    with RecordFile(tmp_path / "records.jsonl") as file:
-        run(keys, file, lambda line: None)
+    with record_file(tmp_path / "records.jsonl") as opened:
+        run(keys, *opened, lambda line: None)
     assert given == [("rf", None, None), ("auto", None, 50.0), ("p-c2rf", "highs", 50.0)]
 
 
@@ -262,21 +234,21 @@ def test_an_interrupted_answer_is_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = TrialAnswer(None, "feasible", stats={"interrupted": True}, seconds=1.0)
-    monkeypatch.setattr(Work, "answer", lambda self: half)
+    monkeypatch.setattr("c2rf.bench.run._answer", lambda *given: half)
     keys = make_keys([SMALL], ["made-twonorm-300"], ["rf"], samples=1)
-    with RecordFile(tmp_path / "records.jsonl") as file, pytest.raises(KeyboardInterrupt):
-        run(keys, file, lambda line: None)
-    assert read_records(tmp_path / "records.jsonl") == ([], "")
+    with record_file(tmp_path / "records.jsonl") as opened, pytest.raises(KeyboardInterrupt):
+        run(keys, *opened, lambda line: None)
+    assert read_records(tmp_path / "records.jsonl") == []
 
 
 def test_a_run_says_what_is_done_and_counts_it(tmp_path: Path) -> None:
     said: list[str] = []
     keys = make_keys([SMALL], ["ring", "made-twonorm-100"], ["rf"], samples=2)
-    with RecordFile(tmp_path / "records.jsonl") as file:
+    with record_file(tmp_path / "records.jsonl") as opened:
         (tmp_path / "ring").mkdir()
         (tmp_path / "ring" / "ring.tsv.gz").write_bytes(b"not a table")
-        made, skipped = run(keys, file, said.append, folder=tmp_path)
-        run(keys[2:], file, said.append)
+        made, skipped = run(keys, *opened, said.append, folder=tmp_path)
+        run(keys[2:], *opened, said.append)
     assert said[0] == "4 records wanted, 0 there already"
     assert said[1].startswith("skipped: data set ring cannot be read")
     assert "rf               computed" in said[2]
@@ -299,6 +271,7 @@ def test_a_run_says_what_is_done_and_counts_it(tmp_path: Path) -> None:
         (["--positive-weight", "0.5,1"], "--positive-weight must be above 0 and below 1"),
         (["--total-error", "-100%"], "--total-error must be above -1, as 0.05 or 5%; found"),
         (["--total-error", "nan"], "--total-error must be above -1"),
+        (["--few-labels", "1.5"], "--few-labels must be above 0, a whole number; found '1.5'"),
         (["--time-limit", "-5"], "--time-limit must be"),
         (["--records", "no-such-folder/records.jsonl"], "cannot be written: No such file"),
     ],

@@ -136,7 +136,7 @@ def test_samples_that_settings_were_chosen_by_have_a_table_of_their_own() -> Non
     ]
     assert [text.startswith("**") for text in tuned.rows[0][1:3]] == [False, True]
     assert [text.strip("*") for text in others.rows[2][1:3]] == ["2.0", "8.0"]
-    titles = [part.title for part in quality_report(records).parts]
+    titles = [part.title for part in quality_report(records)["parts"]]
     assert {tuned.title, others.title} <= set(titles)
 
 

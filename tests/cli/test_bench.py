@@ -28,7 +28,7 @@ def test_refused_before_any_work(tmp_path, monkeypatch, capsys, line, message):
 
 
 def test_a_summary_names_what_was_made_and_skipped(tmp_path, monkeypatch, capsys):
-    def run(keys, file, say, **how):
+    def run(keys, there, append, say, **how):
         say("a line")
         return Counter(optimal=2, failed=1), Counter({"no network": 1})
 

@@ -80,10 +80,6 @@ LARGE = 100.0
 _MADE = re.compile(r"made-(twonorm|ringnorm|waveform)-([1-9]\d*)")
 
 
-class UnavailableError(InputError):
-    """A data set that cannot be had: the others can still be run."""
-
-
 @dataclass(frozen=True, eq=False)
 class DataSet:
     """A prepared data set: features, labels of ±1, and how many columns were rescaled."""
@@ -129,7 +125,7 @@ def load(name: str, folder: Path | None = None) -> DataSet:
 
     Raises
     ------
-    UnavailableError
+    InputError
         If the data cannot be had or is not what Table 1 of the paper says.
 
     Examples
@@ -157,7 +153,7 @@ def prepare(name: str, frame: pd.DataFrame) -> DataSet:
     ([[-1.0], [1.0]], array([ 1, -1], dtype=int8))
     """
     if "target" not in frame:
-        raise UnavailableError(f"data set {name} has no column 'target'")
+        raise InputError(f"data set {name} has no column 'target'")
     clean = frame.drop_duplicates().dropna()
     y = np.where(clean["target"] == 1, 1, -1).astype(np.int8)
     X, rescaled = rescale(clean.drop(columns="target").to_numpy(dtype=float))
@@ -203,13 +199,13 @@ def _fetch(name: str, folder: Path | None) -> pd.DataFrame:
     except Exception as error:  # a broken file, no network, no permission: all the same to us
         source = "downloaded" if folder is None else f"read from {folder} or downloaded to it"
         reason = f"{type(error).__name__}: {error}"
-        raise UnavailableError(f"data set {name} cannot be {source} ({reason})") from error
+        raise InputError(f"data set {name} cannot be {source} ({reason})") from error
 
 
 def _check_against_paper(data: DataSet) -> None:
     expected = tuple(data_sets().loc[data.name, ["n_points", "n_features"]])
     if data.X.shape != expected:
-        raise UnavailableError(
+        raise InputError(
             f"data set {data.name} has N = {data.X.shape[0]} rows and p = {data.X.shape[1]} "
             f"features after cleaning; Table 1 of the paper says N = {expected[0]}, "
             f"p = {expected[1]}: get the version that PMLB has"

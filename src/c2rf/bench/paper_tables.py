@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from c2rf.bench import data as published
 from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.records import METRICS, Record, Results, Runner
+from c2rf.bench.records import METRICS, Record, Results, method_of, runner_title
 from c2rf.report.figures import LOOK, as_png
 from c2rf.report.page import Table
 
@@ -37,18 +37,9 @@ SHOWN = ("rf", "p-c2rf", "auto", "top-lambda")
 """Methods whose quality is printed; c2rf, only-pp and only-br solve what p-c2rf solves."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """A statement, whether the records bear it out (None if nothing tests it), and the figures."""
-
-    statement: str
-    holds: bool | None
-    detail: str
-
-    @property
-    def outcome(self) -> str:
-        """What came out, in words."""
-        return {True: "holds", False: "does not hold", None: "not tested"}[self.holds]
+Check = tuple[str, str, str]
+"""A statement, whether the records bear it out, and what was found."""
+_OUTCOMES = {True: "holds", False: "does not hold", None: "not tested"}
 
 
 @dataclass(frozen=True)
@@ -110,8 +101,8 @@ def _beside(ours: Any, paper: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     columns = {}
     for name, method in BENCH_METHODS.items():
         for runner in ours:
-            if runner.method == name:
-                columns[f"{prefix}{runner.title}"] = ours[runner]
+            if method_of(runner) == name:
+                columns[f"{prefix}{runner_title(runner)}"] = ours[runner]
         if name in paper:
             columns[f"{prefix}{method.title}, paper"] = paper[name].reindex(ours.index).fillna("")
     return pd.DataFrame(columns)
@@ -135,7 +126,7 @@ def table_2(results: Results) -> Table:
     """Make Table 2: median run times in seconds, of the trees and the solve together."""
     medians = results.median_seconds()
     # As in the paper, the best of the methods that solve the problem is in bold.
-    best = medians[[r for r in results.runners if BENCH_METHODS[r.method].solves]].min(axis=1)
+    best = medians[[r for r in results.runners if BENCH_METHODS[method_of(r)].solves]].min(axis=1)
     cells = medians.map(_seconds)
     cells = cells.mask(medians.eq(best, axis=0), "**" + cells + "**").where(results.ran(), "")
     about = note(
@@ -208,10 +199,11 @@ def figure_1(results: Results) -> BenchFigure:
     ours, paper = figure.subplots(1, 2, sharex=True, sharey=True)
     seconds, solved = results.samples["seconds"], results.samples["solved"]
     for runner in results.runners:
-        _ecdf(ours, seconds[runner], runner, results.longest_limit(runner))
+        limits = [r.time_limit or 0.0 for r in results.records if r.runner == runner]
+        _ecdf(ours, seconds[runner], runner, max(limits))
     for method, medians in published.run_times().items():
         limit = 0.0 if method == "rf" else published.TIME_LIMIT
-        _ecdf(paper, medians.fillna(np.inf), Runner(str(method)), limit)
+        _ecdf(paper, medians.fillna(np.inf), str(method), limit)
     ours.set(title="Ours: all samples", ylabel="share solved", ylim=(0, 1.03))
     paper.set(title="The paper: medians of its Table 2")
     for method, share in (("c2rf", 0.58), ("p-c2rf", 0.94)):
@@ -220,13 +212,15 @@ def figure_1(results: Results) -> BenchFigure:
         axes.set(xscale="log", xlabel="seconds")
         axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     shares = 100 * solved.sum() / len(solved)
-    listed = "; ".join(f"{runner.title} {shares[runner]:.0f} %" for runner in results.runners)
+    listed = "; ".join(
+        f"{runner_title(runner)} {shares[runner]:.0f} %" for runner in results.runners
+    )
     limit = published.TIME_LIMIT
     about = note("figure_1", shares=listed, caps=caps(results).capitalize(), TIME_LIMIT=limit)
     return BenchFigure("figure1", "Figure 1. Run times, biased samples", about, as_png(figure))
 
 
-def _ecdf(axes: Axes, times: pd.Series[float], runner: Runner, until: float) -> None:
+def _ecdf(axes: Axes, times: pd.Series[float], runner: str, until: float) -> None:
     """Draw gamma(s) = |{p : t_p <= s}| / |P|, up to the time limit if there is one."""
     steps = np.sort(times[np.isfinite(times)])
     heights = np.arange(1, len(steps) + 1) / len(times)
@@ -237,9 +231,9 @@ def _ecdf(axes: Axes, times: pd.Series[float], runner: Runner, until: float) -> 
         steps,
         heights,
         where="post",
-        label=runner.title,
-        color=_COLORS[runner.method],
-        linestyle=_STYLES[runner.backend],
+        label=runner_title(runner),
+        color=_COLORS[method_of(runner)],
+        linestyle=_STYLES[runner.partition("/")[2]],
     )
 
 
@@ -251,11 +245,11 @@ def figure_gains(results: Results, number: int) -> BenchFigure:
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     scales = {"accuracy": ("AC - AC of RF", 100), "mcc": ("MCC - MCC of RF", 50)}
     for axes, (metric, (title, scale)) in zip(figure.subplots(1, 2), scales.items(), strict=True):
-        gains = {r: results.gains(r, Runner("rf"), metric) / scale for r in runners}
-        boxes = [(r.title, gains[r], _COLORS[r.method]) for r in runners]
+        gains = {r: results.gains(r, "rf", metric) / scale for r in runners}
+        boxes = [(runner_title(r), gains[r], _COLORS[method_of(r)]) for r in runners]
         for runner in runners[:1]:
             medians = gains[runner].groupby("data").median()
-            boxes.append((f"{runner.title}\nmedians", medians, _COLORS[runner.method]))
+            boxes.append((f"{runner_title(runner)}\nmedians", medians, _COLORS[method_of(runner)]))
         paper = published.quality(name, metric)
         theirs = (paper["p-c2rf"] - paper["rf"]) / scale
         _boxes(axes, [*boxes, ("p-C²RF, paper\nmedians", theirs, "#ffffff")])
@@ -281,13 +275,13 @@ def _boxes(axes: Axes, boxes: Sequence[tuple[str, pd.Series[float], str]]) -> No
     axes.tick_params(axis="x", labelsize=7)
 
 
-def _gain_note(results: Results, runners: Sequence[Runner]) -> str:
+def _gain_note(results: Results, runners: Sequence[str]) -> str:
     shares = []
     for runner in runners:
-        gains = results.gains(runner, Runner("rf"), "accuracy") / 100
+        gains = results.gains(runner, "rf", "accuracy") / 100
         if len(gains):
             shares.append(
-                f"{runner.title} {100 * np.mean(gains > 0):.0f} % above zero and "
+                f"{runner_title(runner)} {100 * np.mean(gains > 0):.0f} % above zero and "
                 f"{100 * np.mean(np.abs(gains) <= 0.05):.0f} % within 0.05 of it"
             )
     where = {"biased": "above zero", "simple": "within 0.05 of zero"}[results.protocol.name]
@@ -320,9 +314,9 @@ def agreement(records: Sequence[Record]) -> Iterator[Check]:
             if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
                 wrong.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
     if by_sample:
-        yield Check(
+        yield (
             "Methods that solve the same problem agree on eta, none's is below another's bound",
-            not wrong if n_compared else None,
+            _OUTCOMES[not wrong if n_compared else None],
             f"{shared} samples are proven by more than one method; contradictions: "
             f"{', '.join(wrong) or 'none'}",
         )
@@ -334,19 +328,20 @@ def _of_protocol(results: Results) -> Iterator[Check]:
     known = [data for data in results.data_sets if data in NAMES]
     for runner in results.main_runners(("rf", "p-c2rf", "auto")) if known else ():
         # auto solves the problem of p-C²RF, and to the end.
-        theirs = "rf" if runner.method == "rf" else "p-c2rf"
+        theirs = "rf" if method_of(runner) == "rf" else "p-c2rf"
         apart = (medians[runner] - published.quality(name, "accuracy")[theirs]).loc[known].abs()
         yield _on_most(
-            f"{runner.title}, {name}: median accuracy within {NEAR:g} points of the paper's",
+            f"{runner_title(runner)}, {name}: median accuracy within {NEAR:g} points of the "
+            "paper's",
             apart.fillna(np.inf),
             NEAR,
             "apart",
         )
     for runner in results.main_runners(("p-c2rf", "auto")) if known and name == "biased" else ():
-        gains = results.gains(runner, Runner("rf"), "accuracy").groupby("data").median()
+        gains = results.gains(runner, "rf", "accuracy").groupby("data").median()
         yield _on_most(
-            f"{runner.title}, biased: the median gain in accuracy over RF is positive or within "
-            "half a point of zero",
+            f"{runner_title(runner)}, biased: the median gain in accuracy over RF is positive or "
+            "within half a point of zero",
             -gains.reindex([data for data in known if data in gains]),
             0.5,
             "worse",
@@ -357,10 +352,10 @@ def _of_protocol(results: Results) -> Iterator[Check]:
         compared = medians[both].dropna().set_axis(["weighted", "plain"], axis=1)
         ahead = list(compared.query("weighted > plain").index)
         means = compared.mean()
-        yield Check(
+        yield (
             f"{name}: weights found by auto label better than taking the lambda "
             "points with most votes on most data sets",
-            2 * len(ahead) > len(compared) if len(compared) else None,
+            _OUTCOMES[2 * len(ahead) > len(compared) if len(compared) else None],
             f"better on {len(ahead)} of {len(compared)} ({', '.join(ahead) or 'none'}); mean of "
             f"the median accuracies {means['weighted']:.1f} against {means['plain']:.1f}",
         )
@@ -375,8 +370,8 @@ def _on_most(statement: str, by_data: pd.Series[float], limit: float, off: str) 
         for data, gap in beyond.items()
     ]
     near = len(by_data) - len(beyond)
-    return Check(
+    return (
         f"{statement} on at least {most} of {len(by_data)} data sets",
-        near >= most,
+        _OUTCOMES[near >= most],
         f"{near} of {len(by_data)}; {off}: {', '.join(listed) or 'none'}",
     )

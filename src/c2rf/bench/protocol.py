@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import product
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
+from c2rf._utils.text import option_name
 from c2rf._utils.types import Codes, Floats, Signs
 from c2rf.bench.data import DataSet
 from c2rf.datasets import biased_sample
@@ -240,52 +242,44 @@ def split_names(text: str) -> list[str]:
     return names
 
 
-def every_setting(
-    protocols: Sequence[Protocol], fractions: str, weights: str, errors: str, few_labels: str = ""
-) -> Iterator[Protocol]:
-    """Yield every protocol in every setting; without weights or few labels, as the protocol has it.
+_BETWEEN = {
+    "fraction": (0, 1),
+    "positive_weight": (0, 1),
+    "total_error": (-1, inf),
+    "few_labels": (0, inf),
+}
+"""What may be changed of a protocol, and what its values are between."""
+
+
+def every_setting(protocols: Iterable[Protocol], **lists: str) -> Iterator[Protocol]:
+    """Yield every protocol in every setting; what has an empty list stays as the protocol has it.
 
     Examples
     --------
-    >>> found = every_setting([Protocol("simple", 0.5)], "1%", "", "-20%, 0, +0.05")
+    >>> found = every_setting([Protocol("simple", 0.5)], fraction="1%", total_error="-20%, 0")
     >>> [setting.total_error for setting in found]
-    [-0.2, 0.0, 0.05]
+    [-0.2, 0.0]
     """
-    settings = product(
-        protocols,
-        _numbers(fractions, "--fraction", above=0, below=1),
-        _numbers(weights, "--positive-weight", above=0, below=1) if weights else [None],
-        _numbers(errors, "--total-error", above=-1, below=inf),
-        _counts(few_labels),
-    )
-    for protocol, fraction, weight, error, few in settings:
-        drawn = protocol.positive_weight if weight is None else weight
-        yield replace(
-            protocol, fraction=fraction, positive_weight=drawn, total_error=error, few_labels=few
-        )
+    values = {name: _numbers(name, text) for name, text in lists.items() if text}
+    for protocol in protocols:
+        for setting in product(*values.values()):
+            changes: dict[str, Any] = dict(zip(values, setting, strict=True))
+            yield replace(protocol, **changes)
 
 
-def _counts(text: str) -> list[int | None]:
-    """Return the whole numbers in a list; of an empty one, that there is no limit."""
-    words = split_names(text) if text else []
-    for word in words:
-        if not word.isdecimal() or int(word) < 1:
-            raise InputError(
-                f"--few-labels must be whole numbers above 0, with commas; found {word!r}"
-            )
-    return [int(word) for word in words] or [None]
-
-
-def _numbers(text: str, option: str, above: float, below: float) -> list[float]:
-    """Return the numbers in a list, each as 0.05 or as 5%."""
+def _numbers(name: str, text: str) -> list[float]:
+    """Return the numbers in a list, each as 0.05 or as 5%, or whole if they count something."""
+    above, below = _BETWEEN[name]
+    whole = name == "few_labels"
     values = []
     for word in split_names(text):
         try:  # decimal, so that 0.7% and 0.007 are the same number
             value = float(Decimal(word.removesuffix("%")) / (100 if word.endswith("%") else 1))
         except ArithmeticError:
             value = nan
-        if not above < value < below:
+        if not above < value < below or (whole and not value.is_integer()):
             allowed = f"above {above:g}" + (f" and below {below:g}" if below < inf else "")
-            raise InputError(f"{option} must be {allowed}, as 0.05 or 5%; found {word!r}")
-        values.append(value + 0.0)  # no -0.0
+            form = "a whole number" if whole else "as 0.05 or 5%"
+            raise InputError(f"{option_name(name)} must be {allowed}, {form}; found {word!r}")
+        values.append(int(value) if whole else value + 0.0)  # no -0.0
     return list(dict.fromkeys(values))

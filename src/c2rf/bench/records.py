@@ -1,8 +1,8 @@
 """Records: what is kept of a method on a sample, in a file and as tables.
 
 A file holds one line of JSON each, never rewritten. Safe if a process is killed: a line is appended
-in one piece and synced, a torn last line is set aside, and the lock that keeps other processes from
-writing is the operating system's, which ends with its process.
+in one piece and synced, half a last line does not count, and the lock that keeps other processes
+from writing is the operating system's, which ends with its process.
 
 :class:`Results` are the records of one protocol as tables: samples of data sets by methods, and
 their means and medians by data set.
@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -34,29 +34,28 @@ READABLE = (1, 2, 3, 4, 5, FORMAT)
 """What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
 
 
-@dataclass(frozen=True, order=True)
-class Runner:
-    """A method with the solver it used, which is half of a run time; "" if it used none."""
+_SOLVERS = {"": "", "highs": ", HiGHS", "scip": ", SCIP", "gurobi": ", Gurobi"}
 
-    method: str
-    backend: str = ""
 
-    @property
-    def short(self) -> str:
-        """What to print where the solver does not matter."""
-        return BENCH_METHODS[self.method].title if self.method in BENCH_METHODS else self.method
+def method_of(runner: str) -> str:
+    """Return the name of a method without that of its solver."""
+    return runner.partition("/")[0]
 
-    @property
-    def title(self) -> str:
-        """What to print.
 
-        Examples
-        --------
-        >>> Runner("p-c2rf", "highs").title, Runner("rf").title
-        ('p-C²RF, HiGHS', 'RF')
-        """
-        names = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
-        return f"{self.short}, {names.get(self.backend, self.backend)}".removesuffix(", ")
+def method_title(runner: str) -> str:
+    """Return what to print where the solver does not matter."""
+    return BENCH_METHODS[method_of(runner)].title
+
+
+def runner_title(runner: str) -> str:
+    """Return what to print.
+
+    Examples
+    --------
+    >>> runner_title("p-c2rf/highs"), runner_title("rf")
+    ('p-C²RF, HiGHS', 'RF')
+    """
+    return method_title(runner) + _SOLVERS[runner.partition("/")[2]]
 
 
 @dataclass(frozen=True)
@@ -143,9 +142,9 @@ class Record(Key):
         return Key(*(getattr(self, field.name) for field in fields(Key)))
 
     @property
-    def runner(self) -> Runner:
-        """The method with its solver."""
-        return Runner(self.method, self.backend or "")
+    def runner(self) -> str:
+        """The method with the solver it used, which is half of a run time: "p-c2rf/highs"."""
+        return self.method if self.backend is None else f"{self.method}/{self.backend}"
 
     @property
     def limit(self) -> float:
@@ -180,32 +179,21 @@ class Record(Key):
         return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
 
 
-def read_records(path: Path) -> tuple[list[Record], str]:
-    """Read all records, and what there is of a last line that was never finished.
+def read_records(path: Path) -> list[Record]:
+    """Read all records of a file, which is not changed.
 
-    Parameters
-    ----------
-    path : Path
-        A file of records; it is not changed.
-
-    Returns
-    -------
-    records : list of Record
-    torn : str
-        The unfinished last line, empty if there is none.
+    A last line that was never finished, by a process that was killed or is at work, is left out.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or a line other than an unfinished last one is no record of
-        this version.
+        If the file cannot be read, or another line is no record of this version.
     """
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    records, torn = parse_lines(path, raw)
-    return records, torn.decode("utf-8", errors="replace")
+    return parse_lines(path, raw)[0]
 
 
 _NO_RECORD = (ValueError, TypeError, KeyError)
@@ -238,72 +226,43 @@ except ImportError as error:
     raise InputError('records need the package filelock; pip install "c2rf[bench]"') from error
 
 
-class RecordFile:
-    """A file of records that one process at a time appends to.
+@contextmanager
+def record_file(path: Path) -> Iterator[tuple[set[Key], Callable[[Record], None]]]:
+    """Open a file of records, which is made if it is not there, for one process at a time.
 
-    Use it as a context manager. A hidden file in the same folder is its lock.
-
-    Parameters
-    ----------
-    path : Path
-        The file; made if it is not there.
-
-    Attributes
-    ----------
-    keys : set of Key
-        What the file holds.
-    torn : bool
-        Whether an unfinished last line was set aside.
+    Yields the keys of what it holds and a function that writes a record. A last line that was never
+    finished is removed. A hidden file in the same folder is the lock.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.keys: set[Key] = set()
-        self.torn = False
-
-    def __enter__(self) -> RecordFile:
-        with ExitStack() as opened:
-            try:
-                self._file = opened.enter_context(self.path.open("ab+"))
-                lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-                opened.enter_context(lock.acquire(timeout=0))
-            except Timeout as error:
-                raise InputError(
-                    f"another process is writing to {self.path}; wait until it ends, or choose "
-                    "another file with --records"
-                ) from error
-            except OSError as error:
-                raise InputError(
-                    f"{self.path} cannot be written: {error.strerror or error}; choose another "
-                    "file with --records"
-                ) from error
-            self._read()
-            self._opened = opened.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
-
-    def append(self, record: Record) -> None:
-        """Write a record."""
-        self._file.write(record.to_line().encode("utf-8"))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self.keys.add(record.key)
-
-    def _read(self) -> None:
-        """Take note of what is there; set aside a line that a killed process never finished."""
-        self._file.seek(0)
-        raw = self._file.read()
-        records, torn = parse_lines(self.path, raw)
-        self.keys = {record.key for record in records}
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(path.open("ab+"))
+            opened.enter_context(FileLock(path.with_name(f".{path.name}.lock"), timeout=0))
+        except Timeout as error:
+            raise InputError(
+                f"another process is writing to {path}; wait until it ends, or choose another "
+                "file with --records"
+            ) from error
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be written: {error.strerror or error}; choose another file with "
+                "--records"
+            ) from error
+        file.seek(0)
+        raw = file.read()
+        records, torn = parse_lines(path, raw)
+        keys = {record.key for record in records}
         if torn:
-            self.torn = True
-            with Path(f"{self.path}.torn").open("ab") as aside:
-                aside.write(torn + b"\n")
-            self._file.truncate(len(raw) - len(torn))
+            file.truncate(len(raw) - len(torn))
         elif raw and not raw.endswith(b"\n"):
-            self._file.write(b"\n")
+            file.write(b"\n")
+
+        def append(record: Record) -> None:
+            file.write(record.to_line().encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+            keys.add(record.key)
+
+        yield keys, append
 
 
 METRICS = {"accuracy": "AC", "mcc": "(1+MCC)/2"}
@@ -332,8 +291,8 @@ class Results:
     ----------
     samples : dict of str to DataFrame
         For "accuracy" and "mcc" (in percent, as the paper's tables print them), "seconds" of what
-        was solved, and "solved": a row per data set and sample, a column per :class:`Runner`, NaN
-        where there is none.
+        was solved, and "solved": a row per data set and sample, a column per :attr:`Record.runner`,
+        NaN where there is none.
     """
 
     def __init__(
@@ -357,17 +316,8 @@ class Results:
         order = list(BENCH_METHODS)
         self.runners = sorted(
             {record.runner for record in self.records},
-            key=lambda run: (order.index(run.method), run.backend),
+            key=lambda runner: (order.index(method_of(runner)), runner),
         )
-        self.samples: dict[str, Any] = self._tables()
-
-    @classmethod
-    def usual(cls, records: Sequence[Record]) -> Results:
-        """Return the results of the biased protocol, of the simple one if there are none."""
-        found = cls(records, "biased")
-        return found if found.records else cls(records, "simple")
-
-    def _tables(self) -> dict[str, Any]:
         rows = pd.DataFrame(
             [
                 {
@@ -385,16 +335,21 @@ class Results:
             ],
             columns=["data", "sample", "seed", "runner", *METRICS, "seconds", "solved"],
         ).set_index(["data", "sample", "seed", "runner"])
-        return {str(name): rows[name].unstack().reindex(columns=self.runners) for name in rows}
+        self.samples: dict[str, Any] = {
+            str(name): rows[name].unstack().reindex(columns=self.runners) for name in rows
+        }
 
-    def main_runners(self, methods: Iterable[str]) -> list[Runner]:
+    @classmethod
+    def usual(cls, records: Sequence[Record]) -> Results:
+        """Return the results of the biased protocol, of the simple one if there are none."""
+        found = cls(records, "biased")
+        return found if found.records else cls(records, "simple")
+
+    def main_runners(self, methods: Iterable[str]) -> list[str]:
         """Return the methods that have records, each with the solver that has most."""
-        numbers = Counter(record.runner for record in self.records).most_common()
-        return [
-            next(runner for runner, _ in numbers if runner.method == method)
-            for method in methods
-            if any(runner.method == method for runner in self.runners)
-        ]
+        rarest_first = reversed(Counter(record.runner for record in self.records).most_common())
+        main = {method_of(runner): runner for runner, _ in rarest_first}
+        return [main[method] for method in methods if method in main]
 
     def summary(self, table: str, how: str) -> Any:
         """Return the "mean" or "median" by data set, NaN where too few samples have a value."""
@@ -416,11 +371,7 @@ class Results:
         shares = self.samples["solved"].fillna(0).groupby("data").mean()
         return shares.gt(0.5).reindex(self.data_sets)
 
-    def longest_limit(self, runner: Runner) -> float:
-        """Return the longest time limit that a method had, zero if it had none."""
-        return max((r.time_limit or 0.0 for r in self.records if r.runner == runner), default=0.0)
-
-    def gains(self, runner: Runner, over: Runner, metric: str) -> Any:
+    def gains(self, runner: str, over: str, metric: str) -> Any:
         """Return how many points a method is ahead of another, on the samples that both have."""
         table = self.samples[metric].reindex(columns=[runner, over])
         return (table[runner] - table[over]).dropna()

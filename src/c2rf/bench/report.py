@@ -7,7 +7,7 @@ how well methods label, and how true their probabilities and interval estimates 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, studentized_range
 
 from c2rf.bench import paper_tables
-from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS, N_IMPUTATIONS, ON_PAPER_S_TREES, OURS, RECIPE
-from c2rf.bench.paper_tables import UNSOLVED, BenchFigure, Check, as_table, in_text, note
+from c2rf.bench.paper_tables import UNSOLVED, BenchFigure, as_table, in_text, note
 from c2rf.bench.protocol import PROTOCOLS, Protocol
-from c2rf.bench.records import METRICS, Record, Results, Runner, tuned_and_others
+from c2rf.bench.records import METRICS, Record, Results, method_of, method_title, tuned_and_others
 from c2rf.bench.scores import LEVEL, MEASURES, N_BINS
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError
@@ -78,7 +77,7 @@ def average_ranks(results: Results, metric: str) -> tuple[Any, str]:
     return ranked.rank(axis=1, ascending=False).mean().reindex(scores.columns), told
 
 
-def wins(results: Results, runner: Runner, baseline: Runner) -> str:
+def wins(results: Results, runner: str, baseline: str) -> str:
     """Return on how many data sets a method wins, ties and loses in accuracy."""
     gains = results.gains(runner, baseline, "accuracy").groupby("data").mean()
     won, lost = (gains > TIE).sum(), (gains < -TIE).sum()
@@ -90,22 +89,22 @@ def means_table(results: Results) -> Table:
     runners = results.main_runners(COMPARED)
     scores = {metric: mean_scores(results, metric) for metric in METRICS}
     ranks = {metric: average_ranks(results, metric) for metric in METRICS}
-    columns: dict[str, Any] = {"name in bench run": [runner.method for runner in runners]}
-    for metric, short in METRICS.items():
+    columns: dict[str, Any] = {"name in bench run": [method_of(runner) for runner in runners]}
+    for metric, printed in METRICS.items():
         means = scores[metric].mean(skipna=False).to_frame().T
-        columns[f"mean {short}"] = in_text(means, 1, "max").iloc[0].to_list()
-    for metric, short in METRICS.items():
-        columns[f"rank {short}"] = in_text(ranks[metric][0].to_frame(), 2)[0].to_list()
+        columns[f"mean {printed}"] = in_text(means, 1, "max").iloc[0].to_list()
+    for metric, printed in METRICS.items():
+        columns[f"rank {printed}"] = in_text(ranks[metric][0].to_frame(), 2)[0].to_list()
     for baseline in results.main_runners(("top-lambda", "rf")):
         against = ["" if r == baseline else wins(results, r, baseline) for r in runners]
-        columns[f"against {baseline.short}"] = against
+        columns[f"against {method_title(baseline)}"] = against
     seconds = {r: [k.seconds["total"] for k in results.records if k.runner == r] for r in runners}
     columns["median seconds"] = [f"{np.median(seconds[runner]):.2f}" for runner in runners]
     n_scored = scores["accuracy"].count()
     columns["data sets"] = [f"{n_scored[r]} of {len(results.data_sets)}" for r in runners]
     told = " ".join(told for _, told in ranks.values())
     about = note("means", n_data_sets=len(results.data_sets), TIE=TIE, ranks=told)
-    names = [pd.Index([r.short for r in runners], name="method"), "name in bench run"]
+    names = [pd.Index([method_title(r) for r in runners], name="method"), "name in bench run"]
     return as_table("Means over data sets", pd.DataFrame(columns).set_index(names), about)
 
 
@@ -115,7 +114,7 @@ def scores_table(results: Results, metric: str) -> Table:
     spreads = results.samples[metric].groupby("data").std().reindex_like(means)
     marks = spreads.map(lambda spread: "" if np.isnan(spread) else f" ± {spread:.1f}")
     cells = in_text(means, 1, "max", marks)
-    named = cells.rename(columns=lambda runner: runner.short).rename_axis("data set")
+    named = cells.rename(columns=method_title).rename_axis("data set")
     return as_table(f"{METRICS[metric]} on each data set", named, note("scores"))
 
 
@@ -123,11 +122,11 @@ def samples_table(results: Results) -> Table:
     """Make the table of means over data sets for each sample on its own."""
     runners = results.main_runners(COMPARED)
     cells = {}
-    for metric, short in METRICS.items():
+    for metric, printed in METRICS.items():
         means = results.samples[metric][runners].groupby("sample").mean(skipna=False).T
         for number, text in in_text(means, 2).items():
-            cells[f"{short}, sample {number}"] = text
-    names = pd.Index([runner.short for runner in runners], name="method")
+            cells[f"{printed}, sample {number}"] = text
+    names = pd.Index([method_title(runner) for runner in runners], name="method")
     return as_table("Sample by sample", pd.DataFrame(cells).set_index(names), note("samples"))
 
 
@@ -149,7 +148,7 @@ def calibration_tables(results: Results) -> Iterator[Table]:
         cells: dict[str, Any] = {}
         for measure, title in MEASURES.items():
             text = in_text(means[measure][runners], 1, "min")
-            cells |= {f"{title}: {runner.short}": text[runner] for runner in runners}
+            cells |= {f"{title}: {method_title(runner)}": text[runner] for runner in runners}
         title = f"Calibration of the probabilities, {name}"
         about = note("calibration", N_BINS=N_BINS)
         yield as_table(title, pd.DataFrame(cells).rename_axis("data set"), about)
@@ -177,7 +176,7 @@ def changed_settings(records: Sequence[Record], usual: Protocol) -> dict[str, Re
     return found
 
 
-def cost(here: Results, usual: Results, runner: Runner, metric: str) -> str:
+def cost(here: Results, usual: Results, runner: str, metric: str) -> str:
     """Return the mean in a setting, and how far it is from the usual one on the same samples.
 
     A sign for nothing if a data set of this setting is missing on either side.
@@ -201,7 +200,7 @@ def settings_table(results: Results, settings: dict[str, Results], metric: str) 
             title: [cost(here, results, r, metric) for r in runners]
             for title, here in settings.items()
         },
-        index=pd.Index([runner.short for runner in runners], name="method"),
+        index=pd.Index([method_title(runner) for runner in runners], name="method"),
     )
     usual = results.protocol
     names = {title: ", ".join(here.data_sets) for title, here in settings.items()}
@@ -212,48 +211,9 @@ def settings_table(results: Results, settings: dict[str, Results], metric: str) 
     return as_table(f"{METRICS[metric]} in other settings", some, about)
 
 
-MOST_BEHIND = 1.0
-"""Points that the default may be behind plain extra trees on a data set."""
-
-EXACT = ("top-lambda", "extra-trees-top", "known-totals")
-"""Methods that promise to meet a total exactly."""
-
-
-def promises(results: Results) -> Iterator[Check]:
-    """Check what is promised of labels, where all of the paper's data sets are there."""
-    if results.protocol != PROTOCOLS["biased"] or results.data_sets != list(NAMES):
-        return
-    compared = results.main_runners(("known-totals", "extra-trees-top"))
-    if len(compared) == 2:
-        ours, baseline = compared
-        gains = results.gains(ours, baseline, "accuracy").groupby("data").mean()
-        if len(gains) == len(results.data_sets):
-            yield Check(
-                f"{ours.short}: on no data set more than {MOST_BEHIND:g} points of accuracy behind "
-                f"{baseline.short}",
-                gains.min() >= -MOST_BEHIND,
-                f"{gains.min():+.2f} on {gains.idxmin()}, its worst",
-            )
-    scored = [r for r in results.records if r.method in EXACT and r.eta is not None]
-    methods = [method for method in EXACT if any(r.method == method for r in scored)]
-    missed = [f"{r.method} on {r.data} {r.sample} by {r.eta}" for r in scored if r.eta]
-    if scored:
-        yield Check(
-            f"Totals are met exactly by {', '.join(methods)}",
-            not missed,
-            f"{len(scored)} records; missed: {', '.join(missed) or 'none'}",
-        )
-
-
 # Interval estimates: how often they hold the truth, and how wide they are
 
 SINGLE = "single labels"
-LEAST_COVERED, MOST_COVERED = 88, 99
-"""Percent between which the mean coverage of shares should be, ..."""
-LEAST_RIGHT, MOST_RIGHT = 85, 99
-"""... and the coverage of the share of right labels."""
-LEAST_GAIN = 15
-"""By how many percent the error of shares should be below that of single labels."""
 RARE = 0.2
 """A class with a smaller rate than this is called rare."""
 
@@ -302,50 +262,12 @@ def right_intervals(table: pd.DataFrame, which: str) -> pd.DataFrame:
     return found.dropna().assign(covered=found["true"].between(found["low"], found["high"]))
 
 
-def _halves(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the samples that settings were chosen by, the others, and all."""
-    yield from tuned_and_others(table)
-    yield "all", table
-
-
-def coverage_checks(results: Results) -> Iterator[Check]:
-    """Check the goals, on samples that settings were chosen by and on the others."""
-    for name, table in _halves(interval_table(results.records)):
-        means = table.mean(numeric_only=True)
-        covered, of_recipe = (means[f"shares.{way}.coverage"] for way in (OURS, RECIPE))
-        yield Check(
-            f"{name}: intervals of shares hold the truth in {LEAST_COVERED} to {MOST_COVERED} %",
-            LEAST_COVERED <= covered <= MOST_COVERED,
-            f"{covered:.1f} % ({RECIPE}: {of_recipe:.1f} %)",
-        )
-        ours, theirs = (means[f"shares.{way}.score"] for way in (OURS, RECIPE))
-        yield Check(
-            f"{name}: a better mean interval score than the {RECIPE}",
-            ours < theirs,
-            f"{ours:.1f} against {theirs:.1f} points",
-        )
-        yield Check(
-            f"{name}: a mean error of shares at least {LEAST_GAIN} % below that of single labels",
-            gain(table) >= LEAST_GAIN,
-            f"{gain(table):.1f} % below",
-        )
-        of = {"overall": "all labels", "rare": f"labels of a class below {100 * RARE:g} %"}
-        for which, labels in of.items():
-            holds = right_intervals(table, which)["covered"]
-            if len(holds):
-                yield Check(
-                    f"{name}: intervals of how many of {labels} are right hold the truth in "
-                    f"{LEAST_RIGHT} to {MOST_RIGHT} %",
-                    LEAST_RIGHT <= 100 * holds.mean() <= MOST_RIGHT,
-                    f"{100 * holds.mean():.1f} % of {len(holds)}",
-                )
-
-
 def _data_sets_and_halves(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the rows of each data set, and those of :func:`_halves`."""
+    """Return the rows of each data set, of :func:`tuned_and_others`, and all."""
     table = interval_table(results.records)
     by_data = {data: table[table["data"] == data] for data in results.data_sets}
-    return by_data | {f"mean, {name}": own for name, own in _halves(table)}
+    halves = {f"mean, {name}": own for name, own in tuned_and_others(table)}
+    return by_data | halves | {"mean, all": table}
 
 
 def shares_table(results: Results) -> Table:
@@ -388,14 +310,8 @@ def accuracy_table(results: Results) -> Table:
     return as_table("How many labels are right", cells, about)
 
 
-@dataclass(frozen=True)
-class Report:
-    """All that is told about records on one page, before it is laid out."""
-
-    title: str
-    summary: Sequence[str]
-    checks: Sequence[Check]
-    parts: Sequence[Table | BenchFigure]
+Report = dict[str, Any]
+"""All that is told about records on a page: ``title``, sentences of ``summary``, and ``parts``."""
 
 
 def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
@@ -429,7 +345,7 @@ def write_report(records: Sequence[Record], folder: Path) -> list[Path]:
     for name, report in _pages(records):
         files[f"{name}.html"] = page.render("c2rf.bench", report).encode()
         files[f"{name}.md"] = render_md(report).encode()
-        for part in report.parts:
+        for part in report["parts"]:
             if isinstance(part, BenchFigure):
                 files[f"{part.name}.png"] = part.png
     for name, content in files.items():
@@ -454,15 +370,18 @@ def coverage_report(records: Sequence[Record]) -> Report:
     about = note("about_intervals", N_IMPUTATIONS=N_IMPUTATIONS, level=100 * LEVEL, RECIPE=RECIPE)
     tables = [shares_table(found), accuracy_table(found)]
     summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), about]
-    title = "What may be computed from imputations?"
-    return Report(title, summary, list(coverage_checks(found)), tables)
+    return {"title": "What may be computed from imputations?", "summary": summary, "parts": tables}
 
 
 def paper_report(records: Sequence[Record]) -> Report:
     """Put together the paper's tables and figures as far as the records allow."""
     race = [record for record in records if record.method in ON_PAPER_S_TREES]
     protocols = [results for name in PROTOCOLS if (results := Results(race, name)).records]
-    parts: list[Table | BenchFigure] = [paper_tables.table_1(records)]
+    checks = paper_tables.all_checks(protocols)
+    parts: list[Table | BenchFigure] = [
+        Table("Checks", ["statement", "outcome", "what was found"], checks, n_names=3),
+        paper_tables.table_1(records),
+    ]
     for results in protocols:
         if results.protocol.name == "biased":
             parts += [paper_tables.table_2(results), paper_tables.figure_1(results)]
@@ -472,8 +391,8 @@ def paper_report(records: Sequence[Record]) -> Report:
             paper_tables.quality_table(results, 3 + second),
             paper_tables.figure_gains(results, 2 + second),
         ]
-    title = "The paper's experiment, reproduced"
-    return Report(title, _summary(race, protocols), paper_tables.all_checks(protocols), parts)
+    summary = _summary(race, protocols)
+    return {"title": "The paper's experiment, reproduced", "summary": summary, "parts": parts}
 
 
 def quality_report(records: Sequence[Record]) -> Report:
@@ -489,7 +408,7 @@ def quality_report(records: Sequence[Record]) -> Report:
         parts += [settings_table(results, changed, metric) for metric in METRICS]
     about = note("about_quality", UNSOLVED=paper_tables.UNSOLVED)
     summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), about]
-    return Report("Which method labels best?", summary, list(promises(results)), parts)
+    return {"title": "Which method labels best?", "summary": summary, "parts": parts}
 
 
 def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[str]:
@@ -533,12 +452,8 @@ def _drawn(protocol: Protocol) -> str:
 
 def render_md(report: Report) -> str:
     """Lay the report out as Markdown that shows the figures of the same folder."""
-    lines = [f"# {report.title}", "", *report.summary]
-    if report.checks:
-        lines += ["", "## Checks", ""]
-    for check in report.checks:
-        lines.append(f"- {check.statement}: **{check.outcome}**. {check.detail}.")
-    for part in report.parts:
+    lines = [f"# {report['title']}", "", *report["summary"]]
+    for part in report["parts"]:
         lines += ["", f"## {part.title}", ""]
         if isinstance(part, Table):
             lines += [*_md_table(part), ""]

@@ -1,14 +1,12 @@
 """The run: every method on every sample, a record of each, as many at a time as asked for.
 
-Each method works in a process of its own: what it does to memory or to the clock ends there.
-Solvers check their time limit now and then only; one that is well over it is ended. A line per
-record shows how the run goes.
+Each method works in a process of its own: what it does to memory or to the clock ends there. A line
+per record shows how the run goes.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import multiprocessing
 import os
 import platform
@@ -16,11 +14,18 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from multiprocessing.connection import Connection, wait
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +33,15 @@ from sklearn.metrics import accuracy_score, matthews_corrcoef
 from threadpoolctl import threadpool_limits
 
 from c2rf._utils.types import Signs
-from c2rf.bench.data import DataSet, UnavailableError, load
+from c2rf.bench.data import DataSet, load
 from c2rf.bench.methods import BENCH_METHODS, TrialAnswer, most_votes
 from c2rf.bench.protocol import PROTOCOLS, Protocol, TrialSample, draw, sample_seed
-from c2rf.bench.records import Key, Record, RecordFile
+from c2rf.bench.records import Key, Record
 from c2rf.bench.scores import quarters, score_intervals, score_probabilities
+from c2rf.exceptions import InputError
 from c2rf.forest.backends import BACKENDS
 from c2rf.forest.votes import PatternTable
 from c2rf.progress import Event, line
-
-GRACE_SECONDS = 60.0
-"""How far over its time limit a solve may be before it is ended by force."""
-LOOK_SECONDS = 0.5
-"""How often limits are looked at."""
 
 _processes = multiprocessing.get_context("forkserver")
 
@@ -84,76 +85,25 @@ def label(
     return replace(answer, seconds=answer.stats.get("solver_seconds", seconds))
 
 
-class Work:
-    """A method that runs in another process.
-
-    Parameters
-    ----------
-    method, sample, backend, time_limit
-        See :func:`label`.
-    grace : float
-        Seconds over the time limit after which it is ended.
-    """
-
-    def __init__(
-        self,
-        method: str,
-        sample: TrialSample,
-        backend: str | None = None,
-        time_limit: float | None = None,
-        grace: float = GRACE_SECONDS,
-    ) -> None:
-        _processes.set_forkserver_preload([__name__, "highspy"])
-        self.connection, theirs = _processes.Pipe(duplex=False)
-        self._process = _processes.Process(
-            target=_work, args=(theirs, method, sample, backend, time_limit), daemon=True
-        )
-        self._started = time.monotonic()
-        self._hard_limit = math.inf if time_limit is None else time_limit + grace
-        self._process.start()
-        theirs.close()
-
-    def answer(self) -> TrialAnswer | None:
-        """Return what came out, None while it is at work; ends what is over its time."""
-        seconds = time.monotonic() - self._started
-        if not self.connection.poll():
-            if seconds <= self._hard_limit:
-                return None
-            message = f"ended by force after {seconds:.0f} s: it did not keep to its time limit"
-            answer = TrialAnswer(None, "none", message=message, seconds=seconds)
-        else:
-            try:
-                answer = self.connection.recv()
-            except EOFError:  # it died without a word, perhaps for want of memory
-                self._process.join()
-                message = f"its process died with exit code {self._process.exitcode}"
-                answer = TrialAnswer(None, "failed", message=message, seconds=seconds)
-        self.end()
-        return answer
-
-    def end(self) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
-        self._process.join()
-        self._process.close()
-        self.connection.close()
+def _answer(key: Key, sample: TrialSample) -> TrialAnswer:
+    """Run a method in a process of its own; one that fails or dies has an answer, too."""
+    with ProcessPoolExecutor(1, _processes, initializer=_watch_parent) as process:
+        asked = process.submit(label, key.method, sample, key.backend, key.time_limit)
+        try:
+            return asked.result()
+        except Exception as error:  # recorded, so that one failure does not stop a night's run
+            return TrialAnswer(None, "failed", message=f"{type(error).__name__}: {error}")
 
 
-def _work(connection: Connection, method: str, *given: Any) -> None:
+def _watch_parent() -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    try:
-        answer = label(method, *given)
-    except Exception as error:  # recorded, so that one failure does not stop a night's run
-        message = f"{type(error).__name__}: {error}"
-        answer = TrialAnswer(None, "failed", message=message)
-    connection.send(answer)
 
 
 def _die_with_parent() -> None:
     """End this process when the one that started it is gone, even if it was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        wait([parent.sentinel])
+        connection.wait([parent.sentinel])
         os._exit(1)
 
 
@@ -199,13 +149,10 @@ def make_keys(
     return keys
 
 
-Trial = tuple[Key, DataSet, TrialSample, Signs]
-"""A record to make, the data set, the sample that its method sees, and the truth."""
-
-
 def run(
     keys: Sequence[Key],
-    records: RecordFile,
+    there: Set[Key],
+    append: Callable[[Record], None],
     say: Callable[[str], None],
     *,
     jobs: int = 1,
@@ -217,8 +164,10 @@ def run(
     ----------
     keys : sequence of Key
         What to run, from :func:`make_keys`.
-    records : RecordFile
-        An open file; what it holds is not run again.
+    there : set of Key
+        What is not run again.
+    append : callable
+        Gets each new record; see :func:`~c2rf.bench.records.record_file`.
     say : callable
         Gets a line of text for each step. A data set that cannot be had is told and left out.
     jobs : int
@@ -231,34 +180,37 @@ def run(
     made, skipped : Counter
         How many records were made, by status, and how many left out, by the reason.
     """
-    missing = [key for key in keys if key not in records.keys]
+    missing = [key for key in keys if key not in there]
     say(f"{len(keys)} records wanted, {len(keys) - len(missing)} there already")
     made, skipped = Counter[str](), Counter[str]()
     trials = _trials(missing, skipped, say, folder)
-    working: dict[Work, Trial] = {}
     start = time.monotonic()
-    try:
-        while True:
-            for trial in itertools.islice(trials, jobs - len(working)):
-                key, _, sample, _ = trial
-                working[Work(key.method, sample, key.backend, key.time_limit)] = trial
-            if not working:
-                return made, skipped
-            wait([work.connection for work in working], timeout=LOOK_SECONDS)
-            for work, trial in list(working.items()):
-                if (answer := work.answer()) is not None:
-                    del working[work]
+    _processes.set_forkserver_preload([__name__, "highspy"])
+    with ThreadPoolExecutor(jobs) as pool:
+        working: dict[Future[TrialAnswer], Trial] = {}
+        try:
+            while True:
+                for trial in itertools.islice(trials, jobs - len(working)):
+                    working[pool.submit(_answer, trial[0], trial[2])] = trial
+                if not working:
+                    return made, skipped
+                for answered in wait(working, return_when=FIRST_COMPLETED).done:
+                    trial, answer = working.pop(answered), answered.result()
                     if answer.stats.get("interrupted"):
                         raise KeyboardInterrupt  # half an answer is no record
                     record = make_record(*trial, answer)
-                    records.append(record)
+                    append(record)
                     made[record.status] += 1
                     done, seconds = (made + skipped).total(), time.monotonic() - start
                     event = Event("records", seconds=seconds, done=done, total=len(missing))
                     say(f"{_line(record)}   {line(event)}")
-    finally:
-        for work in working:
-            work.end()
+        finally:
+            for process in multiprocessing.active_children() if working else ():
+                process.kill()
+
+
+Trial = tuple[Key, DataSet, TrialSample, Signs]
+"""A record to make, the data set, the sample that its method sees, and the truth."""
 
 
 def _trials(
@@ -271,7 +223,7 @@ def _trials(
     ):
         try:
             data = load(name, folder)
-        except UnavailableError as error:
+        except InputError as error:
             skipped[str(error)] += len(list(of_data))
             say(f"skipped: {error}")
             continue

@@ -28,29 +28,24 @@ Records = Annotated[
 ]
 
 
-def _names(help: str) -> Any:
-    """Return an option that takes names, separated by commas."""
-    return typer.Option(metavar="NAMES", help=help)
-
-
-def _numbers(help: str) -> Any:
-    """Return an option that takes numbers, separated by commas."""
-    return typer.Option(metavar="NUMBERS", help=help)
+def _list(help: str, of: str = "NAMES") -> Any:
+    """Return an option that takes names or numbers, separated by commas."""
+    return typer.Option(metavar=of, help=help)
 
 
 @bench.command(cls=QuickCommand)
 def run(
-    protocol: Annotated[str, _names("biased, simple, or both: biased,simple.")] = "biased",
+    protocol: Annotated[str, _list("biased, simple, or both: biased,simple.")] = "biased",
     data: Annotated[
         str,
-        _names(
+        _list(
             "Data sets, separated by commas: PMLB's names, or made-twonorm-500 for 500 generated "
             "rows; all for the paper's 13."
         ),
     ] = "all",
     methods: Annotated[
         str,
-        _names(
+        _list(
             "Separated by commas: rf, c2rf, p-c2rf, only-pp, only-br, auto, top-lambda, "
             "c2rf-offset, prior-corrected, self-training, extra-trees-top, known-totals, "
             "imputations."
@@ -58,27 +53,30 @@ def run(
     ] = "rf,auto,top-lambda",
     samples: Annotated[int, typer.Option(min=1, help="Samples of each data set.")] = 5,
     fraction: Annotated[
-        str, _numbers("Fractions of the rows that are labeled, separated by commas.")
+        str, _list("Fractions of the rows that are labeled, separated by commas.", "NUMBERS")
     ] = "1%",
     positive_weight: Annotated[
         str,
-        _numbers(
+        _list(
             "Weights of a positive row when labeled rows are drawn, separated by commas. By "
-            "default the protocol's: 0.85 in biased and 0.5 in simple."
+            "default the protocol's: 0.85 in biased and 0.5 in simple.",
+            "NUMBERS",
         ),
     ] = "",
     total_error: Annotated[
         str,
-        _numbers(
+        _list(
             "Errors of the total that methods are given, separated by commas: -20%,+5%. Labels "
-            "are scored against the truth all the same."
+            "are scored against the truth all the same.",
+            "NUMBERS",
         ),
     ] = "0",
     few_labels: Annotated[
         str,
-        _numbers(
+        _list(
             "Greatest number of labeled rows of the class that has fewest, separated by commas: "
-            "1,2. By default all that were drawn."
+            "1,2. By default all that were drawn.",
+            "NUMBERS",
         ),
     ] = "",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
@@ -122,7 +120,12 @@ def run(
     for name in names:
         check_choice("protocol", name, PROTOCOLS)
     named = [replace(PROTOCOLS[name], n_trees=trees) for name in names]
-    protocols = list(every_setting(named, fraction, positive_weight, total_error, few_labels))
+    protocols = list(
+        every_setting(
+            named, fraction=fraction, positive_weight=positive_weight, total_error=total_error,
+            few_labels=few_labels,
+        )
+    )  # fmt: skip
     chosen = list(NAMES) if data == "all" else split_names(data)
     for name in chosen:
         check_name(name)
@@ -142,25 +145,23 @@ def run(
 
 def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
     """Run the methods and print a summary; return whether any run was skipped."""
-    from c2rf.bench.records import RecordFile
+    from c2rf.bench.records import record_file
     from c2rf.bench.run import run as make_records
 
     def say(line: str) -> None:
         if not quiet:
             typer.echo(line, err=True)
 
-    with RecordFile(records) as file:
-        rows = [("records", str(records))]
-        if file.torn:
-            rows.append(("torn line", f"an unfinished last line was moved to {records}.torn"))
-        there = len(file.keys.intersection(keys))
+    with record_file(records) as (there, append):
+        before = len(there.intersection(keys))
         try:
-            made, skipped = make_records(keys, file, say, **how)
+            made, skipped = make_records(keys, there, append, say, **how)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None
     statuses = ", ".join(f"{n} {status}" for status, n in sorted(made.items()))
-    rows += [("there", f"{there} of {len(keys)} before"), ("made", statuses or "none")]
+    rows = [("records", str(records)), ("there", f"{before} of {len(keys)} before")]
+    rows += [("made", statuses or "none")]
     rows += [("skipped", f"{count(n, 'record')}: {reason}") for reason, n in skipped.items()]
     terminal.say(rows, quiet=quiet)
     return bool(skipped)
@@ -189,9 +190,7 @@ def _report(records: Path, out: Path, quiet: bool) -> None:
     from c2rf.bench.records import read_records
     from c2rf.bench.report import write_report
 
-    found, torn = read_records(records)
-    if torn:
-        typer.echo(f"c2rf: {records} ends with an unfinished line, which is left out", err=True)
+    found = read_records(records)
     files = write_report(found, out)
     rows = [("records", f"{len(found)} from {records}"), ("report", str(files[0]))]
     terminal.say(rows, quiet=quiet)
