@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.data.cells import as_numbers
-from c2rf.data.dialect import ReadAs, find_encoding, find_layout
+from c2rf.data.dialect import ReadAs, find_dialect, find_encoding
 from c2rf.data.formats import read_file
 from c2rf.data.write import TableWriter
 from c2rf.exceptions import InputError
@@ -141,8 +141,8 @@ def test_encodings_that_are_not_found_are_named_by_the_user(tmp_path):
 def test_a_first_line_may_name_the_separator(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("sep=|\na,b|c\n1|2\n")
-    layout = find_layout(path)
-    assert (layout.dialect.separator, layout.names, layout.n_above) == ("|", ("a,b", "c"), 1)
+    found = find_dialect(path)
+    assert (found.separator, found.names, found.n_above) == ("|", ("a,b", "c"), 1)
 
 
 @pytest.mark.parametrize("name", ["idna", "punycode", "unicode_escape", "base64", "no such", "zip"])

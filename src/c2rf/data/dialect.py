@@ -78,7 +78,7 @@ AS_FOUND = ReadAs()
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written.
+    """How a text file is written, and the names of its columns.
 
     Parameters
     ----------
@@ -90,6 +90,12 @@ class Dialect:
         The decimal mark, None if no cell decides it.
     marks : dict
         How numbers are written, for each column of numbers.
+    names : tuple of str
+        The names of the columns.
+    n_cells : int
+        The number of cells of a row; those after the named ones are empty in all rows.
+    n_above : int
+        The number of lines above the names.
     """
 
     separator: str = ","
@@ -98,6 +104,9 @@ class Dialect:
     encoding: str = "utf-8"
     decimal: str | None = None
     marks: dict[str, Marks] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    n_cells: int = 0
+    n_above: int = 0
 
     def __str__(self) -> str:
         """Describe it in words.
@@ -131,21 +140,7 @@ class Dialect:
         )
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A text file as it was understood: its dialect, and the names of its columns.
-
-    ``n_cells`` counts the cells of a row; those after the named ones are empty in all rows.
-    ``n_above`` counts the lines above the names.
-    """
-
-    dialect: Dialect
-    names: tuple[str, ...]
-    n_cells: int
-    n_above: int = 0
-
-
-def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
+def find_dialect(path: Path, how: ReadAs = AS_FOUND) -> Dialect:
     """Find out how a text file is written.
 
     Parameters
@@ -160,7 +155,7 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     if not start.strip():
         raise InputError(f"{path} is empty or has a header but no rows")
     separator, start = _take_separator(start)
-    dialect = _find_dialect(start, is_cut, how.sep or separator, path)
+    dialect = _find_separator(start, is_cut, how.sep or separator, path)
     if _holds(path, f"\\{dialect.quote}", encoding):
         dialect = replace(dialect, escape=_find_escape(path, encoding, dialect))
     records = _whole_records(dialect, start, is_cut)
@@ -168,7 +163,7 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     for place in places:
         more = _whole_records(dialect, place, is_cut=True)[1:]
         rows += [row for row in more if len(row) == len(header)]
-    names = _names(header, rows)
+    names = named_columns([name.strip() for name in header], rows)
     cells = {
         name: [row[k] for row in rows if len(row) > k]
         for k, name in enumerate(names)
@@ -176,8 +171,15 @@ def find_layout(path: Path, how: ReadAs = AS_FOUND) -> Layout:
     }
     check_one_header(path, cells)
     marks, decimal = find_marks(cells, how.decimal, path, how.likely)
-    dialect = replace(dialect, encoding=encoding, decimal=decimal, marks=marks)
-    return Layout(dialect, tuple(names), len(header), int(separator is not None))
+    return replace(
+        dialect,
+        encoding=encoding,
+        decimal=decimal,
+        marks=marks,
+        names=tuple(names),
+        n_cells=len(header),
+        n_above=int(separator is not None),
+    )
 
 
 def _take_separator(start: str) -> tuple[str | None, str]:
@@ -206,7 +208,7 @@ def _sample(path: Path, encoding: str) -> tuple[str, list[str], bool]:
     return texts[0], texts[1:], len(start) == _START
 
 
-def _find_dialect(start: str, is_cut: bool, separator: str | None, path: Path) -> Dialect:
+def _find_separator(start: str, is_cut: bool, separator: str | None, path: Path) -> Dialect:
     """Return separator and quotes by the start of a file."""
     quote = '"' if '"' in start or not _has_single_quotes(start) else "'"
     if separator is not None:
@@ -311,15 +313,20 @@ def _has_single_quotes(start: str) -> bool:
     return len(lines) > 0 and wrapped >= len(lines)
 
 
-def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names of the columns without empty ones at the end that have no cells."""
-    names = [name.strip() for name in header]
-    while len(names) > 1 and names[-1] == "":
-        k = len(names) - 1
-        if any(len(row) > k and row[k].strip() for row in rows):
-            break
-        names.pop()
-    return names
+def named_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Return the names of columns without empty ones at the end that have no cells."""
+    n = len(names)
+    while (
+        n > 1
+        and not names[n - 1]
+        and all(_is_blank(cell) for row in rows for cell in row[n - 1 : n])
+    ):
+        n -= 1
+    return list(names[:n])
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or not str(cell).strip()
 
 
 def check_one_header(path: Path, cells: Mapping[str, Sequence[str]]) -> None:

@@ -373,14 +373,14 @@ def test_every_error_in_reading_names_the_source(error, said):
 def test_a_file_that_changes_while_it_is_read_into_memory(tmp_path, monkeypatch):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n")
-    find = text.find_layout
+    find = text.find_dialect
 
     def slow(*given):
         found = find(*given)
         os.utime(path, ns=(1, 1))
         return found
 
-    monkeypatch.setattr(text, "find_layout", slow)
+    monkeypatch.setattr(text, "find_dialect", slow)
     with pytest.raises(InputError, match="has changed while it was read"):
         read_file(path)
 

@@ -95,7 +95,9 @@ class Format:
     def names(self, path: Path, how: ReadAs = AS_FOUND) -> list[str]:
         """Return the names of the columns of a file that is read in chunks."""
         self.check_in_chunks(path)
-        return list(_find_names(path, how, self))
+        names: list[str] = self.module.names(path, how)
+        check_names(path, names)
+        return names
 
 
 Found = TypeVar("Found")
@@ -110,14 +112,6 @@ def once_per_file(find: Callable[..., Found]) -> Callable[..., Found]:
             return cached(file_identity(path), path, *given)
 
     return look_up
-
-
-@once_per_file
-def _find_names(path: Path, how: ReadAs, kind: Format) -> tuple[str, ...]:
-    """Return the names of columns; JSON lines name them anywhere."""
-    names = kind.module.names(path, how)
-    check_names(path, names)
-    return tuple(names)
 
 
 Identity = tuple[int, ...]
@@ -152,6 +146,13 @@ EXCEL = Format(
 )
 OPEN_DOCUMENT = Format("OpenDocument", (".ods",), (), "spreadsheets", "python_calamine", "files")
 DUCKDB = Format("DuckDB", (".duckdb", ".ddb"), (), "duckdb", "duckdb", "duckdb")
+SQLITE = Format(
+    "SQLite",
+    (".db", ".sqlite", ".sqlite3"),
+    (b"SQLite format 3\0",),
+    "records",
+    in_chunks=True,
+)
 TEXT = Format("CSV", (".csv", ".tsv", ".tab", ".txt"), (), "text", in_chunks=True)
 FORMATS = (
     PARQUET,
@@ -164,10 +165,9 @@ FORMATS = (
     Format("Stata", (".dta",), (b"<stata_dta>",), "statistics_packages", "pyreadstat", "files"),
     Format("SAS", (".xpt", ".sas7bdat"), (b"HEADER RECORD",), "statistics_packages", "pyreadstat",
            "files"),
-    Format("SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "sqlite",
-           in_chunks=True),
+    SQLITE,
     DUCKDB,
-    Format("JSON lines", (".jsonl", ".ndjson"), (), "json_lines", in_chunks=True),
+    Format("JSON lines", (".jsonl", ".ndjson"), (), "records", in_chunks=True),
     TEXT,
 )  # fmt: skip
 """All formats; what is none of the others is text."""

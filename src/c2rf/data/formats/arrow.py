@@ -112,9 +112,10 @@ def common_schema(paths: Sequence[Path]) -> Any:
             found = schema
             continue
         check_same_columns(schema.names, found.names, path, paths[0])
-        _check_same_types(schema, found, path, paths[0])
-        with naming_source(path):
+        try:
             found = pa.unify_schemas([found, schema], promote_options="permissive")
+        except pa.ArrowException as error:  # text where the first one holds numbers, say
+            raise InputError(f"{path} must have the types of {paths[0]}: {error}") from error
     return found
 
 
@@ -137,28 +138,6 @@ def check_types(schema: Any, path: object) -> None:
                 f"{path}: columns must hold numbers, text, dates or true and false; "
                 f"found {name!r} of type {kind}: remove it"
             )
-
-
-def _check_same_types(schema: Any, first: Any, path: Path, first_path: Path) -> None:
-    """Refuse a file that holds text, say, where the first one holds numbers."""
-    for column in schema:
-        here, there = _type_class(column.type), _type_class(first.field(column.name).type)
-        if here != there and "null" not in (here, there):
-            raise InputError(
-                f"{path} must have the types of {first_path}; column {column.name!r} holds "
-                f"{here} ({column.type}), there {there} ({first.field(column.name).type})"
-            )
-
-
-def _type_class(kind: Any) -> str:
-    """Return what all types have in common that a column may have in different files."""
-    from pyarrow import types
-
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "numbers"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
-        return "text"
-    return "dates" if types.is_date(kind) or types.is_timestamp(kind) else str(kind)
 
 
 def _pick(schema: Any, names: Sequence[str]) -> Any:

@@ -13,7 +13,14 @@ from typing import Any
 
 from c2rf._utils.text import all_of, for_user, nearest
 from c2rf.data.cells import TypedCells
-from c2rf.data.dialect import MORE_BYTES, ReadAs, check_one_header, check_unpacked, most_bytes
+from c2rf.data.dialect import (
+    MORE_BYTES,
+    ReadAs,
+    check_one_header,
+    check_unpacked,
+    most_bytes,
+    named_columns,
+)
 from c2rf.data.formats import ReadTable, check_names
 from c2rf.exceptions import InputError
 
@@ -110,10 +117,7 @@ def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[An
     below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
     if not below:
         raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
-    while len(names) > 1 and not names[-1]:
-        if any(row[len(names) - 1] not in ("", None) for row in below):
-            break
-        names.pop()
+    names = named_columns(names, below)
     check_names(path, names)
     columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
     first = {name: cells[:_HEADER_CHECK_ROWS] for name, cells in columns.items()}

@@ -19,7 +19,7 @@ import pandas as pd
 
 from c2rf._utils.text import for_user
 from c2rf.data.cells import plain_numbers
-from c2rf.data.dialect import BLOCK, Layout, ReadAs, compression, find_layout, opened
+from c2rf.data.dialect import BLOCK, Dialect, ReadAs, compression, find_dialect, opened
 from c2rf.data.formats import ROWS_PER_CHUNK, ReadTable, check_names, naming_source, once_per_file
 from c2rf.exceptions import C2RFError, InputError
 
@@ -29,43 +29,43 @@ def read(path: Path, how: ReadAs) -> ReadTable:
     tables = [table for table, _ in chunks(path, how, names(path, how), ROWS_PER_CHUNK)]
     if not tables:
         raise InputError(f"{path} has a header but no rows")
-    dialect = layout(path, how).dialect
-    return ReadTable(pd.concat(tables, ignore_index=True), str(dialect), dialect)
+    found = dialect(path, how)
+    return ReadTable(pd.concat(tables, ignore_index=True), str(found), found)
 
 
 def names(path: Path, how: ReadAs) -> list[str]:
     """Return the names of the columns."""
-    return list(layout(path, how).names)
+    return list(dialect(path, how).names)
 
 
 def chunks(
     path: Path, how: ReadAs, columns: Sequence[str], n_rows: int
 ) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield the columns in chunks of at most ``n_rows`` rows, as text, and where each begins."""
-    found, start = layout(path, how), 1
+    found, start = dialect(path, how), 1
     for block in _blocks(path, found):
         _check_unnamed_columns(block, found, path)
         table = block.iloc[:, : len(found.names)].set_axis(list(found.names), axis="columns")
-        table = plain_numbers(table[list(columns)], found.dialect, path, start)
+        table = plain_numbers(table[list(columns)], found, path, start)
         for k in range(0, len(table), n_rows):
             yield table.iloc[k : k + n_rows], f"{path}, from data row {start + k}"
         start += len(table)
 
 
 @once_per_file
-def layout(path: Path, how: ReadAs) -> Layout:
-    """Return the dialect and the header of a file."""
-    found = find_layout(path, how)
-    check_names(path, found.names, found.dialect)
+def dialect(path: Path, how: ReadAs) -> Dialect:
+    """Return how a file is written, and the names of its columns."""
+    found = find_dialect(path, how)
+    check_names(path, found.names, found)
     return found
 
 
-def _blocks(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
+def _blocks(path: Path, dialect: Dialect) -> Iterator[pd.DataFrame]:
     """Yield the rows below the header as frames of text, read with Arrow if possible."""
-    use_arrow = find_spec("pyarrow") is not None and not layout.dialect.escape
+    use_arrow = find_spec("pyarrow") is not None and not dialect.escape
     with naming_source(path):
         try:
-            yield from (_by_arrow if use_arrow else _by_python)(path, layout)
+            yield from (_by_arrow if use_arrow else _by_python)(path, dialect)
         except (C2RFError, OSError, UnicodeError):
             raise
         except Exception as error:  # whatever the parser raises
@@ -75,7 +75,7 @@ def _blocks(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
             raise InputError(f"{path} is not a table of separated values: {reason}") from error
 
 
-def _by_arrow(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
+def _by_arrow(path: Path, dialect: Dialect) -> Iterator[pd.DataFrame]:
     """Read with Arrow; if it fails, read with Python, whose error message names the line."""
     import pyarrow as pa
 
@@ -85,29 +85,28 @@ def _by_arrow(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
         if compression(path) is not None:
             source = stack.enter_context(opened(path))
         try:
-            for batch in _batches(source, layout):
+            for batch in _batches(source, dialect):
                 frame = batch.slice(start).to_pandas()
                 start = max(0, start - batch.num_rows)
                 last = frame.iloc[-1, -1] if len(frame) else last
                 yield frame
         except pa.ArrowInvalid:
-            for _ in _by_python(path, layout):
+            for _ in _by_python(path, dialect):
                 pass
             raise
-    _check_last_quote(path, layout, last)
+    _check_last_quote(path, dialect, last)
 
 
-def _batches(source: Any, layout: Layout) -> Any:
+def _batches(source: Any, dialect: Dialect) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    dialect = layout.dialect
-    kinds = {f"f{k}": pa.string() for k in range(layout.n_cells)}
+    kinds = {f"f{k}": pa.string() for k in range(dialect.n_cells)}
     return arrow.open_csv(
         source,
         arrow.ReadOptions(
             block_size=BLOCK,
-            skip_rows=layout.n_above,
+            skip_rows=dialect.n_above,
             autogenerate_column_names=True,
             encoding=dialect.encoding,
         ),
@@ -118,12 +117,14 @@ def _batches(source: Any, layout: Layout) -> Any:
     )
 
 
-def _by_python(path: Path, layout: Layout) -> Iterator[pd.DataFrame]:
+def _by_python(path: Path, dialect: Dialect) -> Iterator[pd.DataFrame]:
     """Read with Python's csv module, which is slower but knows line numbers."""
-    encoding = layout.dialect.encoding
+    encoding = dialect.encoding
     with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-        reader = layout.dialect.reader(text, strict=True)
-        rows = _of_equal_length(islice(reader, layout.n_above, None), reader, layout.n_cells, path)
+        reader = dialect.reader(text, strict=True)
+        rows = _of_equal_length(
+            islice(reader, dialect.n_above, None), reader, dialect.n_cells, path
+        )
         next(rows)  # the header
         while some := list(islice(rows, ROWS_PER_CHUNK)):
             yield pd.DataFrame(some, dtype=str)
@@ -145,17 +146,17 @@ def _of_equal_length(
         yield row
 
 
-def _check_unnamed_columns(frame: pd.DataFrame, layout: Layout, path: Path) -> None:
+def _check_unnamed_columns(frame: pd.DataFrame, dialect: Dialect, path: Path) -> None:
     """Refuse columns without a name that are not empty."""
-    for k in range(len(layout.names), layout.n_cells):
+    for k in range(len(dialect.names), dialect.n_cells):
         if (frame.iloc[:, k].str.strip() != "").any():
             raise InputError(
                 f"{path}: column {k + 1} has no name; name it in the first line, or empty it"
             )
 
 
-def _check_last_quote(path: Path, layout: Layout, last: str | None) -> None:
+def _check_last_quote(path: Path, dialect: Dialect, last: str | None) -> None:
     """Refuse a quote that is never closed: Arrow puts the rest of the file into the last cell."""
     if last is not None and "\n" in last:
-        for _ in _by_python(path, layout):  # raises an error if the quote is not closed
+        for _ in _by_python(path, dialect):  # raises an error if the quote is not closed
             pass

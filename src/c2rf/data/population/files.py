@@ -70,7 +70,7 @@ class Files(Population):
         if kind is PARQUET:
             self.n_rows = sum(map(kind.module.n_rows, paths))
         if kind is TEXT:
-            self.dialect = kind.module.layout(paths[0], how).dialect
+            self.dialect = kind.module.dialect(paths[0], how)
         self.read_as = str(self.dialect or kind.name)
 
     @property
