@@ -25,7 +25,6 @@ from c2rf.learners.base_learners import (
     ridge_coef,
 )
 from c2rf.learners.features import (
-    FeatureMatrices,
     KernelMap,
     Moments,
     Preprocessor,
@@ -131,9 +130,9 @@ def problem(n_rows, n_classes, seed=0):
     fitted = KernelMap(partial(gaussian_kernel, 3.0), X)
     rates = np.full(n_classes, 1 / n_classes)
     weight = rng.uniform(0.1, 3.0, size=n_rows)
-    features = FeatureMatrices({"columns": X, "gaussian": fitted.similarities(X)})
+    features = {"columns": X, "gaussian": fitted.similarities(X)}
     others = rng.normal(size=(50, 3))
-    others = FeatureMatrices({"columns": others, "gaussian": fitted.similarities(others)})
+    others = {"columns": others, "gaussian": fitted.similarities(others)}
     return TrainingSet(features, codes, weight, rates, seed=0), fitted, others
 
 
@@ -181,7 +180,7 @@ def boosted(n_rows=400, n_classes=2, n_columns=4, seed=0):
     codes = ((X[:, 0] > 25).astype(int) ^ (X[:, 1] > 25)) if n_classes == 2 else X[:, 0] * n_classes
     codes = codes if n_classes == 2 else (codes // 50).astype(int)
     rates = np.full(n_classes, 1 / n_classes)
-    features = FeatureMatrices({"columns": X, "bins": X})
+    features = {"columns": X, "bins": X}
     return TrainingSet(features, codes, np.ones(n_rows), rates, seed=0)
 
 

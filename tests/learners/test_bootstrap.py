@@ -32,7 +32,7 @@ def rows(n=60, seed=0):
 def replicates(template, n=2, **options):
     X, y = rows()
     bootstrap = make_bootstrap(template, LabeledRows(X, y, options))
-    return [bootstrap.replicate(np.random.default_rng(k)) for k in range(n)]
+    return [bootstrap(np.random.default_rng(k)) for k in range(n)]
 
 
 def test_every_class_keeps_its_size():
@@ -86,7 +86,7 @@ def test_weights_of_rows_are_drawn_with_them():
     model = make_pipeline(StandardScaler(), LogisticRegression())
     options = {"logisticregression__sample_weight": weight}
     bootstrap = make_bootstrap(model, LabeledRows(X, flipped, options))
-    predict = bootstrap.replicate(np.random.default_rng(0)).predict_log_proba
+    predict = bootstrap(np.random.default_rng(0)).predict_log_proba
     assert (predict(X).argmax(axis=1) == y).mean() > 0.7
 
 

@@ -41,16 +41,6 @@ class TestInThreads:
             in_threads(work, [(n,) for n in range(100)], n_jobs)
         assert len(done) < 50
 
-    def test_ctrl_c_is_not_lost_among_errors(self, n_jobs):
-        turns = threading.Barrier(min(n_jobs, 2))
-
-        def work(n):
-            turns.wait(10)
-            raise ValueError if n == 0 and n_jobs > 1 else KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            in_threads(work, [(0,), (1,)], min(n_jobs, 2))
-
     def test_a_listener_can_stop_it(self, n_jobs):
         running = threading.active_count()
 

@@ -162,8 +162,7 @@ class Imputer:
             rng = np.random.default_rng([self.problem.seed, 11, k])
             steps.done(1 if k else 0)
             with steps.inside():
-                replicate = bootstrap.replicate(rng)
-                one = self._logs(replicate)
+                one = self._logs(bootstrap(rng))
             if other is not None:
                 yield self._drawn(one, other, float(np.exp(self.deviation * rng.normal())), rng)
             other = one

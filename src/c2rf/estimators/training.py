@@ -8,7 +8,6 @@ totals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +18,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
@@ -40,7 +38,7 @@ from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.inference.estimates import LEAST_LABELED, bootstrap_rates
-from c2rf.learners.bootstrap import LabeledRows, held_out_calibration
+from c2rf.learners.bootstrap import LabeledRows, held_out_calibration, held_out_models
 from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import (
     BlendClassifier,
@@ -49,10 +47,7 @@ from c2rf.learners.default_classifier import (
     takes,
     uses_population,
 )
-from c2rf.progress import Countdown, report_progress
-
-N_FOLDS = 5
-"""In how many parts labeled rows are held out, one at a time."""
+from c2rf.progress import report_progress
 
 
 def frame_encoder(X: Any, y: Any) -> Any:
@@ -153,45 +148,6 @@ def learner_template(estimator: Any) -> Any:
     return clone(model)
 
 
-def models_of_folds(
-    template: Any, X: Any, y: NDArray[Any], options: Mapping[str, Any], seed: int, doing: str
-) -> Iterator[tuple[Any, Codes, Any, int]]:
-    """Yield models that learned without a fold of the labeled rows.
-
-    Parameters
-    ----------
-    template : classifier
-        The learner.
-    X, y : array or frame, and ndarray
-        The labeled rows and their classes.
-    options : mapping
-        Other arguments of ``fit``. A learner that looks at the population is shown the fold among
-        it, so that both are on the same footing.
-    seed : int
-        Draws the folds.
-    doing : str
-        What is reported as progress.
-
-    Yields
-    ------
-    tuple
-        The model, the numbers of the rows in the fold, these rows, and how many folds there are.
-    """
-    number = min(N_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
-    steps = Countdown(doing, number)
-    splits = StratifiedKFold(number, shuffle=True, random_state=seed)
-    for learned, held in splits.split(np.zeros(len(y)), y):
-        left, own = plain(_safe_indexing(X, held)), dict(options)
-        for name in own:
-            if name.endswith("sample_weight"):
-                own[name] = own[name][learned]
-        if "X_unlabeled" in own:
-            own["X_unlabeled"] = stacked([own["X_unlabeled"], left])
-        model = clone(template).fit(plain(_safe_indexing(X, learned)), y[learned], **own)
-        yield model, held, left, number
-        steps.done(1)
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
     """A learner, and all that there is to learn from.
@@ -249,13 +205,12 @@ class Training:
         options = self.fit_options(problem.in_sample(self.sample.rows))
         overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
         n_classes, n_drawn = len(self.owner.classes_), len(self.sample.rows)
-        labeled = np.empty((len(self.y), n_classes))
+        labeled = np.full((len(self.y), n_classes), 1 / n_classes)
         drawn = np.zeros((n_drawn, n_classes))
-        doing = "learning without the held-out rows"
-        models = models_of_folds(self.template, self.X, self.y, options, problem.seed, doing)
-        for model, held, left, number in models:
-            rows = stacked([self.sample.data, left])
-            table = probabilities(model, rows, self.owner._block_rows)
+        rows, doing = LabeledRows(self.X, self.y, options), "learning without the held-out rows"
+        for model, held, number in held_out_models(self.template, rows, problem.seed, doing):
+            both = stacked([self.sample.data, plain(_safe_indexing(self.X, held))])
+            table = probabilities(model, both, self.owner._block_rows)
             if hasattr(model, "learned_proba_"):
                 table[model.learned_rows_] = model.learned_proba_
             factor = getattr(self.owner, "inverse_temperature_", 1.0)
@@ -337,10 +292,11 @@ def estimate_rates(
         )
     held = np.empty((len(y), len(np.unique(y))))
     others = np.zeros((len(groups), held.shape[1]))
-    options, floor = weight_option(template, weight), 1 / (10 * len(y))
-    models = models_of_folds(template, X, y, options, seed, "learning to estimate totals")
-    for model, rows, left, number in models:
-        held[rows] = log_scores(model.predict_proba(left), floor)
+    labeled, floor = LabeledRows(X, y, weight_option(template, weight)), 1 / (10 * len(y))
+    for model, rows, number in held_out_models(
+        template, labeled, seed, "learning to estimate totals"
+    ):
+        held[rows] = log_scores(model.predict_proba(_safe_indexing(X, rows)), floor)
         others += log_scores(probabilities(model, drawn), floor) / number
     each = np.ones(len(y)) if weight is None else weight
     rng = np.random.default_rng([seed, 19])

@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError
 from c2rf.learners.calibration import calibrated_means, poststratified
-from c2rf.learners.features import FeatureMatrices, KernelMap, Moments, Preprocessor
+from c2rf.learners.features import FeatureMatrices, KernelMap, Moments, Preprocessor, take
 from c2rf.learners.threads import owned_threads
 from c2rf.learners.trees import Forest, Growth, grow_forest, prior_corrected
 
@@ -112,7 +112,7 @@ class TrainingSet:
     def take(self, rows: Codes) -> TrainingSet:
         """Return the training set of some of the rows, for a light fit."""
         return TrainingSet(
-            self.features.take(rows), self.codes[rows], self.weight[rows], self.rates, self.seed,
+            take(self.features, rows), self.codes[rows], self.weight[rows], self.rates, self.seed,
             light=True, leaf_rows=self.leaf_rows,
         )  # fmt: skip
 

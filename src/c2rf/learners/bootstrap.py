@@ -1,6 +1,6 @@
 """A learner fitted again to some of the labeled rows: for calibration, and for imputations.
 
-Calibration of any learner rests on rows that were held out, in up to :data:`MOST_FOLDS` folds. The
+Calibration of any learner rests on rows that were held out, in up to :data:`N_FOLDS` folds. The
 blend has held out rows itself.
 
 Bootstrap replicates are fitted to rows drawn with replacement within each class, so that every
@@ -10,7 +10,7 @@ again; any other one is fitted to the rows drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,11 +21,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
+from c2rf._utils.frames import stacked
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import log_scores
 from c2rf.forest.ensembles import seeded
 from c2rf.learners.calibration import WIDE_PRIOR, Calibration, HeldOut, calibrate
 from c2rf.learners.stacking import folds
+from c2rf.progress import Countdown
 
 _MOST_SEEDS = np.iinfo(np.int32).max
 _LEAST_PROBABILITY = 1e-3
@@ -64,23 +66,6 @@ def stratified_counts(codes: Codes, rng: np.random.Generator) -> Ints:
     return counts
 
 
-class BlendBootstrap:
-    """Replicates of the blend: cross-validated once, its base learners and student fitted again."""
-
-    def __init__(self, template: Any, teacher: Any) -> None:
-        self._template, self._teacher = template, teacher
-
-    def replicate(self, rng: np.random.Generator) -> Replicate:
-        """Fit to a bootstrap sample of the labeled rows."""
-        logits, model = self._teacher.refit(self._counts(rng), int(rng.integers(_MOST_SEEDS)))
-        rows = getattr(self._template, "learned_rows_", None)
-        own = None if rows is None else logits
-        return Replicate(rows, own, partial(_log_proba_of_logits, model))
-
-    def _counts(self, rng: np.random.Generator) -> Floats:
-        return stratified_counts(self._teacher.training.codes, rng).astype(float)
-
-
 class LabeledRows(NamedTuple):
     """What a learner is fitted to.
 
@@ -116,24 +101,8 @@ class LabeledRows(NamedTuple):
         return {k: v for k, v in self.options.items() if k.endswith("sample_weight")}
 
 
-class RefitBootstrap:
-    """Replicates of any classifier: fitted to the rows drawn."""
-
-    def __init__(self, template: Any, labeled: LabeledRows) -> None:
-        self._template, self._labeled = template, labeled
-
-    def replicate(self, rng: np.random.Generator) -> Replicate:
-        """Fit to a bootstrap sample of the labeled rows."""
-        if isinstance(self._template, FrozenEstimator):  # it cannot be fitted again
-            return Replicate(None, None, partial(_log_proba, self._template))
-        counts = stratified_counts(self._labeled.codes, rng)
-        model = clone(self._template)
-        seeded(model, np.random.RandomState(int(rng.integers(_MOST_SEEDS))))
-        self._labeled.fit(model, np.repeat(np.arange(len(counts)), counts))
-        return Replicate(None, None, partial(_log_proba, model))
-
-
-Bootstrap = BlendBootstrap | RefitBootstrap
+Bootstrap = Callable[[np.random.Generator], Replicate]
+"""Draws labeled rows, and fits a learner to them."""
 
 
 def make_bootstrap(template: Any, labeled: LabeledRows) -> Bootstrap:
@@ -147,14 +116,69 @@ def make_bootstrap(template: Any, labeled: LabeledRows) -> Bootstrap:
         What it is fitted to.
     """
     if hasattr(template, "prepare"):
-        X, y, options = labeled
-        return BlendBootstrap(template, template.prepare(X, y, **options))
-    return RefitBootstrap(template, labeled)
+        teacher = template.prepare(labeled.X, labeled.y, **labeled.options)
+        return partial(_fitted_again, teacher, getattr(template, "learned_rows_", None))
+    if isinstance(template, FrozenEstimator):  # it cannot be fitted again
+        return lambda _: Replicate(None, None, partial(_log_proba, template))
+    return partial(_fitted_anew, template, labeled)
 
 
-MOST_FOLDS = 5
-FOLDS_BY_SIZE = ((2_000, 5), (20_000, 3))
-"""Folds up to a number of labeled rows; of more rows a fifth is held out once."""
+def _fitted_again(teacher: Any, rows: Codes | None, rng: np.random.Generator) -> Replicate:
+    """Fit the base learners and the student of the blend again, cross-validated before."""
+    counts = stratified_counts(teacher.training.codes, rng).astype(float)
+    logits, model = teacher.refit(counts, int(rng.integers(_MOST_SEEDS)))
+    own = None if rows is None else logits
+    return Replicate(rows, own, partial(_log_proba_of_logits, model))
+
+
+def _fitted_anew(template: Any, labeled: LabeledRows, rng: np.random.Generator) -> Replicate:
+    """Fit any classifier to the rows drawn."""
+    counts = stratified_counts(labeled.codes, rng)
+    model = clone(template)
+    seeded(model, np.random.RandomState(int(rng.integers(_MOST_SEEDS))))
+    labeled.fit(model, np.repeat(np.arange(len(counts)), counts))
+    return Replicate(None, None, partial(_log_proba, model))
+
+
+N_FOLDS = 5
+"""In how many parts labeled rows are held out, one at a time."""
+
+FOLDS_BY_SIZE = ((2_000, N_FOLDS), (20_000, 3))
+"""To calibrate: folds up to a number of labeled rows; of more rows a fifth is held out once."""
+
+
+def held_out_models(
+    template: Any, labeled: LabeledRows, seed: int, doing: str, n_folds: int = N_FOLDS
+) -> Iterator[tuple[Any, Codes, int]]:
+    """Yield models that learned without a fold of the labeled rows.
+
+    Parameters
+    ----------
+    template : classifier
+        The learner. One that looks at the population is shown the fold among it, so that both are
+        on the same footing.
+    labeled : LabeledRows
+        What it is fitted to.
+    seed : int
+        Draws the folds.
+    doing : str
+        What is reported as progress.
+    n_folds : int
+        How many folds; the only row of a class is in none.
+
+    Yields
+    ------
+    tuple
+        The model, the numbers of the rows in the fold, and how many folds there are.
+    """
+    parts = list(folds(labeled.codes, n_folds, np.random.RandomState(seed)))
+    steps = Countdown(doing, len(parts))
+    for kept, held in parts:
+        own = dict(labeled.options)
+        if "X_unlabeled" in own:
+            own["X_unlabeled"] = stacked([own["X_unlabeled"], _safe_indexing(labeled.X, held)])
+        yield labeled._replace(options=own).fit(clone(template), kept), held, len(parts)
+        steps.done(1)
 
 
 def held_out_calibration(
@@ -181,13 +205,13 @@ def held_out_calibration(
     codes = labeled.codes
     weight = np.ones(len(codes)) if labeled.weight is None else labeled.weight
     n_folds = next((number for most, number in FOLDS_BY_SIZE if len(codes) <= most), 0)
-    parts = list(folds(codes, n_folds or MOST_FOLDS, np.random.RandomState(seed)))
-    found = []
-    for kept, held in parts if n_folds else parts[:1]:
-        model = labeled.fit(clone(template), kept)
+    found, doing = [], "calibrating"
+    for model, held, _ in held_out_models(template, labeled, seed, doing, n_folds or N_FOLDS):
         scores = log_scores(model.predict_proba(_safe_indexing(labeled.X, held)), floor)
         others = scores if rates is None else log_scores(model.predict_proba(population), floor)
         found.append(HeldOut(scores, codes[held], weight[held], others))
+        if not n_folds:
+            break
     if rates is None:
         rates = np.bincount(codes) / len(codes)
     return calibrate(found, rates, WIDE_PRIOR)

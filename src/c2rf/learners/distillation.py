@@ -21,7 +21,7 @@ import numpy as np
 from c2rf._utils.types import Codes, Floats, Singles
 from c2rf.learners.features import Encoder, MedianImputer, Preprocessor
 from c2rf.learners.threads import in_row_parts, in_threads
-from c2rf.learners.trees import Forest, Growth, PlainForest, grow_forest
+from c2rf.learners.trees import Forest, Growth, grow_forest
 
 LARGEST_LOGIT = 6.0
 """The logits that students learn from are clipped at plus and minus this."""
@@ -58,8 +58,7 @@ def _grow(X: Singles, targets: Floats, growth: Growth, seed: int, **options: Any
     axes = np.linalg.eigh(targets.T @ targets)[1][:, ::-1]
     growth = replace(growth, n_scored=MOST_SCORED)
     forest = grow_forest(X, targets @ axes, growth, seed, **options)
-    values = np.concatenate(forest.values) if isinstance(forest, PlainForest) else forest.values
-    return forest.with_values(values @ axes.T)
+    return forest.with_values(forest.values @ axes.T)
 
 
 N_SPLITS = 6

@@ -1,7 +1,7 @@
 """Features for the base learners: imputed columns, one-hot columns, ranks, components, kernels.
 
 The preprocessing is fitted to labeled rows and rows of the population together, without their
-classes. :class:`Preprocessor` fits every step once; :class:`FeatureMatrices` are what it makes of
+classes. :class:`Preprocessor` fits every step once; :data:`FeatureMatrices` are what it makes of
 some rows, and each base learner takes the matrix it needs:
 
 1. :class:`MedianImputer` fills missing cells and adds indicators of them.
@@ -19,7 +19,6 @@ predictions go block by block, where checks of the input would take longer than 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -83,68 +82,6 @@ MOST_LEVELS = 12
 _MOST_KNOTS = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class StandardizedColumn:
-    """A column of numbers, to be given mean 0 and variance 1."""
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, values: Floats, counts: Ints) -> StandardizedColumn:
-        """Return it from the distinct values of a column, and how often each occurs."""
-        share = counts / counts.sum()
-        mean = float(share @ values)
-        # Squares of very small numbers would be zero.
-        scale = float(np.abs(values - mean).max())
-        return cls(mean, scale * float(np.sqrt(share @ ((values - mean) / scale) ** 2)))
-
-    def encode(self, column: Floats) -> Floats:
-        """Return one column."""
-        encoded = (column - self.mean) / self.deviation
-        return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class RankNormalColumn:
-    """A column of numbers, to be given the quantiles of a normal distribution by rank.
-
-    A few huge values, as in incomes, then are no further away than the few largest of any column.
-    """
-
-    values: Floats
-    scores: Floats
-
-    @classmethod
-    def of(cls, values: Floats, counts: Ints) -> RankNormalColumn:
-        """Return it from the distinct values of a column, and how often each occurs."""
-        scores = ndtri((np.cumsum(counts) - counts / 2) / counts.sum())
-        scores /= np.sqrt(counts @ scores**2 / counts.sum())
-        # Between some hundred values linear interpolation will do.
-        knots = np.unique(np.linspace(0, len(values) - 1, _MOST_KNOTS).astype(int))
-        return cls(values[knots], scores[knots])
-
-    def encode(self, column: Floats) -> Floats:
-        """Return one column."""
-        encoded = np.interp(column, self.values, self.scores)
-        return np.where(np.isnan(encoded), 0.0, encoded)[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class OneHotColumn:
-    """A column of few values: an indicator each, all with mean 0 and together of variance 1."""
-
-    values: Floats
-    means: Floats
-
-    def encode(self, column: Floats) -> Floats:
-        """Return a column per value."""
-        deviation = np.sqrt((self.means * (1 - self.means)).sum())
-        encoded = ((column[:, None] == self.values) - self.means) / deviation
-        encoded[np.isnan(column)] = 0.0
-        return encoded
-
-
 def count_values(X: Floats, n_jobs: int | None = None) -> list[tuple[Floats, Ints]]:
     """Return the distinct values of each column, ascending, and their counts; NaN is not counted.
 
@@ -194,23 +131,59 @@ class Encoder:
     """
 
     def __init__(self, counted: Sequence[tuple[Floats, Ints]], ranks: bool = False) -> None:
-        numbers = RankNormalColumn if ranks else StandardizedColumn
-        self._columns: list[Any] = []
+        # of each column its place, how it is encoded, and two arrays or numbers for that
+        self._columns: list[tuple[int, str, Any, Any]] = []
         width = 0
         for j, (values, counts) in enumerate(counted):
             if len(values) > MOST_LEVELS:
-                self._columns.append((j, numbers.of(values, counts)))
+                fitted = _rank_normal(values, counts) if ranks else _moments(values, counts)
+                self._columns.append((j, "ranks" if ranks else "standardize", *fitted))
                 width += 1
             elif len(values) > 1:
-                self._columns.append((j, OneHotColumn(values, counts / counts.sum())))
+                self._columns.append((j, "one-hot", values, counts / counts.sum()))
                 width += len(values)
         self._projection = _random_signs(width) if width > MOST_ENCODED else None
 
     def encode(self, X: Floats, n_jobs: int | None = 1) -> Floats:
         """Return the encoded columns; a single one of zeros where no column varies."""
-        blocks = in_threads(lambda j, column: column.encode(X[:, j]), self._columns, n_jobs)
+        calls = [(X[:, j], *how) for j, *how in self._columns]
+        blocks = in_threads(_encoded, calls, n_jobs)
         encoded = np.hstack(blocks) if blocks else np.zeros((len(X), 1))
         return encoded if self._projection is None else encoded @ self._projection
+
+
+def _moments(values: Floats, counts: Ints) -> tuple[float, float]:
+    """Return the mean and the deviation of a column."""
+    share = counts / counts.sum()
+    mean = float(share @ values)
+    # Squares of very small numbers would be zero.
+    scale = float(np.abs(values - mean).max())
+    return mean, scale * float(np.sqrt(share @ ((values - mean) / scale) ** 2))
+
+
+def _rank_normal(values: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """Return values of a column and what becomes of them: normal quantiles of their ranks.
+
+    A few huge values, as in incomes, then are no further away than the few largest of any column.
+    """
+    scores = ndtri((np.cumsum(counts) - counts / 2) / counts.sum())
+    scores /= np.sqrt(counts @ scores**2 / counts.sum())
+    # Between some hundred values linear interpolation will do.
+    knots = np.unique(np.linspace(0, len(values) - 1, _MOST_KNOTS).astype(int))
+    return values[knots], scores[knots]
+
+
+def _encoded(column: Floats, how: str, one: Any, other: Any) -> Floats:
+    """Return what becomes of a column; an indicator of each value if it has few."""
+    if how == "one-hot":  # all with mean 0, and together of variance 1
+        deviation = np.sqrt((other * (1 - other)).sum())
+        encoded = ((column[:, None] == one) - other) / deviation
+    elif how == "ranks":
+        encoded = np.interp(column, one, other)[:, None]
+    else:
+        encoded = ((column - one) / other)[:, None]
+    encoded[np.isnan(column)] = 0.0
+    return encoded
 
 
 def _random_signs(width: int) -> Any:
@@ -418,21 +391,13 @@ class Moments:
         self.values = np.maximum(values, 0.0)
 
 
-class FeatureMatrices:
-    """Some rows as the base learners take them: a matrix by the name of each of :data:`KINDS`."""
+FeatureMatrices = Mapping[str, Any]
+"""Some rows as the base learners take them: a matrix by the name of each of :data:`KINDS`."""
 
-    def __init__(self, matrices: Mapping[str, Any]) -> None:
-        self._matrices = dict(matrices)
 
-    def __getitem__(self, kind: str) -> Any:
-        return self._matrices[kind]
-
-    def __len__(self) -> int:
-        return len(self._matrices["columns"])
-
-    def take(self, rows: Any) -> FeatureMatrices:
-        """Return some of the rows."""
-        return FeatureMatrices({kind: X[rows] for kind, X in self._matrices.items()})
+def take(features: FeatureMatrices, rows: Any) -> FeatureMatrices:
+    """Return some of the rows."""
+    return {kind: X[rows] for kind, X in features.items()}
 
 
 KINDS = ("columns", "bins", "pca_columns", "ranks", "encoded", "gaussian", "laplacian")
@@ -514,4 +479,4 @@ class Preprocessor:
             found["ranks"] = ranks.astype(np.float32)
             if "laplacian" in self.maps:
                 found["laplacian"] = self.maps["laplacian"].similarities(ranks, n_jobs)
-        return FeatureMatrices({k: v for k, v in found.items() if k in {"columns", *kinds}})
+        return {k: v for k, v in found.items() if k in {"columns", *kinds}}

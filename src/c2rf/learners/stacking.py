@@ -23,7 +23,7 @@ import numpy as np
 from c2rf._utils.types import Codes, Floats
 from c2rf.learners.base_learners import Fit, TrainingSet
 from c2rf.learners.calibration import poststratified
-from c2rf.learners.features import FeatureMatrices
+from c2rf.learners.features import FeatureMatrices, take
 from c2rf.learners.threads import in_threads
 
 LARGEST_MARGIN = 5.0
@@ -280,12 +280,12 @@ def cross_validate(
     """
     prior = prior_weights(list(learners), training.codes)
     repeats = splits(training.codes, rng)
-    n_classes, n_rows = len(training.rates), len(population)
+    n_classes, n_rows = len(training.rates), len(population["columns"])
     unweighted = StackingWeights(prior, None, np.empty((0, n_classes)), np.empty(0, dtype=np.intp))
     if not any(repeats):
         return unweighted
     n_calibration = min(N_CALIBRATION_ROWS, (n_rows + 1) // 2)
-    calibration_rows = population.take(slice(n_calibration))
+    calibration_rows = take(population, slice(n_calibration))
     if n_rows > 1:
         leaf_rows = slice(n_calibration, n_calibration + N_CALIBRATION_ROWS)
         training = replace(training, leaf_rows=leaf_rows)
@@ -320,7 +320,7 @@ def _held_out_margins(
     calibration_rows: FeatureMatrices,
 ) -> Floats:
     """Return margins of held-out rows by each base learner, and whether they are above zero."""
-    part, held_out = training.take(kept), training.features.take(held)
+    part, held_out = training.take(kept), take(training.features, held)
     found = np.empty((2, len(fits), len(held), len(training.rates)))
     for k, fit in enumerate(fits):
         predict = fit(part)

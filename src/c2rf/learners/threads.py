@@ -7,9 +7,9 @@ of them wait for each other, so inside of :func:`owned_threads` it gets one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Thread
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -37,7 +37,7 @@ def in_threads(
     n_jobs: int | None,
     what: str | None = None,
 ) -> list[Any]:
-    """Return the results of calls, in their order.
+    """Return the results of calls, in their order; after an error no more calls are begun.
 
     Parameters
     ----------
@@ -56,21 +56,20 @@ def in_threads(
     >>> in_threads(max, [(1, 2), (4, 3)], n_jobs=2)
     [2, 4]
     """
-    work = _Work(function, calls)
     n_threads = min(effective_n_jobs(n_jobs), len(calls))
-    # The calling thread works, too: that is a thread less to start.
-    helpers = [Thread(target=work.run, daemon=True) for _ in range(n_threads - 1)]
     countdown = None if what is None else Countdown(what, len(calls))
+    found = []
+    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
     try:
-        for helper in helpers:
-            helper.start()
-        work.run(countdown)
+        futures = [pool.submit(function, *call) for call in calls] if pool else []
+        for k, call in enumerate(calls):
+            found.append(futures[k].result() if pool else function(*call))
+            if countdown is not None:
+                countdown.done(1)
     finally:
-        work.turns = iter(())
-        for helper in helpers:
-            if helper.ident is not None:  # it was started
-                helper.join()
-    return work.results(countdown)
+        if pool:
+            pool.shutdown(cancel_futures=True)
+    return found
 
 
 def in_row_parts(
@@ -87,48 +86,3 @@ def in_row_parts(
     """
     starts = range(0, max(n_rows, 1), rows_per_part)
     return in_threads(function, [(slice(s, s + rows_per_part),) for s in starts], n_jobs)
-
-
-class _Work:
-    """Calls that several threads make in turn.
-
-    Parameters
-    ----------
-    function : callable
-        What is called.
-    calls : sequence of tuple
-        The arguments of each call.
-    """
-
-    def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
-        self._function, self._calls = function, calls
-        self._found: dict[int, Any] = {}
-        self._failed: dict[int, BaseException] = {}
-        self._n_reported = 0
-        self.turns = iter(range(len(calls)))  # the interpreter hands out each number once
-
-    def run(self, countdown: Countdown | None = None) -> None:
-        """Make calls until none is left; report how many all threads have made."""
-        for turn in iter(lambda: next(self.turns, None), None):
-            try:
-                self._found[turn] = self._function(*self._calls[turn])
-            except BaseException as error:
-                self._failed[turn] = error
-                self.turns = iter(())
-            self._report(countdown)
-
-    def results(self, countdown: Countdown | None) -> list[Any]:
-        """Return what was found, in the order of the calls, or raise the first error."""
-        if self._failed:
-            # A Ctrl-C is not to be lost among errors.
-            stops = [turn for turn, e in self._failed.items() if not isinstance(e, Exception)]
-            raise self._failed[min(stops or self._failed)]
-        self._report(countdown)
-        return [self._found[turn] for turn in range(len(self._calls))]
-
-    def _report(self, countdown: Countdown | None) -> None:
-        """Report how many calls were made since the last time, if any."""
-        made = len(self._found) - self._n_reported
-        if countdown is not None and made:
-            countdown.done(made)
-            self._n_reported += made

@@ -1,9 +1,9 @@
 """Forests of extremely randomized trees, and prior-corrected estimates in their leaves.
 
-Trees are compiled where Numba is there, and scikit-learn's where not. The two grow the same kind of
-trees, with other random numbers, and label equally well. Every tree has a seed of its own: the
-number of threads changes nothing. The compiled ones are much faster on few rows, because a forest
-is grown, and predicts, in one call.
+Trees are compiled where Numba is there, and grown by scikit-learn where not. The two grow the same
+kind of trees, with other random numbers, and label equally well. Every tree has a seed of its own:
+the number of threads changes nothing. The compiled ones are much faster on few rows, because a
+forest is grown, and predicts, in one call.
 
 Prior-corrected leaf estimates: the leaves of a tree grown on few labeled rows are pure; they say 0
 or 1, whether they hold a tenth of the population or a thousandth. But the part m of the population
@@ -24,7 +24,7 @@ greatest value; the best of these splits is taken.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -80,7 +80,7 @@ class Growth:
     n_scored: int = 1000
 
 
-class CompiledForest:
+class Forest:
     """Trees in flat arrays.
 
     Parameters
@@ -97,26 +97,48 @@ class CompiledForest:
         """Number of trees."""
         return len(self.shape)
 
-    def some(self, trees: slice) -> CompiledForest:
+    def some(self, trees: slice) -> Forest:
         """Return the forest of some neighbouring trees."""
         ends = np.concatenate([[0], np.cumsum(self.shape[:, 0])])
         first, last, _ = trees.indices(self.n_trees)
         part = slice(ends[first], ends[last])
-        return CompiledForest(self.nodes[part], self.values[part], self.shape[trees])
+        return Forest(self.nodes[part], self.values[part], self.shape[trees])
 
     def predict(self, X: Singles, n_jobs: int | None = None) -> Floats:
         """Return the mean of the trees' predictions for rows."""
         X = self._checked(X)
-        sums = in_row_parts(
-            lambda rows: predict_sums(X[rows], self.nodes, self.values, self.shape),
-            len(X), _ROWS_PER_CALL, n_jobs,
-        )  # fmt: skip
+        sums = in_row_parts(lambda rows: self._sums(X[rows]), len(X), _ROWS_PER_CALL, n_jobs)
         return np.concatenate(sums) / self.n_trees
+
+    def _sums(self, X: Singles) -> Floats:
+        if are_compiled():
+            return predict_sums(X, self.nodes, self.values, self.shape)
+        sums = np.zeros((len(X), self.values.shape[1]))
+        for places in self._leaves(X):
+            sums += self.values[places]
+        return sums
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
         """Return, for every node, the sum of the amounts of the rows that end there."""
         X = self._checked(X)
-        return np.asarray(leaf_sums(X, amounts, self.nodes, self.shape))
+        if are_compiled():
+            return np.asarray(leaf_sums(X, amounts, self.nodes, self.shape))
+        sums = np.zeros((len(self.nodes), amounts.shape[1]))
+        for places in self._leaves(X):
+            np.add.at(sums, places, amounts)
+        return sums
+
+    def _leaves(self, X: Singles) -> Iterator[Codes]:
+        """Yield the leaves that rows fall in, tree by tree; for where nothing is compiled."""
+        columns, thresholds, left = (self.nodes[name] for name in NODE.names or ())
+        first, every = 0, np.arange(len(X))
+        for n_nodes, depth in self.shape:
+            places = np.full(len(X), first)
+            for _ in range(depth):
+                above = X[every, columns[places]] > thresholds[places]
+                places = first + left[places] + above
+            yield places
+            first += n_nodes
 
     def _checked(self, X: Any) -> Singles:
         """Return rows in order; compiled loops do not look whether a column is there."""
@@ -143,54 +165,9 @@ class CompiledForest:
         if not fits:
             raise InputError("its trees have links that lead nowhere")
 
-    def with_values(self, values: Floats) -> CompiledForest:
+    def with_values(self, values: Floats) -> Forest:
         """Return the same trees with other values of their nodes."""
-        return CompiledForest(self.nodes, values.astype(np.float32), self.shape)
-
-
-class PlainForest:
-    """Trees of scikit-learn.
-
-    Parameters
-    ----------
-    trees : list of fitted ExtraTreeRegressor
-        The trees.
-    values : list of ndarray of shape (n_nodes, n_targets)
-        What the nodes of each tree predict.
-    """
-
-    def __init__(self, trees: Sequence[Any], values: Sequence[Floats]) -> None:
-        self.trees, self.values = list(trees), list(values)
-
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return len(self.trees)
-
-    def some(self, trees: slice) -> PlainForest:
-        """Return the forest of some neighbouring trees."""
-        return PlainForest(self.trees[trees], self.values[trees])
-
-    def predict(self, X: Singles, n_jobs: int | None = None) -> Floats:
-        """Return the mean of the trees' predictions for rows."""
-        calls = list(zip(self.trees, self.values, strict=True))
-        found = in_threads(lambda tree, values: values[tree.apply(X)], calls, n_jobs)
-        return np.mean(found, axis=0)
-
-    def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
-        """Return, for every node, the sum of the amounts of the rows that end there."""
-        sums = [np.zeros((len(values), amounts.shape[1])) for values in self.values]
-        for tree, own in zip(self.trees, sums, strict=True):
-            np.add.at(own, tree.apply(X), amounts)
-        return np.concatenate(sums)
-
-    def with_values(self, values: Floats) -> PlainForest:
-        """Return the same trees with other values of their nodes."""
-        ends = np.cumsum([len(own) for own in self.values])
-        return PlainForest(self.trees, np.split(values, ends[:-1]))
-
-
-Forest = CompiledForest | PlainForest
+        return Forest(self.nodes, values.astype(np.float32), self.shape)
 
 
 def grow_forest(
@@ -235,31 +212,46 @@ def grow_forest(
         bags = np.tile(np.arange(len(X), dtype=np.int32), (n_trees, 1))
     X = np.asfortranarray(X, dtype=np.float32)
     targets = np.ascontiguousarray(targets, dtype=float)
-    if not are_compiled():
-        plain: list[Any] = [
-            (X[bag], targets[bag], weight[bag], growth, int(seeds[t] % _MOST_SEED))
-            for t, bag in enumerate(bags)
-        ]
-        trees = in_threads(_grow_plain, plain, n_jobs)
-        return PlainForest(trees, [tree.tree_.value[:, :, 0] for tree in trees])
-    # A tree is the same whichever thread grows it: small forests are grown in one call.
-    parts = np.array_split(
-        np.arange(n_trees), min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
-    )
-    limits = growth.max_features, growth.min_samples_leaf, growth.max_depth, growth.n_scored
-    calls = [(X, targets, weight, bags[part], *limits, seeds[part]) for part in parts]
-    grown = in_threads(grow, calls, n_jobs)
-    return CompiledForest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
+    if are_compiled():
+        # A tree is the same whichever thread grows it: small forests are grown in one call.
+        n_parts = min(n_trees, 8 if bags.size > _WORTH_A_THREAD else 1)
+        parts = np.array_split(np.arange(n_trees), n_parts)
+        limits = growth.max_features, growth.min_samples_leaf, growth.max_depth, growth.n_scored
+        calls = [(X, targets, weight, bags[part], *limits, seeds[part]) for part in parts]
+        grown = in_threads(grow, calls, n_jobs)
+    else:
+        drawn = zip(bags, seeds % _MOST_SEED, strict=True)
+        plain = [(X[b], targets[b], weight[b], growth, int(s)) for b, s in drawn]
+        grown = in_threads(_grow_plain, plain, n_jobs)
+    return Forest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
 
 
-def _grow_plain(X: Any, targets: Floats, weight: Floats, growth: Growth, seed: int) -> Any:
-    tree = ExtraTreeRegressor(
+def _grow_plain(
+    X: Any, targets: Floats, weight: Floats, growth: Growth, seed: int
+) -> tuple[Any, Any, Any]:
+    """Return a tree of scikit-learn in the form of :func:`grow`."""
+    model = ExtraTreeRegressor(
         max_features=growth.max_features,
         min_samples_leaf=growth.min_samples_leaf,
         max_depth=growth.max_depth,
         random_state=seed,
     )
-    return tree.fit(X, targets, sample_weight=weight)
+    tree = model.fit(X, targets, sample_weight=weight).tree_
+    inner = np.flatnonzero(tree.children_left >= 0)
+    # Two children are neighbours here; there, the left one follows its parent.
+    number = np.zeros(tree.node_count, dtype=np.int32)
+    number[tree.children_left[inner]] = 2 * np.arange(len(inner)) + 1
+    number[tree.children_right[inner]] = 2 * np.arange(len(inner)) + 2
+    nodes = np.zeros(tree.node_count, dtype=NODE)
+    nodes["threshold"], nodes["left"] = np.inf, np.arange(tree.node_count)
+    nodes["column"][number[inner]] = tree.feature[inner]
+    rounded = tree.threshold[inner].astype(np.float32)
+    lower = np.nextafter(rounded, np.float32(-np.inf))
+    nodes["threshold"][number[inner]] = np.where(rounded > tree.threshold[inner], lower, rounded)
+    nodes["left"][number[inner]] = number[tree.children_left[inner]]
+    values = np.empty((tree.node_count, targets.shape[1]), dtype=np.float32)
+    values[number] = tree.value[:, :, 0]
+    return nodes, values, np.array([[tree.node_count, tree.max_depth]])
 
 
 LEAF_RIDGE = 0.003

@@ -33,7 +33,7 @@ from c2rf.data.population.interface import Population
 from c2rf.data.profile import check_column
 from c2rf.data.totals import Bins
 from c2rf.exceptions import InputError
-from c2rf.learners.trees import CompiledForest
+from c2rf.learners.trees import Forest
 from c2rf.totals.groups import Groups
 from c2rf.workflow.predictions import (
     LABEL,
@@ -54,10 +54,7 @@ TRUSTED = (
     "c2rf.learners.distillation.DistilledModel",
     "c2rf.learners.features.Encoder",
     "c2rf.learners.features.MedianImputer",
-    "c2rf.learners.features.OneHotColumn",
-    "c2rf.learners.features.StandardizedColumn",
-    "c2rf.learners.trees.CompiledForest",
-    "c2rf.learners.trees.PlainForest",
+    "c2rf.learners.trees.Forest",
     "numpy.dtype",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -66,7 +63,7 @@ TRUSTED = (
 """Types that a model file may hold beyond those skops trusts by itself."""
 
 FORMAT = "c2rf-model"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 _OF_ROWS = (
     "_rows",
     "_imputer",
@@ -225,7 +222,7 @@ def _check_trees(found: Any) -> None:
         elif isinstance(each, Mapping):
             waiting += each.values()
         else:
-            if isinstance(each, CompiledForest):
+            if isinstance(each, Forest):
                 each.check()
             own = getattr(each, "__dict__", {})
             if isinstance(own.get("tree_"), Tree):
