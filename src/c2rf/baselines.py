@@ -166,9 +166,8 @@ def top_probabilities(
     >>> bool(found.sum() == n_positive), float((found == y[rest]).mean().round(2))
     (True, 0.93)
     """
-    learned = _Learned(X, y, estimator, pos_label, random_state)
-    score = learned.probability(X_unlabeled)
-    return learned.named(top_lambda(score, n_positive, random_state=random_state) > 0)
+    score, _, names = _learn(X, y, X_unlabeled, estimator, pos_label, random_state)
+    return names.take(top_lambda(score, n_positive, random_state=random_state) > 0)
 
 
 def prior_corrected(
@@ -207,10 +206,9 @@ def prior_corrected(
     >>> n_positive, int(found.sum())
     (460, 374)
     """
-    learned = _Learned(X, y, estimator, pos_label, random_state)
-    probability = learned.probability(X_unlabeled)
+    probability, sample_rate, names = _learn(X, y, X_unlabeled, estimator, pos_label, random_state)
     known_rate = check_total(n_positive, len(probability)) / max(len(probability), 1)
-    return learned.named(correct_prior(probability, learned.sample_rate, known_rate) > 0.5)
+    return names.take(correct_prior(probability, sample_rate, known_rate) > 0.5)
 
 
 def self_training(
@@ -254,27 +252,21 @@ def self_training(
     return classes[trained.predict(rest)]
 
 
-class _Learned:
-    """A classifier fitted to the labeled rows, and which of its two classes is the positive."""
+def _learn(
+    X: Any, y: ArrayLike, X_unlabeled: Any, estimator: Any, pos_label: Any, random_state: int | None
+) -> tuple[Floats, float, NDArray[Any]]:
+    """Learn from the labeled rows.
 
-    def __init__(
-        self, X: Any, y: ArrayLike, estimator: Any, pos_label: Any, random_state: int | None
-    ) -> None:
-        learner = _learner(estimator, random_state)
-        known = check_labels(learner, y)
-        self.classes, codes = np.unique(known, return_inverse=True)
-        self.positive = positive_index(pos_label, self.classes, has_total=True)
-        self.sample_rate = float(np.mean(codes == self.positive))
-        self._fitted = learner.fit(X, known)
-
-    def probability(self, X: Any) -> Floats:
-        """Return the probability of each row to be positive."""
-        found: Floats = self._fitted.predict_proba(X)[:, self.positive]
-        return found
-
-    def named(self, is_positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the classes of rows."""
-        return self.classes[np.where(is_positive, self.positive, 1 - self.positive)]
+    Returns the probability of each unlabeled row to be positive, the rate of positives in the
+    sample, and the negative and the positive class.
+    """
+    learner = _learner(estimator, random_state)
+    known = check_labels(learner, y)
+    classes = np.unique(known)
+    positive = positive_index(pos_label, classes, has_total=True)
+    probability = learner.fit(X, known).predict_proba(X_unlabeled)[:, positive]
+    sample_rate = float(np.mean(known == classes[positive]))
+    return probability, sample_rate, classes[[1 - positive, positive]]
 
 
 def _learner(estimator: Any, random_state: int | None) -> Any:

@@ -322,11 +322,6 @@ def _largest(numbers: Floats) -> float:
     return float(np.fmax.reduce(np.abs(numbers), initial=0.0))
 
 
-def of_kind(columns: Sequence[ColumnProfile], kind: Kind) -> list[str]:
-    """Return the names of the columns of a kind."""
-    return [column.name for column in columns if column.kind == kind]
-
-
 NEARLY_ALL = 0.9
 """A column of text in which this share of the rows differs names the rows."""
 
