@@ -16,7 +16,7 @@ from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.records import Key
 from c2rf.bench.run import _answer
 from c2rf.cli import main
-from c2rf.cli.options import INTERRUPTED
+from c2rf.cli.common import INTERRUPTED
 
 RUN = ["bench", "run", "--data", "made-twonorm-60", "--samples", "1", "--methods", "rf"]
 

@@ -14,7 +14,7 @@ import pytest
 import c2rf
 import c2rf_command
 from c2rf.cli import main
-from c2rf.cli.options import INTERRUPTED
+from c2rf.cli.common import INTERRUPTED
 
 
 def test_installed_under_its_name():

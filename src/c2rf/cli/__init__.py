@@ -14,7 +14,7 @@ import typer
 from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import for_command_line
 from c2rf.cli import assign, audit, bench, classify, demo, solve
-from c2rf.cli.options import (
+from c2rf.cli.common import (
     FAILED,
     INTERRUPTED,
     USER_MISTAKE,

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from c2rf.cli import options, terminal
+from c2rf.cli import common, terminal
 from c2rf.cli.classify import FILES, Group, Positive, Total, Totals, TotalsFile
-from c2rf.cli.options import in_panel
+from c2rf.cli.common import in_panel
 from c2rf.workflow.options import Options
 
 SHARED = ["id", "sep", "decimal", "encoding", "sheet", "totals_policy", "weight", "random_state"]
 """Options of a classification that this command has as well."""
 
 
-@options.with_options(SHARED)
+@common.with_options(SHARED)
 def assign(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Rows with a column of probabilities per class.")
@@ -45,9 +45,9 @@ def assign(
     sql_out: Annotated[
         Path | None, in_panel(FILES, "FILE.sql", "Where the rule goes, as one CASE of SQL.")
     ] = None,
-    spreadsheet_safe: options.SpreadsheetSafe = False,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    spreadsheet_safe: common.SpreadsheetSafe = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
     **given: Any,
 ) -> None:
     """Label rows by the probabilities of any model.
@@ -63,7 +63,7 @@ def assign(
     from c2rf.workflow.assign import assign_file, parse_columns
     from c2rf.workflow.predictions import check_labels_name
 
-    chosen = Options(target="class", totals=[], **options.parsed(given))
+    chosen = Options(target="class", totals=[], **common.parsed(given))
     columns, files = parse_columns(probabilities), totals_file or []
     known = collect(
         chosen.target, positive=positive or (), total=total or (), totals=totals or (),

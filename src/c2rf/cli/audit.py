@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from c2rf.cli import options, terminal
-from c2rf.cli.options import QuickCommand, QuickGroup, in_panel
+from c2rf.cli import common, terminal
+from c2rf.cli.common import QuickCommand, QuickGroup, in_panel
 from c2rf.workflow.options import Options, split_names
 
 audit = typer.Typer(
@@ -33,7 +33,7 @@ Rows = Annotated[
 
 
 @audit.command(cls=QuickCommand)
-@options.with_options(SHARED)
+@common.with_options(SHARED)
 def draw(
     labels: Labels,
     *,
@@ -61,9 +61,9 @@ def draw(
         str,
         typer.Option(metavar="NAME", help="audit judges the labels; learn: to learn most from."),
     ] = "audit",
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    seed: common.Seed = 0,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
     **given: Any,
 ) -> None:
     """Draw rows to check by hand, with known probabilities.
@@ -84,7 +84,7 @@ def draw(
         raise InputError("say how many rows to draw with --n 100, or how exact with --width 5%")
     if out is None and width is None:
         raise InputError("say where the rows to check should go with --out check.xlsx")
-    how = Options(target="true", totals=[], **options.parsed(given)).read_as
+    how = Options(target="true", totals=[], **common.parsed(given)).read_as
     if out is not None:
         check_output(out, force=force, inputs=[labels, *([rows] if rows else [])])
         check_writable(out)
@@ -111,7 +111,7 @@ def draw(
 
 
 @audit.command(cls=QuickCommand)
-@options.with_options(SHARED)
+@common.with_options(SHARED)
 def read(
     checked: Annotated[Path, typer.Argument(metavar="CHECKED", help="The sheet, filled in.")],
     labels: Labels,
@@ -131,8 +131,8 @@ def read(
     level: Annotated[
         float, typer.Option(help="How often intervals should cover the truth.")
     ] = 0.95,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
     **given: Any,
 ) -> None:
     """Say how many labels are right, by rows that were checked.
@@ -145,7 +145,7 @@ def read(
     from c2rf.workflow.audit import audit_lines, read_labels, read_sheet
     from c2rf.workflow.result import check_report
 
-    how = Options(target="true", totals=[], **options.parsed(given)).read_as
+    how = Options(target="true", totals=[], **common.parsed(given)).read_as
     paths = [path for path in (report, table_out) if path is not None]
     for path in paths:
         check_output(path, force=force, inputs=[checked, labels])

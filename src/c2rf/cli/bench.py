@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf._utils.text import check_choice, count
-from c2rf.cli import options, terminal
-from c2rf.cli.options import FAILED, INTERRUPTED, QuickCommand, QuickGroup
+from c2rf.cli import common, terminal
+from c2rf.cli.common import FAILED, INTERRUPTED, QuickCommand, QuickGroup
 
 if TYPE_CHECKING:
     from c2rf.bench.records import Key
@@ -80,7 +80,7 @@ def run(
         ),
     ] = "",
     trees: Annotated[int, typer.Option(min=1, help="Trees of a sample.")] = 20,
-    backend: options.Backend = "highs",
+    backend: common.Backend = "highs",
     time_limit: Annotated[
         float,
         typer.Option(
@@ -88,7 +88,7 @@ def run(
         ),
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Methods to run at the same time.")] = 1,
-    seed: options.Seed = 0,
+    seed: common.Seed = 0,
     data_dir: Annotated[
         Path | None,
         typer.Option(
@@ -100,7 +100,7 @@ def run(
         Path | None,
         typer.Option(metavar="FOLDER", help="Report on all records at the end, as bench report."),
     ] = None,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Run methods on samples of data sets and record each result, once.
 
@@ -173,7 +173,7 @@ def report(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the report goes; overwritten.")
     ] = Path("bench-report"),
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Write the paper's tables and figures from records, and a page on which method labels best.
 

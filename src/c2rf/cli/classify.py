@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from c2rf.cli import options, terminal
-from c2rf.cli.options import in_panel
+from c2rf.cli import common, terminal
+from c2rf.cli.common import in_panel
 from c2rf.workflow.options import TOTALS, Options
 
 FILES = "Outputs"
@@ -34,7 +34,7 @@ Group = Annotated[
 ]
 
 
-@options.with_options()
+@common.with_options()
 def classify(
     context: typer.Context,
     labeled: Annotated[Path, typer.Argument(metavar="LABELED", help="Rows whose class is known.")],
@@ -78,9 +78,9 @@ def classify(
         list[Path] | None,
         in_panel(FILES, "FILE", "Where the table of --estimates-by goes; the nth of the nth."),
     ] = None,
-    spreadsheet_safe: options.SpreadsheetSafe = False,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    spreadsheet_safe: common.SpreadsheetSafe = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all and say what would be done; write nothing.")
     ] = False,
@@ -104,7 +104,7 @@ def classify(
     from c2rf.workflow.result import Outputs, check_estimates
     from c2rf.workflow.summary import in_language, plan_lines
 
-    chosen = Options(totals=[], **options.parsed(given))
+    chosen = Options(totals=[], **common.parsed(given))
     tables = [path for path in (labeled, unlabeled) if path is not None]
     totals_files = totals_file or []
     if dry_run and not quiet:
@@ -140,9 +140,7 @@ def classify(
     return terminal.say([*lines, *outputs.lines()], quiet=quiet)
 
 
-@options.with_options(
-    ["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler", "master"]
-)
+@common.with_options(["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler", "master"])
 def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL.skops", help="What classify --save-model wrote.")
@@ -156,9 +154,9 @@ def predict(
             metavar="FILE", help="Where the labels go: .csv, .parquet, .xlsx, .jsonl, .sav, ..."
         ),
     ],
-    spreadsheet_safe: options.SpreadsheetSafe = False,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    spreadsheet_safe: common.SpreadsheetSafe = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
     **given: Any,
 ) -> None:
     """Label further rows, each for itself, with a saved model.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf._utils.text import proof
-from c2rf.cli import options, terminal
-from c2rf.cli.options import exit_if_interrupted
+from c2rf.cli import common, terminal
+from c2rf.cli.common import exit_if_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,8 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path(
         "c2rf-demo"
     ),
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    seed: common.Seed = 0,
+    force: common.Force = False,
 ) -> None:
     """Show on artificial data how a known total improves labels."""
     import c2rf

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from c2rf._utils.text import count, interval, proof, reached
-from c2rf.cli import options, terminal
-from c2rf.cli.options import exit_if_interrupted
+from c2rf.cli import common, terminal
+from c2rf.cli.common import exit_if_interrupted
 from c2rf.workflow.options import parse_offset
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OffsetRange = Annotated[
 
 
 def solve(
-    votes: options.Votes,
+    votes: common.Votes,
     total: Annotated[
         str,
         typer.Option(
@@ -50,7 +50,7 @@ def solve(
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
     ] = "auto",
-    backend: options.Backend = "highs",
+    backend: common.Backend = "highs",
     threads: Annotated[
         int, typer.Option(min=1, metavar="N", help="Threads of the solver of the paper's methods.")
     ] = 1,
@@ -67,7 +67,7 @@ def solve(
             min=0, metavar="SECONDS", help="Stop then with the best weights found so far."
         ),
     ] = None,
-    seed: options.Seed = 0,
+    seed: common.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="SOLUTION.json", help="Where the solution goes.")
     ] = None,
@@ -81,8 +81,8 @@ def solve(
             metavar="PROOF.vipr", help="Where weights and proof go for checkers of VIPR 1.0."
         ),
     ] = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Weigh trees so that their votes add up to the known total.
 
@@ -208,7 +208,7 @@ def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str
 
 
 def verify(
-    votes: options.Votes,
+    votes: common.Votes,
     solution: Annotated[
         Path | None, typer.Argument(metavar="SOLUTION.json", help="What c2rf solve wrote.")
     ] = None,
@@ -227,7 +227,7 @@ def verify(
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="A check of the proof that is longer fails."),
     ] = None,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Check what a solution says, exactly: weights, labels, distance.
 

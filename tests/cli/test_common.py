@@ -11,7 +11,7 @@ import typer
 import c2rf
 from c2rf.cli import app, main
 from c2rf.cli.classify import classify, predict
-from c2rf.cli.options import parsed
+from c2rf.cli.common import parsed
 from c2rf.workflow.options import Options, command_option
 
 

@@ -1,7 +1,7 @@
-"""Options of the commands, how their help looks, and exit codes.
+"""What the commands share: options, how their help looks, and exit codes.
 
-The options of a classification are made from the fields of
-:class:`~c2rf.workflow.options.Options`; the others that several commands share are here.
+The options of a classification are declared in :mod:`c2rf.workflow.options` and made into options
+of a command here; the others that several commands share are declared here.
 
 Help and completion do without the large imports, as both answer while the user waits. Typer draws
 its boxes, and removes markup from the help that completion shows, with a Markdown parser and a code
