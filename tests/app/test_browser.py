@@ -179,7 +179,7 @@ def test_a_wrong_total_is_told_while_it_is_typed(browser, address):
     visitor = Visitor(browser, address)
     visitor.clicks("The example")
     visitor.types("Total of yes", "1000")
-    visitor.sees("at most")
+    visitor.sees("must be a count from 0 to 510")
     assert "4. Run" not in visitor.text
     visitor.types("Total of yes", "40%")
     visitor.sees("are left for 'no'", "4. Run")
@@ -241,7 +241,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
     visitor.drops(1, unlabeled)
     visitor.sees("read as: semicolons, decimal comma, Windows-1252", "Total of völlzeit")
     visitor.types("Total of yes", "100")
-    visitor.sees("all classes but one need a total")
+    visitor.sees("it may leave out one class")
     visitor.types("Total of yes", "")
     visitor.sees("Type the known total")
     visitor.drops(2, regions, persons)

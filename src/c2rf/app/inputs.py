@@ -5,21 +5,22 @@ The page shows the command line and the Python lines that do the same.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import count, short, span
 from c2rf.data.dialect import ReadAs
-from c2rf.data.totals import collect, parse_range, parse_totals
+from c2rf.data.totals import collect, parse_totals
 from c2rf.exceptions import InputError
-from c2rf.totals.stated import Estimate
+from c2rf.report.answer import group_name, known_margins
+from c2rf.totals.groups import Groups
+from c2rf.totals.make_bounds import make_bounds
+from c2rf.totals.stated import Estimate, read_totals
 from c2rf.workflow.options import COLUMNS, READING, Options, command_option, join_names
 from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.result import Outputs
@@ -75,8 +76,8 @@ class Inputs:
     --------
     >>> inputs = Inputs(labeled=Path("a.csv"), totals={"yes": "12%"}, chosen={"target": "sick"})
     >>> inputs.command()
-    'c2rf classify a.csv --target sick --totals yes=12% --out labels.csv --spreadsheet-safe \
---report report.html --save-model model.skops'
+    'c2rf classify a.csv --target sick --totals yes=0.12 --out labels.csv --report report.html \
+--save-model model.skops --spreadsheet-safe'
     >>> print(inputs.python())
     import c2rf
     <BLANKLINE>
@@ -116,10 +117,9 @@ class Inputs:
 
     def options(self) -> Options:
         """Return the options, checked as far as they can be without the rows."""
-        typed = [join_names([f"{name}={total}" for name, total in self.totals.items()])]
         known = collect(
             self.chosen["target"],
-            totals=typed if self.totals else [],
+            totals=[_joined(self.totals)] if self.totals else [],
             totals_file=list(self.totals_files),
             decimal=self.decimal_mark,
         )
@@ -127,11 +127,11 @@ class Inputs:
 
     def outputs(self, folder: Path) -> Outputs:
         """Return the files to be written to a folder."""
-        imputations = folder / "imputations.csv" if self.chosen.get("imputations") else None
+        path = {option: folder / name for option, name in self._files.items()}
         return Outputs(
-            labels=folder / self._labels, report=folder / "report.html",
-            model=folder / "model.skops", imputations=imputations, spreadsheet_safe=True,
-            estimates=[folder / "estimates.xlsx"] if self.chosen.get("estimates_by") else [],
+            labels=path["--out"], report=path["--report"], model=path["--save-model"],
+            imputations=path.get("--imputations-out"), spreadsheet_safe=True,
+            estimates=[path["--estimates-out"]] if "--estimates-out" in path else [],
         )  # fmt: skip
 
     def command(self) -> str:
@@ -139,52 +139,58 @@ class Inputs:
         words = ["c2rf", "classify", *map(self._called, self.tables)]
         words += self.options().command_words()
         if self.totals:
-            words += ["--totals", self._plain_totals()]
+            totals = {name: _as_text(total) for name, total in self._typed.items()}
+            words += ["--totals", _joined(totals)]
         for path in self.totals_files:
             words += ["--totals-file", self._called(path)]
-        words += [
-            "--out",
-            self._labels,
-            "--spreadsheet-safe",
-            "--report",
-            "report.html",
-            "--save-model",
-            "model.skops",
-        ]
-        words += ["--imputations-out", "imputations.csv"] if self.chosen.get("imputations") else []
-        words += ["--estimates-out", "estimates.xlsx"] if self.chosen.get("estimates_by") else []
-        return shlex.join(words)
+        for option, name in self._files.items():
+            words += [option, name]
+        return shlex.join([*words, "--spreadsheet-safe"])
 
     def python(self) -> str:
         """Return the Python lines that do the same."""
-        totals = [_as_python(parse_totals(self._plain_totals()))] if self.totals else []
+        typed = (f"{name!r}: {_as_python(total)}" for name, total in self._typed.items())
+        totals = [f"{{{', '.join(typed)}}}"] if self.totals else []
         totals += [repr(self._called(path)) for path in self.totals_files]
         known = totals[0] if len(totals) == 1 else f"[{', '.join(totals)}]"
-        given = self.options().given()
-        del given["totals"]
+        given = {name: value for name, value in self.options().given().items() if name != "totals"}
         arguments = [
             *(repr(self._called(path)) for path in self.tables),
             *(f"{name}={value!r}" for name, value in given.items()),
             f"totals={known}",
         ]
+        files, by = self._files, self.options().tables_by
         lines = [
             "import c2rf", "", "result = c2rf.classify(",
             *(f"    {argument}," for argument in arguments), ")",
-            f"result.write({self._labels!r}, spreadsheet_safe=True)",
+            f"result.write({files['--out']!r}, spreadsheet_safe=True)",
             "result.report('report.html')", "result.save_model('model.skops')",
         ]  # fmt: skip
-        if self.chosen.get("imputations"):
+        if "--imputations-out" in files:
             lines.append("result.imputations.to_csv('imputations.csv', index=False)")
-        if self.chosen.get("estimates_by"):
-            by = self.options().tables_by[0]
-            lines.append(f"result.estimates({by!r}).to_excel('estimates.xlsx', index=False)")
+        if "--estimates-out" in files:
+            lines.append(f"result.estimates({by[0]!r}).to_excel('estimates.xlsx', index=False)")
         return "\n".join(lines)
 
     @property
-    def _labels(self) -> str:
-        """The file for labels: of the kind of the rows, where that is written."""
+    def _files(self) -> dict[str, str]:
+        """The files to be written, by option; labels are of the kind of the rows, if possible."""
         ending = self.tables[-1].suffix.lower()
-        return f"labels{ending if ending in ('.tsv', '.xlsx', '.parquet', '.jsonl') else '.csv'}"
+        ending = ending if ending in (".tsv", ".xlsx", ".parquet", ".jsonl") else ".csv"
+        files = {
+            "--out": f"labels{ending}",
+            "--report": "report.html",
+            "--save-model": "model.skops",
+        }
+        files |= {"--imputations-out": "imputations.csv"} if self.chosen.get("imputations") else {}
+        return files | (
+            {"--estimates-out": "estimates.xlsx"} if self.chosen.get("estimates_by") else {}
+        )
+
+    @property
+    def _typed(self) -> dict[str, Any]:
+        """The totals that were typed."""
+        return parse_totals(_joined(self.totals), self.decimal_mark) if self.totals else {}
 
     def _called(self, path: Path) -> str:
         """Return what a file is called; two of the same name by their folders, too."""
@@ -193,103 +199,55 @@ class Inputs:
             name = f"{path.parent.name}/{name}"
         return f"./{name}" if name.startswith("-") else name
 
-    def _plain_totals(self) -> str:
-        """Return the totals as they can be typed anywhere, whatever the decimal mark."""
-        totals = {name: _plain(text, self.decimal_mark) for name, text in self.totals.items()}
-        return join_names([f"{name}={total}" for name, total in totals.items()])
+
+def _joined(totals: Mapping[str, str]) -> str:
+    return join_names([f"{name}={total}" for name, total in totals.items()])
 
 
-def _plain(text: str, decimal: str | None) -> str:
-    """Return a total without marks that only a decimal mark explains.
-
-    Examples
-    --------
-    >>> [_plain(text, ",") for text in ("12%", "25.937", "1.200..1.300", "1.200+-5")]
-    ['12%', '25937', '1200..1300', '1200+-5']
-    """
-    try:
-        parse_range(text)
-    except InputError:
-        total = parse_range(text, decimal=decimal)
-        if isinstance(total, Estimate):
-            return f"{total.value}+-{total.se}"
-        return "..".join(map(str, total)) if isinstance(total, tuple) else str(total)
-    return text
-
-
-def _as_python(totals: Mapping[str, Any]) -> str:
-    """Return totals as Python writes them.
+def _as_text(total: Any) -> str:
+    """Return a total as it can be typed, whatever the decimal mark of the files.
 
     Examples
     --------
-    >>> _as_python({"yes": (1, 2), "Estimate(no": 3})
-    "{'yes': (1, 2), 'Estimate(no': 3}"
+    >>> _as_text(0.125), _as_text((1200, 1300)), _as_text(Estimate(1200, se=5))
+    ('0.125', '1200..1300', '1200+-5')
     """
-    cells = (
-        f"{name!r}: {re.sub('^Estimate', 'c2rf.Estimate', repr(n))}" for name, n in totals.items()
-    )
-    return "{" + ", ".join(cells) + "}"
+    return "..".join(map(str, total)) if isinstance(total, tuple) else str(total)
 
 
-def check_totals(
-    typed: Mapping[str, str], classes: Sequence[str], n_rows: int, decimal: str | None = None
-) -> str:
-    """Check totals of classes as they were typed, and say what is left for the other class.
+def _as_python(total: Any) -> str:
+    return f"c2rf.{total!r}" if isinstance(total, Estimate) else repr(total)
+
+
+def check_totals(inputs: Inputs, classes: Sequence[str], n_rows: int) -> str:
+    """Check totals of classes as they were typed, and say what is left for the others.
 
     Parameters
     ----------
-    typed : mapping of str to str
-        Total of each class; empty text where none is known.
+    inputs : Inputs
+        The totals.
     classes : sequence of str
         All classes.
     n_rows : int
         How many rows there are to label.
-    decimal : str, optional
-        The decimal mark of the files.
 
     Examples
     --------
-    >>> check_totals({"yes": "30", "no": ""}, ["no", "yes"], 100)
-    "30 of 100 rows have a class; 70 are left for 'no'"
-    >>> check_totals({"yes": "1.300"}, ["no", "yes"], 2000, ",")
-    "1,300 of 2,000 rows have a class; 700 are left for 'no'"
-    >>> check_totals({"yes": "130"}, ["no", "yes"], 100)
-    Traceback (most recent call last):
-    ...
-    c2rf.exceptions.InputError: 'yes': at most 100 rows can have it; found 130
+    >>> typed = Inputs(labeled=Path("a.csv"), totals={"yes": "30"}, chosen={"target": "sick"})
+    >>> check_totals(typed, ["no", "yes"], 100)
+    "70 of 100 rows are left for 'no'"
     """
-    lows, highs = {}, {}
-    for name, text in typed.items():
-        if not text.strip():
-            continue
-        total = parse_range(text, f"the total of {name!r}", decimal)
-        exact = total.value if isinstance(total, Estimate) else total
-        ends = exact if isinstance(exact, tuple) else (exact, exact)
-        # A rate of the rows is rounded.
-        lows[name], highs[name] = (
-            end if isinstance(end, int) else round(end * n_rows) for end in ends
-        )
-        if not 0 <= lows[name] <= highs[name] <= n_rows:
-            raise InputError(
-                f"{short(name)!r}: at most {count(n_rows, 'row')} can have it; found {text}"
-            )
-    if not lows:
+    if not inputs.totals:
         raise InputError("Type the known total of at least one class: 1234, 12% or 1200..1300")
-    low, high = sum(lows.values()), sum(highs.values())
-    free = [name for name in classes if name not in lows]
-    if low > n_rows:
-        raise InputError(f"the totals add up to {low:,}, but there are {n_rows:,} rows")
-    if not free and high < n_rows:
-        raise InputError(
-            f"the totals add up to {high:,}, but there are {n_rows:,} rows: every row needs a class"
-        )
-    if len(free) > 1:
-        names = ", ".join(repr(short(name)) for name in free)
-        raise InputError(f"all classes but one need a total; missing: {names}")
-    if not free:
-        return f"the totals add up to all {n_rows:,} rows"
-    left = f"{n_rows - low:,} are left for {short(free[0])!r}"
-    return f"{low:,} of {n_rows:,} rows have a class; {left}"
+    options = inputs.options()
+    known, groups = read_totals(options.totals), Groups.none(n_rows)
+    found = make_bounds(known, groups, classes, options.totals_policy).with_implied_bounds()
+    left = [
+        f"{span(low, high, n_rows)} of {count(n_rows, 'row')} are left for {short(name)!r}"
+        for name, low, high in zip(classes, found.lower, found.upper, strict=True)
+        if name not in known.overall
+    ]
+    return left[0] if left else f"the totals add up to all {count(n_rows, 'row')}"
 
 
 def known_tables(data: PreparedData) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -298,29 +256,15 @@ def known_tables(data: PreparedData) -> Iterator[tuple[str, pd.DataFrame]]:
     The totals were checked, so that they do not contradict each other.
     """
     bounds = data.bounds
-    everything = np.array([bounds.n_rows])
-    yield "all rows", _table(data, ["all"], everything, bounds.lower[None], bounds.upper[None])
-    if bounds.margins:
-        for margin in bounds.margins:
-            if margin.columns:
-                sizes = margin.sums(bounds.group_sizes[:, None])[:, 0]
-                yield _by(margin), _table(data, margin.names, sizes, margin.lower, margin.upper)
-    elif data.groups.columns:
-        lower, upper = bounds.group_lower, bounds.group_upper
-        yield _by(data.groups), _table(data, data.groups.names, bounds.group_sizes, lower, upper)
-
-
-def _by(margin: Any) -> str:
-    return "by " + ", ".join(short(str(name)) for name in margin.columns)
-
-
-def _table(
-    data: PreparedData, names: Sequence[Any], sizes: Any, lower: Any, upper: Any
-) -> pd.DataFrame:
-    """Return a row per group: its rows, and what is known of each class in it."""
-    shown = [", ".join(name) if isinstance(name, tuple) else str(name) for name in names]
-    table = {"group": [short(name) for name in shown], "rows": [f"{n:,.0f}" for n in sizes]}
-    for k, name in enumerate(data.classes):
-        ends = zip(lower[:, k], upper[:, k], sizes, strict=True)
-        table[short(name)] = [span(round(lo), round(hi), round(n)) for lo, hi, n in ends]
-    return pd.DataFrame(table).head(MOST_GROUPS)
+    for margin in [bounds.all_margins()[0], *known_margins(bounds, data.groups)]:
+        sizes = margin.sums(bounds.group_sizes)
+        names = map(group_name, margin.names if margin.columns else ["all"])
+        table = {
+            "group": [short(name) for name in names],
+            "rows": [f"{n:,.0f}" for n in sizes],
+        }
+        for k, name in enumerate(data.classes):
+            ends = zip(margin.lower[:, k], margin.upper[:, k], sizes, strict=True)
+            table[short(name)] = [span(round(lo), round(hi), round(n)) for lo, hi, n in ends]
+        columns = ", ".join(short(str(name)) for name in margin.columns)
+        yield f"by {columns}" if columns else "all rows", pd.DataFrame(table).head(MOST_GROUPS)

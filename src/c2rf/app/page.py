@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -230,7 +230,7 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
         if files or more["weight"]:
             message = _check_all(session, inputs)
         else:
-            message = _check_typed(session, inputs, typed, list(classes), n_rows)
+            message = _check_typed(session, inputs, list(classes), n_rows)
     except C2RFError as error:
         st.warning(as_shown(str(error), session))
         return None
@@ -238,14 +238,12 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     return inputs
 
 
-def _check_typed(
-    session: Session, inputs: Inputs, typed: Mapping[str, str], classes: list[str], n_rows: int
-) -> str:
+def _check_typed(session: Session, inputs: Inputs, classes: list[str], n_rows: int) -> str:
     """Check totals of classes by their sum; if it is wrong, whether they are of everybody."""
     try:
-        return check_totals(typed, classes, n_rows, inputs.decimal_mark)
+        return check_totals(inputs, classes, n_rows)
     except InputError:
-        if not all(text.strip() for text in typed.values()):
+        if len(inputs.totals) < len(classes):
             raise
         return _check_all(session, inputs)
 
