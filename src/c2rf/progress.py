@@ -10,10 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Self
 
 
 @dataclass(frozen=True)
@@ -168,28 +167,74 @@ def line(event: Event) -> str:
 
     Examples
     --------
-    >>> line(Event("search", 12, 3, 1.25))
-    'search           eta 12       bound 3           1.2 s'
+    >>> line(Event("ranking rows", seconds=3, done=500, total=2000))
+    'ranking rows: 500 of 2,000, about 9 s left'
     """
-    if event.bound is not None:
-        return f"{phase_text(event)} {event.seconds:6.1f} s"
     left = event.seconds_left
     return phase_text(event) + ("" if left is None else f", about {left:.0f} s left")
 
 
 @contextmanager
+def shown(
+    for_what: str = "", every: float | None = None, hint: str = "", hint_after: float = 60.0
+) -> Iterator[Listener]:
+    """Show events on standard error while the block runs; yield what takes them.
+
+    On a terminal there is one line, which changes with every event and every second. Elsewhere
+    there is a line for every change; with ``every`` there is one after each so many seconds.
+
+    Parameters
+    ----------
+    for_what : str
+        The whole work; the text begins with it.
+    every : float, optional
+        Seconds between two lines where there is no terminal.
+    hint, hint_after : str and float
+        A text to add at the end, once this number of seconds has passed.
+    """
+    start, is_over, is_live = time.monotonic(), threading.Event(), sys.stderr.isatty()
+    last = ""
+
+    def text() -> str:
+        seconds = time.monotonic() - start
+        now = f"{': '.join(filter(None, (for_what, last)))} ({seconds:.0f} s)"
+        return f"{now} {hint}" if hint and seconds >= hint_after else now
+
+    def listen(event: Event) -> None:
+        nonlocal last
+        before, last = last, line(event)
+        if is_live or (every is None and last != before):
+            show(text())
+
+    def tick(seconds: float) -> None:
+        while not is_over.wait(seconds):
+            show(text())
+
+    with ExitStack() as stack:
+        show: Callable[[str], None] = _print_line
+        if is_live:
+            from rich.console import Console
+
+            show = stack.enter_context(Console(stderr=True).status(for_what or "starting")).update
+        if is_live or every is not None:
+            clock = threading.Thread(target=tick, args=(1.0 if is_live else every,), daemon=True)
+            clock.start()
+            stack.callback(clock.join)
+            stack.callback(is_over.set)
+        yield listen
+
+
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
 def showing_progress(verbose: bool) -> Iterator[None]:
-    """Print progress on standard error if ``verbose`` is true and no other callback is set."""
+    """Show progress if ``verbose`` is true and no other callback is set."""
     if not verbose or _callback.get() is not None:
         yield
         return
-    start = time.monotonic()
-
-    def show(event: Event) -> None:
-        seconds = time.monotonic() - start
-        print(f"c2rf: {line(event)} ({seconds:.1f} s)", file=sys.stderr, flush=True)
-
-    with progress_callback(show):
+    with shown("c2rf") as listener, progress_callback(listener):
         yield
 
 
@@ -197,91 +242,12 @@ def showing_progress(verbose: bool) -> Iterator[None]:
 def solve_listener(progress: bool | Listener) -> Iterator[Listener | None]:
     """Turn the ``progress`` argument of ``solve`` into a listener for as long as it runs.
 
-    With False nothing is shown; a function is called with every event. With True progress goes to
-    standard error: on a terminal as one line that is updated, otherwise as a new line per change.
+    With False nothing is shown, with True every event; a function is called with every event.
     """
     if callable(progress):
         yield progress
     elif not progress:
         yield None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-
-        with Console(stderr=True).status("starting") as status:
-            yield lambda event: status.update(line(event))
     else:
-        yield _plain_lines()
-
-
-def _plain_lines() -> Listener:
-    last: tuple[object, ...] = ()
-
-    def listener(event: Event) -> None:
-        nonlocal last
-        now = (event.phase, event.eta, event.bound)
-        if now != last:
-            last = now
-            print(line(event), file=sys.stderr, flush=True)
-
-    return listener
-
-
-class Clock:
-    """Shows the last event and the elapsed time, at regular intervals.
-
-    Parameters
-    ----------
-    for_what : str
-        What is being done as a whole; the text begins with it.
-    show : callable
-        Takes the text to show.
-    every : float
-        Seconds between two texts.
-    at_once : bool
-        Whether events are also shown as soon as they are reported.
-    hint, hint_after : str and float
-        A text to add at the end, once this number of seconds has passed.
-    """
-
-    def __init__(
-        self,
-        for_what: str,
-        show: Callable[[str], None],
-        every: float,
-        *,
-        at_once: bool = False,
-        hint: str = "",
-        hint_after: float = 0.0,
-    ) -> None:
-        self.for_what, self.show, self.every, self.at_once = for_what, show, every, at_once
-        self.hint, self.hint_after = hint, hint_after
-        self._event: Event | None = None
-        self._start = time.monotonic()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._tick, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    @property
-    def text(self) -> str:
-        """What to show now."""
-        seconds = time.monotonic() - self._start
-        doing = "" if self._event is None else f": {line(self._event)}"
-        hint = f" {self.hint}" if self.hint and seconds >= self.hint_after else ""
-        return f"{self.for_what}{doing} ({seconds:.0f} s){hint}"
-
-    def report(self, event: Event) -> None:
-        """Set the event to show."""
-        self._event = event
-        if self.at_once:
-            self.show(self.text)
-
-    def _tick(self) -> None:
-        while not self._done.wait(self.every):
-            self.show(self.text)
+        with shown() as listener:
+            yield listener

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 10.0
 """Seconds between two lines of progress where there is no terminal."""
-HINT_SECONDS = 60.0
-"""After this long the text says how to stop."""
 
 
 def console(quiet: bool = False) -> Console:
@@ -88,47 +86,13 @@ def _show_preview(found: TablePreview) -> None:
 
 @contextmanager
 def waiting(
-    for_what: str,
-    quiet: bool = False,
-    hint: str = "",
-    *,
-    every: float = LINE_SECONDS,
-    hint_after: float = HINT_SECONDS,
+    for_what: str, quiet: bool = False, hint: str = "", every: float = LINE_SECONDS, **more: Any
 ) -> Iterator[None]:
-    """Show what is going on, and how long: a live line on a terminal, else a line every 10 s.
+    """Show what is going on unless ``quiet``, as :func:`c2rf.progress.shown` does."""
+    from c2rf.progress import progress_callback, shown
 
-    Parameters
-    ----------
-    for_what : str
-        The whole work.
-    quiet : bool
-        Whether to show nothing.
-    hint : str
-        What to add once it takes more than a minute.
-    every, hint_after : float
-        Seconds between two lines, and until the hint.
-    """
-    from c2rf.progress import Clock, progress_callback
-
-    hints: dict[str, Any] = {"hint": hint, "hint_after": hint_after}
     if quiet:
         yield
-    elif sys.stderr.isatty():
-        from rich.console import Console
-
-        with (
-            Console(stderr=True).status(for_what) as status,
-            Clock(for_what, status.update, 1.0, at_once=True, **hints) as clock,
-            progress_callback(clock.report),
-        ):
-            yield
-    else:
-        with (
-            Clock(for_what, _print_line, every, **hints) as clock,
-            progress_callback(clock.report),
-        ):
-            yield
-
-
-def _print_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        return
+    with shown(for_what, every, hint, **more) as listener, progress_callback(listener):
+        yield

@@ -177,7 +177,9 @@ def held_out_models(
         own = dict(labeled.options)
         if "X_unlabeled" in own:
             own["X_unlabeled"] = stacked([own["X_unlabeled"], _safe_indexing(labeled.X, held)])
-        yield labeled._replace(options=own).fit(clone(template), kept), held, len(parts)
+        with steps.inside():
+            model = labeled._replace(options=own).fit(clone(template), kept)
+        yield model, held, len(parts)
         steps.done(1)
 
 
