@@ -8,6 +8,7 @@ depend neither on how many are asked for nor on the size of the chunks they come
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -272,19 +273,15 @@ def _chunks(
     block: Callable[..., Data], n_samples: int, size: int, entropy: int, options: dict[str, Any]
 ) -> Iterator[Data]:
     """Cut the endless sequence of blocks into chunks."""
-    index, cached = -1, None
+    seeds = (np.random.SeedSequence(entropy, spawn_key=(index,)) for index in count())
+    X, y = block(np.random.default_rng(next(seeds)), **options)
     for start in range(0, n_samples, size):
-        stop = min(start + size, n_samples)
-        parts = []
-        while start < stop:
-            if cached is None or index != start // _BLOCK_ROWS:
-                index = start // _BLOCK_ROWS
-                seed = np.random.SeedSequence(entropy, spawn_key=(index,))
-                cached = block(np.random.default_rng(seed), **options)
-            rows = slice(start % _BLOCK_ROWS, min(stop - index * _BLOCK_ROWS, _BLOCK_ROWS))
-            parts.append((cached[0][rows], cached[1][rows]))
-            start = index * _BLOCK_ROWS + rows.stop
-        yield _whole(parts)
+        n_rows, parts = min(size, n_samples - start), [(X, y)]
+        for _ in range(len(y), n_rows, _BLOCK_ROWS):
+            parts.append(block(np.random.default_rng(next(seeds)), **options))
+        X, y = _whole(parts)
+        yield X[:n_rows], y[:n_rows]
+        X, y = X[n_rows:], y[n_rows:]
 
 
 def _whole(parts: Any) -> Data:
