@@ -40,8 +40,8 @@ from c2rf.assignment.parts import Parts, ScoredRows
 from c2rf.totals.bounds import LinearConstraints, MarginBounds
 
 _MOST_STEPS = 60
-_MATCHED = 1e-10  # part of the rows of a group by which expected sizes may miss
-_MANY_TOTALS = 400  # of more, equations are sparse: a total meets few others
+_MATCHED = 1e-10  # share of a group's rows by which expected sizes may be off
+_MANY_TOTALS = 400  # with more totals equations are sparse: most of them share no rows
 # Far from the solution the Hessian says little: no step is longer than this many temperatures.
 _LONGEST_STEP = 20.0
 _MOST_HALVINGS = 30
@@ -71,7 +71,7 @@ class Assignment:
         Of weighted rows: the weighted score that rows lose in the swaps that bring sums of
         weights near to the totals.
     closest : bool
-        Whether no labels are proven to come closer to the totals in sum.
+        Whether it is proven that no labels come closer to the totals in sum.
     """
 
     labels: Codes

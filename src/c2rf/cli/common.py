@@ -42,7 +42,7 @@ INTERRUPTED = 130
 
 
 def exit_if_interrupted(solution: Solution | None) -> None:
-    """Leave as after Ctrl-C if it ended the search: what was found is written, but not final."""
+    """Exit as after Ctrl-C if that ended the search; what it had found has been written."""
     if solution is not None and solution.stats.get("interrupted"):
         raise typer.Exit(INTERRUPTED)
 

@@ -40,7 +40,7 @@ FEW = 10
 """With fewer rows that are wrong, or right, the variance in the sample says too little. Chosen on
 samples of the paper's 13 data sets with seeds of their own."""
 
-_SURE = 0.005  # expectations are at least so far from 0 and 1 where others are tried
+_SURE = 0.005  # expectations are clipped this far from 0 and 1 before log-odds are taken
 _BINS, _SHIFTS, _STEPS = 60, 181, 2000
 
 
@@ -54,7 +54,7 @@ class Interval(NamedTuple):
 
 
 def deviations(confidence: Floats) -> Floats:
-    """Return the standard deviation of a label being wrong, at least that of the floor."""
+    """Return the standard deviation of "the label is wrong", at least that of the floor."""
     return np.asarray(np.sqrt(np.maximum(confidence * (1 - confidence), FLOOR)))
 
 
@@ -98,9 +98,9 @@ def systematic_sample(
 
 
 def rows_for_width(confidence: Floats, width: float, level: float = 0.95) -> int:
-    """Return how many rows make the interval of the accuracy as narrow as wished.
+    """Return how many rows make the interval of the accuracy as narrow as asked for.
 
-    By the confidences as they are; where these are too high, it takes more rows.
+    The confidences are taken to be right; where they are too high, it takes more rows.
 
     Examples
     --------

@@ -79,7 +79,7 @@ from 0.5 when base learners improved, by samples 0 and 1 of the paper's 13 data 
 test it."""
 
 MOST_TAUGHT = 1000
-"""Labeled rows up to which there is a student: with more the teacher is hardly wrong by chance."""
+"""Labeled rows up to which there is a student; with more, chance hardly misleads the teacher."""
 
 _ROWS_PER_CALL = 1 << 12
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out

@@ -91,7 +91,7 @@ def unreliable_warning(result: Classification) -> str:
 
 
 def how_totals_are_met(result: Classification) -> str:
-    """Say how the labels compare with the known totals: what is true, and no more."""
+    """Say how the labels compare with the known totals."""
     adjusted = result.bounds.adjustments
     if not adjusted:
         return _met(result, "All known totals")

@@ -107,7 +107,7 @@ def _whom(row: Mapping[Any, Any], n: float, extra: float, classes: Sequence[str]
 
 
 def find_whom(totals: Totals, people: People) -> Whom:
-    """Say whom totals are about, by their sums; where no sum tells, about the rows to label.
+    """Say whom totals are about. Their sums tell; where none does, it is the rows to label.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def subtract_labeled(totals: Totals, people: People, policy: Policy) -> Totals:
                     for label, total in row.items()
                 }
             elif any(total != labeled.get((category, label), 0) for label, total in row.items()):
-                found[category] = dict(row)  # that no row to label is in it is said later
+                found[category] = dict(row)  # a category without rows to label is reported later
         return replace(table, by_group=found)
 
     tables = [rest(table) for table in _tables(totals)]

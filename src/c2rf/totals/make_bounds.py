@@ -63,7 +63,7 @@ from c2rf.totals.stated import (
 # are off by half a unit.
 _ROUNDING = 0.5
 _TOLERANCE = 1e-6  # of the solver, in rows
-_MOST_WITHIN = 0.01  # rows: with sums that are less precise, nothing is said of whole rows
+_MOST_WITHIN = 0.01  # rows: with less precise sums no message is about whole rows
 _MOST_NAMED = 12
 
 Stated = dict[tuple[int, int], dict[int, StatedTotal]]
@@ -295,7 +295,7 @@ def _adjusted_ends(
     labels: list[Any],
     ends: tuple[NDArray[Any], ...],
 ) -> list[Adjustment]:
-    """Return which stated totals are others now, of ranges which ends.
+    """Return the ends of stated totals that have changed.
 
     ``ends`` are the lower and the upper ones before, and the same after.
     """
@@ -543,7 +543,7 @@ def _whose(margin: MarginBounds, category: int) -> str:
 
 
 def _first(named: Sequence[str]) -> str:
-    """Join what is named, only the first of it if it is much."""
+    """Join what is named, only the first few of many."""
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return "; ".join(named[:_MOST_NAMED]) + more
 

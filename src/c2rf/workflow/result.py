@@ -222,7 +222,7 @@ class Classification:
 
     @cached_property
     def shown_rows(self) -> Ints:
-        """The rows whose score and confidence a report shows: all, of very many a sample."""
+        """The rows whose score and confidence a report shows: all, or a sample of very many."""
         return measures.rows_to_show(self.predictions.scores, self.data.options.random_state)
 
     @cached_property

@@ -3,7 +3,7 @@
 A new format is a module in this folder and a line in :data:`FORMATS`. The module has a function
 ``read(path, how)`` that returns a :class:`ReadTable`. If it can read files larger than memory
 (``in_chunks``), it also has ``names(path, how)``, the names of the columns, and ``chunks(path, how,
-columns, n_rows)``, which yields frames of these columns with at most so many rows, and says where
+columns, n_rows)``, which yields frames of these columns, of at most ``n_rows`` rows, and says where
 each is from.
 
 Cells of text files stay the text they are, other formats keep their types; see
@@ -104,7 +104,7 @@ Found = TypeVar("Found")
 
 
 def once_per_file(find: Callable[..., Found]) -> Callable[..., Found]:
-    """Find out something about a file once, and again if it has changed."""
+    """Keep what ``find`` returns for a file until the file changes."""
     cached = lru_cache(maxsize=256)(lambda identity, *given: find(*given))
 
     def look_up(path: Path, *given: Any) -> Found:
@@ -118,7 +118,7 @@ Identity = tuple[int, ...]
 
 
 def file_identity(path: Path) -> Identity:
-    """Return what differs if a file is replaced or changed, be it with as many bytes."""
+    """Return numbers that change when a file is replaced or changed, even at the same size."""
     file = plain_path(path)
     status = file.stat()
     found = [status.st_ino, status.st_size, status.st_mtime_ns]
@@ -129,7 +129,7 @@ def file_identity(path: Path) -> Identity:
 
 
 def check_unchanged(path: Path, before: Identity) -> None:
-    """Refuse a file that is not what it was: a label would go to another row."""
+    """Refuse a file that has changed: labels would go to the wrong rows."""
     with naming_source(path):
         if file_identity(path) != before:
             raise InputError(f"{path} has changed while it was read; wait until it is complete")
@@ -170,7 +170,7 @@ FORMATS = (
     Format("JSON lines", (".jsonl", ".ndjson"), (), "records", in_chunks=True),
     TEXT,
 )  # fmt: skip
-"""All formats; what is none of the others is text."""
+"""All formats; a file of none of the others is read as text."""
 
 
 def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
@@ -235,7 +235,7 @@ def find_format(path: Path) -> Format:
 
 
 def _is_text(start: bytes) -> bool:
-    """Whether some first bytes are of text: no sign of control among them but white space."""
+    """Return whether first bytes are text: no control characters but white space."""
     return bool(start) and not any(byte < 32 and byte not in b"\t\r\n" for byte in start)
 
 
@@ -281,7 +281,7 @@ def quoted_name(name: str) -> str:
 
 
 def _format_of_archive(path: Path) -> Format:
-    """Return which workbook a zip archive is; else it is text that is compressed."""
+    """Return which workbook a zip archive holds; without one it is compressed text."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())

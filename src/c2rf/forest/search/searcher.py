@@ -64,7 +64,7 @@ def search_neighbourhood(
     """
     score = scores(problem.patterns, weights)
     signs = np.where(score > 0, 1, -1).astype(np.int8)
-    # As many patterns as it takes to hit the count, or so
+    # About as many patterns as it takes to hit the count
     near = np.argsort(np.abs(score) + rng.random(len(score)))[:_MOST_PATTERNS]
     numbers = np.cumsum(problem.counts[near], dtype=float) / max(1, 2 * eta - 1)
     subsets = 2.0 ** np.arange(1, len(near) + 1)
