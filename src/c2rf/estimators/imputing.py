@@ -33,7 +33,7 @@ from c2rf.assignment.duals import Assignment
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.training import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.imputation.draw import DrawMethod, DrawnLabels, draw_labels, drawn_totals
+from c2rf.imputation.draw import DrawMethod, draw_labels, drawn_totals
 from c2rf.inference.estimates import (
     Domains,
     HeldOutRows,
@@ -42,7 +42,7 @@ from c2rf.inference.estimates import (
     held_out_shares,
     too_few_labeled,
 )
-from c2rf.learners.bootstrap import Bootstrap, LabeledRows, Replicate, make_bootstrap
+from c2rf.learners.bootstrap import LabeledRows, Replicate, make_bootstrap
 from c2rf.progress import Countdown
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups
@@ -144,19 +144,21 @@ class Imputer:
             n_rows, n_classes = self.full.shape
             kind: Any = np.min_scalar_type(n_classes - 1)
             drawn = large_array((n_imputations, n_rows), kind)
-            methods: set[DrawMethod] = {"exact"}
-            for k, each in enumerate(self.draw(n_imputations)):
-                drawn[k] = each.labels
+            for k, (labels, method) in enumerate(self.draw(n_imputations)):
+                drawn[k] = labels
                 release(drawn)
-                methods.add(each.method)
-            self.drawn, self.method = drawn, max(methods, key=get_args(DrawMethod).index)
+                self.method = max(self.method, method, key=get_args(DrawMethod).index)
+            self.drawn = drawn
         return self.drawn[:n_imputations]
 
-    def draw(self, n_imputations: int) -> Iterator[DrawnLabels]:
+    def draw(self, n_imputations: int) -> Iterator[tuple[Codes, DrawMethod]]:
         """Yield imputations; the first ones are the same, however many are asked for."""
+        training = self.training
+        problem = self.problem.in_sample(training.sample.rows)
+        labeled = LabeledRows(training.X, training.y, training.fit_options(problem))
         steps = Countdown("drawing imputations", n_imputations)
         with steps.inside():
-            bootstrap = self._bootstrap()
+            bootstrap = make_bootstrap(clone(training.template), labeled)
         other: Floats | None = None
         for k in range(n_imputations + 1):
             rng = np.random.default_rng([self.problem.seed, 11, k])
@@ -270,12 +272,6 @@ class Imputer:
         sizes = np.where(sizes > 0, sizes, 1.0)
         return held_out_shares(rows, Domains(sizes, shares, errors, counts, draws))
 
-    def _bootstrap(self) -> Bootstrap:
-        training = self.training
-        problem = self.problem.in_sample(training.sample.rows)
-        labeled = LabeledRows(training.X, training.y, training.fit_options(problem))
-        return make_bootstrap(clone(training.template), labeled)
-
     def _logs(self, replicate: Replicate) -> Floats:
         """Return the logarithms of probabilities of all rows."""
         rows, logs = replicate.learned_rows, replicate.learned_logs
@@ -292,17 +288,17 @@ class Imputer:
 
     def _drawn(
         self, one: Floats, other: Floats, inverse_temperature: float, rng: np.random.Generator
-    ) -> DrawnLabels:
+    ) -> tuple[Codes, DrawMethod]:
         inflated = self.full + REPLICATE_INFLATION / np.sqrt(2) * (one - other)
         logs = TEMPERATURE_FACTOR * inverse_temperature * inflated
         problem = replace(self.problem, bounds=self._drawn_bounds(rng))
         if not problem.is_possible:  # a total drawn below the rows that are known
             problem = self.problem
         rows, left = problem.left
-        drawn = draw_labels(
+        labels, method = draw_labels(
             logs[rows], left.bounds, np.asarray(left.groups.codes), rng, left.weights
         )
-        return drawn._replace(labels=problem.with_known(drawn.labels))
+        return problem.with_known(labels), method
 
     def _drawn_bounds(self, rng: np.random.Generator) -> Bounds:
         """Return the totals; uncertain ones drawn within their errors, such that they add up."""

@@ -1,7 +1,7 @@
 """Labels drawn by their probabilities, given that all totals hold.
 
 A set of labels has a probability in proportion to the product of the probabilities of its labels.
-There are three ways to draw one, and :class:`DrawnLabels` says which one it was:
+There are three ways to draw one, and :func:`draw_labels` says which one it was:
 
 - ``exact``: two classes whose numbers are known overall or in each group, by conditional Poisson
   sampling (:mod:`c2rf.imputation.poisson`); without any binding total, independent draws.
@@ -52,15 +52,9 @@ MOST_EXCURSIONS = 300
 groups it can hardly be told from a chain of a million excursions."""
 
 _MOST_STEPS = 100
-_PENALTY = 1.0  # of one more unit by which a total is violated, beyond a single row's
+# At most two rows are out of place: two classes in a cell of each margin, by one row each.
+_MOST_VIOLATED = 4
 _MOST_SEEDS = np.iinfo(np.int32).max
-
-
-class DrawnLabels(NamedTuple):
-    """Labels, from 0, and how they were drawn."""
-
-    labels: Codes
-    method: DrawMethod
 
 
 def draw_labels(
@@ -69,7 +63,7 @@ def draw_labels(
     groups: Codes,
     rng: np.random.Generator,
     weights: Floats | None = None,
-) -> DrawnLabels:
+) -> tuple[Codes, DrawMethod]:
     """Draw a label for every row by its probabilities, given that all totals hold.
 
     Parameters
@@ -88,39 +82,40 @@ def draw_labels(
 
     Returns
     -------
-    DrawnLabels
+    tuple of ndarray of int and str
+        Labels, from 0, and how they were drawn.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> logs = np.log([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.5, 0.1, 0.4], [0.2, 0.2, 0.6]])
     >>> bounds = Bounds.overall([1, 1, 2], [1, 1, 2], 4)
-    >>> drawn = draw_labels(logs, bounds, np.zeros(4, dtype=int), rng)
-    >>> np.bincount(drawn.labels), drawn.method
+    >>> labels, method = draw_labels(logs, bounds, np.zeros(4, dtype=int), rng)
+    >>> np.bincount(labels), method
     (array([1, 1, 2]), 'markov-chain')
     """
     if weights is not None:
         labels = perturb_and_map(logs, bounds, groups, rng, weights)
-        return DrawnLabels(labels, "perturb-and-map")
+        return labels, "perturb-and-map"
     margins = binding_margins(bounds.with_implied_bounds())
     strata = _strata(margins)
     n_classes = logs.shape[1]
     if strata is not None and n_classes == 2:
         cells, numbers = strata
         ones = choose_in_groups(logs[:, 1] - logs[:, 0], cells[groups], numbers[:, 1], rng)
-        return DrawnLabels(ones.astype(np.intp), "exact")
+        return ones.astype(np.intp), "exact"
     if not margins:
-        return DrawnLabels((logs + rng.gumbel(size=logs.shape)).argmax(axis=1), "exact")
+        return (logs + rng.gumbel(size=logs.shape)).argmax(axis=1), "exact"
     labels = perturb_and_map(logs, bounds, groups, rng)
     if strata is not None:
         for _ in range(GIBBS_SWEEPS):
             gibbs_sweep(labels, logs, strata[0][groups], rng)
-        return DrawnLabels(labels, "markov-chain")
+        return labels, "markov-chain"
     index = MarginIndex.of(margins, groups)
     for _ in range(GIBBS_SWEEPS):
         gibbs_sweep(labels, logs, groups, rng)
         run_excursions(labels, logs, index, min(EXCURSIONS * len(logs), MOST_EXCURSIONS), rng)
-    return DrawnLabels(labels, "markov-chain")
+    return labels, "markov-chain"
 
 
 def perturb_and_map(
@@ -186,37 +181,20 @@ class MarginIndex(NamedTuple):
     ----------
     of_row : ndarray of int, shape (n_margins, n_rows)
         The cell of each row in each margin.
-    margin : ndarray of int, shape (n_cells,)
-        The margin of each cell.
     members : ndarray of int, shape (n_margins * n_rows,)
         The rows of the first cell, of the second, and so on.
     first, size : ndarray of int, shape (n_cells,)
         Where the rows of a cell begin in ``members``, and how many they are.
     lower, upper : ndarray of int, shape (n_cells, n_classes)
         The bounds.
-    group : ndarray of int, shape (n_rows,)
-        The group of each row: those with the same cell in every margin.
-    keys : ndarray of int, shape (n_groups,)
-        In which cells each group is, as one number; in ascending order.
-    strides : ndarray of int, shape (n_margins,)
-        What a cell counts for in such a number.
-    group_members, group_first, group_size : ndarray of int
-        The same of groups as of index.
     """
 
     of_row: Ints
-    margin: Ints
     members: Ints
     first: Ints
     size: Ints
     lower: Ints
     upper: Ints
-    group: Ints
-    keys: Ints
-    strides: Ints
-    group_members: Ints
-    group_first: Ints
-    group_size: Ints
 
     @classmethod
     def of(cls, margins: Sequence[MarginBounds], groups: Codes) -> MarginIndex:
@@ -227,36 +205,14 @@ class MarginIndex(NamedTuple):
             [margin.codes[groups] + start for margin, start in zip(margins, starts, strict=True)]
         ).astype(np.int64)
         size = np.bincount(of_row.ravel(), minlength=n_cells.sum()).astype(np.int64)
-        strides = np.concatenate([[1], np.cumprod(n_cells[:-1])]).astype(np.int64)
-        keys, group = np.unique(strides @ (of_row - starts[:, None]), return_inverse=True)
-        group_size = np.bincount(group).astype(np.int64)
         return cls(
-            of_row, np.repeat(np.arange(len(margins)), n_cells),
+            of_row,
             np.concatenate([np.argsort(row, kind="stable") for row in of_row]),
-            np.cumsum(size) - size, size,
+            np.cumsum(size) - size,
+            size,
             np.concatenate([margin.lower for margin in margins]).astype(np.int64),
             np.concatenate([margin.upper for margin in margins]).astype(np.int64),
-            group, keys - strides @ -starts, strides, np.argsort(group, kind="stable"),
-            np.cumsum(group_size) - group_size, group_size,
-        )  # fmt: skip
-
-    def counts(self, labels: Codes) -> Ints:
-        """Return how many rows of each cell are of each class."""
-        table = np.zeros(self.lower.shape, dtype=np.int64)
-        for cells in self.of_row:
-            np.add.at(table, (cells, labels), 1)
-        return table
-
-
-class _State(NamedTuple):
-    """Labels on an excursion: which cells are violated, and which rows were changed on the way."""
-
-    labels: Any
-    logs: Any
-    counts: Any
-    violated_cells: Any
-    after: Any
-    path: Any
+        )
 
 
 def run_excursions(
@@ -277,161 +233,105 @@ def run_excursions(
     rng : Generator
         Source of random numbers.
     """
-    # At most two rows are out of place: two classes in a cell of each margin are violated.
-    most = 4 * len(index.of_row)
-    space = most + len(index.of_row)
-    state = _State(
-        labels, np.ascontiguousarray(logs), index.counts(labels), np.empty(space, np.int64),
-        np.empty(space, np.int64), np.empty((_MOST_STEPS, 2), np.int64),
-    )  # fmt: skip
-    # A state with violations should be entered as easily as it is left: it is proposed among the
-    # rows of a cell, one without among all rows.
-    threshold = float(np.log(len(index.size) / len(index.of_row)))
-    return int(_excursions(index, state, most, threshold, n_excursions, rng))
-
-
-@compiled
-def _violation(counts: Any, index: Any, cell: int) -> int:
-    """Return by how much the bounds of a cell are violated."""
-    total = 0
-    for k in range(counts.shape[1]):
-        total += max(index.lower[cell, k] - counts[cell, k], 0)
-        total += max(counts[cell, k] - index.upper[cell, k], 0)
-    return total
-
-
-@compiled
-def _n_intersections(index: Any, violated_cells: Any, n_violated: int) -> int:
-    """Return how many choices there are of one violated cell of every margin."""
-    product = 1
-    for margin in range(len(index.strides)):
-        here = 0
-        for k in range(n_violated):
-            here += index.margin[violated_cells[k]] == margin
-        product *= here
-    return product
-
-
-@compiled
-def _propose_row(index: Any, violated_cells: Any, n_violated: int, rng: Any) -> int:
-    """Propose a row: of all, of a violated cell, or of an intersection of such; -1 if none."""
-    if n_violated == 0:
-        return int(rng.random() * index.of_row.shape[1])
-    if _n_intersections(index, violated_cells, n_violated) == 0 or rng.random() < 0.5:
-        cell = violated_cells[int(rng.random() * n_violated)]
-        return index.members[index.first[cell] + int(rng.random() * index.size[cell])]
-    key = 0
-    for margin in range(len(index.strides)):
-        while True:
-            cell = violated_cells[int(rng.random() * n_violated)]
-            if index.margin[cell] == margin:
-                break
-        key += cell * index.strides[margin]
-    group = np.searchsorted(index.keys, key)
-    if group == len(index.keys) or index.keys[group] != key:
-        return -1
-    place = int(rng.random() * index.group_size[group])
-    return index.group_members[index.group_first[group] + place]
-
-
-@compiled
-def _proposal_probability(index: Any, row: int, violated_cells: Any, n_violated: int) -> float:
-    """Return the probability that :func:`_propose_row` gives to a row."""
-    if n_violated == 0:
-        return 1.0 / index.of_row.shape[1]
-    by_cell, n_margins_violated = 0.0, 0
-    for margin in range(len(index.strides)):
-        for k in range(n_violated):
-            if violated_cells[k] == index.of_row[margin, row]:
-                by_cell += 1.0 / index.size[violated_cells[k]]
-                n_margins_violated += 1
-    by_cell /= n_violated
-    n_intersections = _n_intersections(index, violated_cells, n_violated)
-    if n_intersections == 0:
-        return by_cell
-    if n_margins_violated < len(index.strides):
-        return by_cell / 2
-    return (by_cell + 1.0 / n_intersections / index.group_size[index.group[row]]) / 2
+    counts = np.zeros(index.lower.shape, dtype=np.int64)
+    for cells in index.of_row:
+        np.add.at(counts, (cells, labels), 1)
+    return int(_excursions(labels, np.ascontiguousarray(logs), index, counts, n_excursions, rng))
 
 
 @compiled
 def _move_count(index: Any, counts: Any, row: int, old: int, new: int) -> None:
     """Count a row in another class."""
-    for margin in range(len(index.strides)):
+    for margin in range(len(index.of_row)):
         counts[index.of_row[margin, row], old] -= 1
         counts[index.of_row[margin, row], new] += 1
 
 
 @compiled
-def _find_violated(index: Any, state: Any, row: int, n_violated: int) -> tuple[int, int]:
+def _find_violated(
+    index: Any, counts: Any, row: int, before: Any, n_before: int, found: Any
+) -> Any:
     """List the cells that are violated after a row was changed; return how many, and how much."""
-    n_after, total = 0, 0
-    for k in range(n_violated + len(index.strides)):
-        cell = state.violated_cells[k] if k < n_violated else index.of_row[k - n_violated, row]
-        known = False
-        for j in range(n_after):
-            known = known or state.after[j] == cell
-        if not known:
-            much = _violation(state.counts, index, cell)
-            total += much
-            if much > 0 and n_after < len(state.after):
-                state.after[n_after] = cell
-                n_after += 1
-    return n_after, total
+    n_found, total = 0, 0
+    for k in range(n_before + len(index.of_row)):
+        cell = before[k] if k < n_before else index.of_row[k - n_before, row]
+        if cell in found[:n_found]:
+            continue
+        much = 0
+        for c in range(counts.shape[1]):
+            much += max(index.lower[cell, c] - counts[cell, c], 0)
+            much += max(counts[cell, c] - index.upper[cell, c], 0)
+        total += much
+        if much > 0:
+            found[n_found] = cell
+            n_found += 1
+    return n_found, total
 
 
 @compiled
-def _log_penalty(total: int, n_margins: int, threshold: float) -> float:
-    if total == 0:
-        return 0.0
-    return -threshold - _PENALTY * max(total - 2 * n_margins, 0)
+def _proposal_probability(index: Any, row: int, violated: Any) -> float:
+    """Return the probability that a row is proposed: of all rows, or of any violated cell."""
+    if len(violated) == 0:
+        return 1.0 / index.of_row.shape[1]
+    total = 0.0
+    for cell in violated:
+        if cell in index.of_row[:, row]:
+            total += 1.0 / index.size[cell]
+    return total / len(violated)
 
 
 @compiled
-def _excursion(index: Any, state: Any, most: int, threshold: float, rng: Any) -> int:
+def _excursion(labels: Any, logs: Any, index: Any, counts: Any, room: Any, rng: Any) -> int:
     """Make one excursion; return whether it changed labels."""
-    n_margins, n_classes = len(index.strides), state.counts.shape[1]
+    n_margins, n_classes = len(index.of_row), counts.shape[1]
+    # A state with violations should be entered as easily as it is left: it is proposed among the
+    # rows of a cell, one without among all rows.
+    bonus = np.log(len(index.size) / n_margins)
+    violated, after, path = room
     n_violated, total, n_path = 0, 0, 0
     for _ in range(_MOST_STEPS):
-        row = _propose_row(index, state.violated_cells, n_violated, rng)
-        if row < 0:
-            continue
-        old = state.labels[row]
-        new = int(rng.random() * (n_classes - 1))
-        new += new >= old
-        _move_count(index, state.counts, row, old, new)
-        n_after, violated = _find_violated(index, state, row, n_violated)
-        ratio = state.logs[row, new] - state.logs[row, old]
-        ratio += _log_penalty(violated, n_margins, threshold) - _log_penalty(
-            total, n_margins, threshold
-        )
-        there = _proposal_probability(index, row, state.after, n_after)
-        back = _proposal_probability(index, row, state.violated_cells, n_violated)
-        # Metropolis-Hastings: ratio of the target times that of the proposals
-        if violated <= most and (1.0 - rng.random()) * back < np.exp(min(ratio, 500.0)) * there:
-            state.labels[row] = new
-            state.path[n_path, 0], state.path[n_path, 1] = row, old
-            n_path += 1
-            n_violated, total = n_after, violated
-            state.violated_cells[:n_violated] = state.after[:n_violated]
+        if n_violated == 0:
+            row = int(rng.random() * len(labels))
         else:
-            _move_count(index, state.counts, row, new, old)
+            cell = violated[int(rng.random() * n_violated)]
+            row = index.members[index.first[cell] + int(rng.random() * index.size[cell])]
+        old, new = labels[row], int(rng.random() * (n_classes - 1))
+        new += new >= old
+        _move_count(index, counts, row, old, new)
+        n_after, worse = _find_violated(index, counts, row, violated, n_violated, after)
+        ratio = logs[row, new] - logs[row, old] + bonus * (int(total > 0) - int(worse > 0))
+        there = _proposal_probability(index, row, after[:n_after])
+        back = _proposal_probability(index, row, violated[:n_violated])
+        # Metropolis-Hastings: ratio of the target times that of the proposals
+        accepted = (1.0 - rng.random()) * back < np.exp(min(ratio, 500.0)) * there
+        if accepted and worse <= _MOST_VIOLATED * n_margins:
+            labels[row] = new
+            path[n_path, 0], path[n_path, 1] = row, old
+            n_path += 1
+            n_violated, total = n_after, worse
+            violated[:n_violated] = after[:n_violated]
+        else:
+            _move_count(index, counts, row, new, old)
         if total == 0:
             return int(n_path > 0)
     for k in range(n_path - 1, -1, -1):  # too long a way: take it back, from its end
-        row, old = state.path[k, 0], state.path[k, 1]
-        _move_count(index, state.counts, row, state.labels[row], old)
-        state.labels[row] = old
+        row, old = path[k, 0], path[k, 1]
+        _move_count(index, counts, row, labels[row], old)
+        labels[row] = old
     return 0
 
 
 @compiled
 def _excursions(
-    index: Any, state: Any, most: int, threshold: float, n_excursions: int, rng: Any
+    labels: Any, logs: Any, index: Any, counts: Any, n_excursions: int, rng: Any
 ) -> int:
+    space = (_MOST_VIOLATED + 1) * len(index.of_row)
+    room = (
+        np.empty(space, np.int64), np.empty(space, np.int64), np.empty((_MOST_STEPS, 2), np.int64),
+    )  # fmt: skip
     n_changed = 0
     for _ in range(n_excursions):
-        n_changed += _excursion(index, state, most, threshold, rng)
+        n_changed += _excursion(labels, logs, index, counts, room, rng)
     return n_changed
 
 

@@ -16,7 +16,7 @@ floating-point numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
@@ -64,21 +64,21 @@ def choose(
     """
     if n_chosen in (0, len(log_odds)):
         return np.full(len(log_odds), n_chosen > 0)
-    shift = matching_shift(log_odds[None], np.array([n_chosen]))
-    parts = [slice(k, k + block_rows) for k in range(0, len(log_odds), block_rows)]
-
-    def tree(part: slice) -> _Tree:
-        return _Tree.of_rows(expit(log_odds[part] + shift[0])[None])
-
+    odds = log_odds + matching_shift(log_odds[None], np.array([n_chosen]))
+    parts = [odds[k : k + block_rows] for k in range(0, len(odds), block_rows)]
     # First draw how many rows are chosen in each block, then which ones. The tree of each block is
     # built twice, because all of them at once would need too much memory.
-    tops = [tree(part).top for part in parts]
-    numbers = _Tree.of_blocks(tops).drawn(np.array([n_chosen]), rng)
+    tops = [_of_rows(expit(part)[None])[-1] for part in parts]
+    shares = np.zeros((len(tops), max(top.shares.shape[1] for top in tops)))
+    for row, top in zip(shares, tops, strict=True):
+        row[: top.shares.shape[1]] = top.shares[0]
+    blocks = _grown(_Tables(np.concatenate([top.starts for top in tops]), shares))
+    numbers = _drawn(blocks, np.array([n_chosen]), rng)
     drawn = [
-        tree(part).drawn(numbers[k : k + 1], rng)[: part.stop - part.start]
+        _drawn(_of_rows(expit(part)[None]), numbers[k : k + 1], rng)[: len(part)]
         for k, part in enumerate(parts)
     ]
-    return np.concatenate(drawn)[: len(log_odds)] > 0
+    return np.concatenate(drawn) > 0
 
 
 def choose_in_groups(
@@ -117,7 +117,7 @@ def choose_in_groups(
         rows = order[np.minimum(starts[some, None] + places, len(order) - 1)]
         table = np.where(is_row, log_odds[rows], -np.inf)
         shift = matching_shift(table, n_chosen[some])
-        drawn = _Tree.of_rows(expit(table + shift[:, None])).drawn(n_chosen[some], rng)
+        drawn = _drawn(_of_rows(expit(table + shift[:, None])), n_chosen[some], rng)
         chosen[rows[is_row]] = drawn.reshape(is_row.shape)[is_row] > 0
     return chosen
 
@@ -155,8 +155,7 @@ def matching_shift(log_odds: Floats, n_chosen: Ints) -> Floats:
     return shift
 
 
-@dataclass(frozen=True, eq=False)
-class _Tables:
+class _Tables(NamedTuple):
     """Distributions of the number of rows chosen, one for each of several disjoint sets of rows.
 
     ``shares[r, i]`` is the probability that ``starts[r] + i`` rows of set r are chosen. Numbers
@@ -166,101 +165,68 @@ class _Tables:
     starts: Ints
     shares: Floats
 
-    @property
-    def width(self) -> int:
-        return self.shares.shape[1]
-
-    def halves(self) -> tuple[_Tables, _Tables]:
-        """Return the tables of the left set and of the right set of each pair of neighbours."""
-        return (
-            _Tables(self.starts[0::2], self.shares[0::2]),
-            _Tables(self.starts[1::2], self.shares[1::2]),
-        )
-
-    def of_pairs(self) -> _Tables:
-        """Return the tables of the union of each pair of neighbours, with the tails cut off."""
-        left, right = self.halves()
-        width = 2 * self.width - 1
-        if self.width <= _SHORT:
-            shares = np.zeros((len(left.starts), width))
-            for j in range(self.width):
-                shares[:, j : j + self.width] += left.shares[:, j : j + 1] * right.shares
-        else:
-            size = fft.next_fast_len(width, real=True)
-            product = fft.rfft(left.shares, size, axis=1) * fft.rfft(right.shares, size, axis=1)
-            shares = np.maximum(fft.irfft(product, size, axis=1)[:, :width], 0.0)
-        return _Tables(left.starts + right.starts, shares).trimmed()
-
-    def trimmed(self) -> _Tables:
-        """Cut the tables to the width that the widest of the distributions needs."""
-        k = np.arange(self.width)
-        mean = self.shares @ k
-        spread = np.sqrt(np.maximum(self.shares @ k**2 - mean**2, 0.0)).max(initial=0.0)
-        width = 2 * int(np.ceil(WIDE * spread)) + 3
-        if width >= self.width:
-            return self
-        first = np.clip(np.round(mean).astype(np.int64) - width // 2, 0, self.width - width)
-        shares = np.take_along_axis(self.shares, first[:, None] + np.arange(width), axis=1)
-        return _Tables(self.starts + first, shares)
+    def every_second(self, first: int) -> _Tables:
+        """Return the tables of the left sets (0), or of the right ones (1), of neighbours."""
+        return _Tables(self.starts[first::2], self.shares[first::2])
 
 
-@dataclass(frozen=True, eq=False)
-class _Tree:
-    """Tables of single rows, of pairs of rows, of pairs of these, up to all rows."""
+def _of_rows(probabilities: Floats) -> list[_Tables]:
+    """Return tables of single rows, of pairs, of pairs of these, ...: a tree for each line."""
+    leaves = probabilities.reshape(-1, 1)
+    tables = _Tables(np.zeros(len(leaves), dtype=np.int64), np.hstack([1 - leaves, leaves]))
+    return _grown(tables, len(probabilities))
 
-    levels: list[_Tables]
 
-    @classmethod
-    def of_rows(cls, probabilities: Floats) -> _Tree:
-        """Build one tree for each line of ``probabilities``, which holds those of its rows."""
-        leaves = probabilities.reshape(-1, 1)
-        zeros = np.zeros(len(leaves), dtype=np.int64)
-        tables = _Tables(zeros, np.concatenate([1 - leaves, leaves], axis=1))
-        return cls._grown(tables, len(probabilities))
+def _grown(leaves: _Tables, n_trees: int = 1) -> list[_Tables]:
+    """Combine neighbours until each tree has one table left.
 
-    @classmethod
-    def of_blocks(cls, tops: list[_Tables]) -> _Tree:
-        """Build the tree whose leaves are blocks of rows, given the table of each block."""
-        shares = np.zeros((len(tops), max(top.width for top in tops)))
-        for row, top in zip(shares, tops, strict=True):
-            row[: top.width] = top.shares[0]
-        return cls._grown(_Tables(np.concatenate([top.starts for top in tops]), shares), 1)
+    If the number of tables is odd (in a single tree), the last is paired with an empty set.
+    """
+    levels = [leaves]
+    while len(levels[-1].starts) > n_trees:
+        if len(levels[-1].starts) % 2:
+            starts, shares = levels[-1]
+            levels[-1] = _Tables(np.append(starts, 0), np.vstack([shares, shares[0] * 0]))
+            levels[-1].shares[-1, 0] = 1.0
+        levels.append(_of_pairs(levels[-1].every_second(0), levels[-1].every_second(1)))
+    return levels
 
-    @classmethod
-    def _grown(cls, leaves: _Tables, n_trees: int) -> _Tree:
-        """Combine neighbours until each tree has one table left.
 
-        If the number of tables is odd (in a single tree), the last is paired with an empty set.
-        """
-        levels = [leaves]
-        while len(levels[-1].starts) > n_trees:
-            last = levels[-1]
-            if len(last.starts) % 2:
-                empty = np.zeros((1, last.width))
-                empty[0, 0] = 1.0
-                last = _Tables(np.append(last.starts, 0), np.concatenate([last.shares, empty]))
-                levels[-1] = last
-            levels.append(last.of_pairs())
-        return cls(levels)
+def _of_pairs(left: _Tables, right: _Tables) -> _Tables:
+    """Return the tables of the union of each pair, with the tails cut off."""
+    starts, own = left.starts + right.starts, left.shares.shape[1]
+    width = 2 * own - 1
+    if own <= _SHORT:
+        shares = np.zeros((len(starts), width))
+        for j in range(own):
+            shares[:, j : j + own] += left.shares[:, j : j + 1] * right.shares
+    else:
+        size = fft.next_fast_len(width, real=True)
+        product = fft.rfft(left.shares, size, axis=1) * fft.rfft(right.shares, size, axis=1)
+        shares = np.maximum(fft.irfft(product, size, axis=1)[:, :width], 0.0)
+    # All get the width that the widest of the distributions needs.
+    k = np.arange(width)
+    mean = shares @ k
+    spread = np.sqrt(np.maximum(shares @ k**2 - mean**2, 0.0)).max(initial=0.0)
+    needed = min(2 * int(np.ceil(WIDE * spread)) + 3, width)
+    first = np.clip(np.round(mean).astype(np.int64) - needed // 2, 0, width - needed)
+    shares = np.take_along_axis(shares, first[:, None] + np.arange(needed), axis=1)
+    return _Tables(starts + first, shares)
 
-    @property
-    def top(self) -> _Tables:
-        """The table of all rows."""
-        return self.levels[-1]
 
-    def drawn(self, numbers: Ints, rng: np.random.Generator) -> Ints:
-        """Draw the number chosen in each leaf, given the number chosen in each tree."""
-        for level in reversed(self.levels[:-1]):
-            left, right = level.halves()
-            numbers = numbers[: len(left.starts)]
-            in_left = _draw_left(left, right, numbers, rng)
-            numbers = np.column_stack([in_left, numbers - in_left]).ravel()
-        return numbers
+def _drawn(levels: list[_Tables], numbers: Ints, rng: np.random.Generator) -> Ints:
+    """Draw the number chosen in each leaf, given the number chosen in each tree."""
+    for level in reversed(levels[:-1]):
+        left, right = level.every_second(0), level.every_second(1)
+        numbers = numbers[: len(left.starts)]
+        in_left = _draw_left(left, right, numbers, rng)
+        numbers = np.column_stack([in_left, numbers - in_left]).ravel()
+    return numbers
 
 
 def _draw_left(left: _Tables, right: _Tables, numbers: Ints, rng: np.random.Generator) -> Ints:
     """Draw the number chosen in each left half, given the number in both halves."""
-    width = left.width
+    width = left.shares.shape[1]
     # P(left = j) * P(right = number - j), j = start, start + 1, ...
     index = (numbers - left.starts - right.starts)[:, None] - np.arange(width)
     possible = (index >= 0) & (index < width)
