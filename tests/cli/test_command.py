@@ -6,6 +6,7 @@ import builtins
 import runpy
 import subprocess
 import sys
+import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -91,6 +92,34 @@ def test_names_that_are_no_text_are_shown_in_messages():
     found = subprocess.run(line, capture_output=True, check=False)
     assert found.returncode == 2
     assert found.stderr == b"c2rf: \\udcff.skops: there is no such file\n"
+
+
+def test_ctrl_c_in_a_callback_is_not_lost(monkeypatch, capsys, tmp_path):
+    """Python cannot raise an error there, prints it and goes on."""
+
+    class Dying:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def work(*given, **named):
+        Dying()
+        time.sleep(60)
+
+    monkeypatch.setattr("c2rf.data.forest_files.read_votes", work)
+    assert main(["solve", str(tmp_path / "votes.csv"), "--total", "1"]) == INTERRUPTED
+    assert capsys.readouterr().err == "c2rf: stopped by Ctrl-C\n"
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), ImportError("libtiff.so: failed to map segment from shared object")]
+)
+def test_full_memory_is_said(monkeypatch, capsys, tmp_path, error):
+    def full(*given, **named):
+        raise error
+
+    monkeypatch.setattr("c2rf.data.forest_files.read_votes", full)
+    assert main(["solve", str(tmp_path / "votes.csv"), "--total", "1"]) == 1
+    assert capsys.readouterr().err == "c2rf: there is not enough memory for this\n"
 
 
 @pytest.mark.parametrize("said", ["Numba's", "another's"])

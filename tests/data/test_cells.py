@@ -129,24 +129,25 @@ def test_dates_of_workbooks_that_nanoseconds_do_not_hold():
     assert as_numbers(column).tolist()[:2] == [2932896, -171664]
 
 
+def day_of(cell):
+    """Days since 1970 of a date, None of other texts."""
+    for shape in ("%Y-%m-%d", "%d.%m.%Y"):
+        with suppress(ValueError):
+            return float((dt.datetime.strptime(cell, shape) - dt.datetime(1970, 1, 1)).days)
+    return None
+
+
 def plainly(cells):
     """What a column of texts means, cell by cell."""
     given = [None if c is None or c.strip() in MISSING else c for c in cells]
-    signs = [c is not None and c.strip() in MISSING_NUMBERS for c in given]
-    dates = []
-    for cell in (c for c, is_sign in zip(given, signs, strict=True) if c and not is_sign):
-        for shape in ("%Y-%m-%d", "%d.%m.%Y"):
-            with suppress(ValueError):
-                moment = dt.datetime.strptime(cell, shape)
-                dates.append((shape, (moment - dt.datetime(1970, 1, 1)).days))
-    are_dates = len(dates) == sum(map(bool, given)) - sum(signs) and len(dict(dates)) == 1
+    texts = {c for c in given if c is not None and c.strip() not in MISSING_NUMBERS}
+    days = {c: day_of(c) for c in texts if day_of(c) is not None}
+    are_dates = 2 * len(days) > len(texts)
     numbers = []
-    for cell, is_sign in zip(given, signs, strict=True):
-        with suppress(ValueError, TypeError):
-            value = dates.pop(0)[1] if are_dates and cell and not is_sign else None
-            numbers.append(float(cell) if value is None else float(value))
-            continue
+    for cell in given:
         numbers.append(np.nan)
+        with suppress(ValueError, TypeError):
+            numbers[-1] = days.get(cell, np.nan) if are_dates else float(cell)
     return given, numbers, are_dates
 
 
@@ -161,7 +162,9 @@ COLUMN = st.one_of(
     st.lists(st.floats(-1e9, 1e9).map(repr) | st.just(""), min_size=1),
     st.lists(DATE.map(str) | st.sampled_from(["", "-"]), min_size=1),
     st.lists(DATE.map(lambda day: f"{day:%d.%m.%Y}") | st.just("1.2.2003"), min_size=1),
-    st.lists(DATE.map(str) | st.just("2001-02-30") | st.just("0001-00-01"), min_size=1),
+    st.lists(
+        DATE.map(str) | st.sampled_from(["2001-02-30", "0001-00-01", "today", "7"]), min_size=1
+    ),
 )
 KINDS = [object, "str", "string[python]", "string[pyarrow]", "category", "arrow"]
 
@@ -174,6 +177,10 @@ def test_cells_mean_what_each_alone_does_in_columns_of_any_type(cells, kind):
     found = read_cells(column)
     np.testing.assert_array_equal(found.numbers, numbers)
     assert found.are_dates == are_dates
+    if are_dates:
+        assert len(found.odd) == sum(c is not None for c in texts) - sum(
+            c is not None and (c.strip() in MISSING_NUMBERS or day_of(c) is not None) for c in texts
+        )
     assert as_text(column).tolist() == texts
     own = distinct(column)
     assert np.append(own.values, [None])[own.codes].tolist() == texts

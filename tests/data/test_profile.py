@@ -117,6 +117,24 @@ def test_one_odd_cell_among_numbers_is_refused_by_cell_and_not_left_out():
     assert why_left_out(words, words + "x") == "differs in nearly every row"
 
 
+@pytest.mark.parametrize("shape", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S"])
+@pytest.mark.parametrize("odd", ["unknown", "31.02.2020", "1987", "today"])
+@pytest.mark.parametrize("dtype", ["str", object])
+def test_one_odd_cell_among_dates_is_refused_by_cell_and_not_learned_as_text(shape, odd, dtype):
+    days = pd.date_range("1960-01-01", periods=199, freq="50D").strftime(shape).tolist()
+    cells = pd.Series([*days, odd], name="x", dtype=dtype)
+    assert why_left_out(cells, cells) is None
+    with pytest.raises(InputError, match=rf"holds dates, but '{odd}' in data row 200 of the lab"):
+        profiled(cells, days)
+    with pytest.raises(InputError, match=rf"'{odd}' in data row 2 of the unlabeled file \(1 such"):
+        profiled(days, pd.Series([days[0], odd, *days[1:9]], dtype=dtype))
+
+
+def test_a_few_dates_among_words_are_words():
+    cells = ["2020-01-02", "2020-01-03", "soon", "late", "never"]
+    assert profiled(cells, cells).kind == "one-hot"
+
+
 def test_signs_for_missing_that_the_user_names():
     for labeled in (["1", "-9", "k.A."], [1.0, -9.0, None]):
         profile = ColumnProfile(pd.Series(labeled, name="x"), signs=["-9", "k.A."])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Annotated, TextIO
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Timer
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -100,9 +102,27 @@ def _nowhere() -> TextIO:
     return open(os.devnull, "w")
 
 
+@contextmanager
+def _no_interrupt_is_lost() -> Iterator[None]:
+    """Let Ctrl-C come again a moment later, where Python cannot raise it: in a callback, say."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            Timer(0.01, interrupt_main).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
 def _run(given: Sequence[str]) -> int:
     try:
-        with for_command_line():
+        with for_command_line(), _no_interrupt_is_lost():
             app(given, prog_name="c2rf", obj=given)
     except SystemExit as exit_:
         return _left(exit_.code)
@@ -112,11 +132,12 @@ def _run(given: Sequence[str]) -> int:
         return _say(error, USER_MISTAKE)
     except C2RFError as error:
         return _say(error, FAILED)
-    except MemoryError:
-        return _say("there is not enough memory for this", FAILED)
     except Exception as error:
         if is_interrupt(error):
             return _left(INTERRUPTED)
+        # A library that is loaded where memory is full is an ImportError.
+        if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+            return _say("there is not enough memory for this", FAILED)
         if os.environ.get(SHOW_TRACEBACK):
             raise
         if isinstance(error, BrokenPipeError):

@@ -40,15 +40,9 @@ from c2rf.data.numerals import (
 )
 from c2rf.exceptions import InputError
 
-_DATES = (
-    "YYYY-MM-DD",
-    "YYYY-MM-DD hh:mm:ss",
-    "YYYY-MM-DDThh:mm:ss",
-    "YYYY/MM/DD",
-    "DD.MM.YYYY",
-)
-_EPOCH, _DAY, _SECONDS = np.datetime64(0, "D"), np.timedelta64(1, "D"), 86_400
-_PADDED = re.compile(r"0\d+")
+_DATES = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d")
+_EPOCH, _DAY = np.datetime64(0, "D"), np.timedelta64(1, "D")
+_FIRST_TEXTS = 50  # which say how the dates of a column are written
 
 
 class Distinct(NamedTuple):
@@ -81,20 +75,17 @@ class Cells(NamedTuple):
     numbers : ndarray of float
         NaN where there is no value, or none that is a number. Dates are days since 1970.
     are_dates : bool
-        Whether all cells that are given, and no signs, are dates.
+        Whether the numbers are dates; in text, most cells that are given, and no signs, are.
     texts : Distinct or None
         The cells as text; None if it is not needed, because all that are given are numbers.
     signs : mapping of str to int
         Texts that stand, among numbers and dates, for a missing value, and how often they do.
-    padded : int
-        If all numbers are whole, how many are written with a leading zero, like 007.
     """
 
     numbers: Floats
     are_dates: bool = False
     texts: Distinct | None = None
     signs: Mapping[str, int] = MappingProxyType({})
-    padded: int = 0
 
     @property
     def odd(self) -> NDArray[np.intp]:
@@ -136,8 +127,7 @@ def read_cells(
     days = _days_in(plain)
     of_values = np.full(len(pairs) + 1, np.nan)
     of_values[:-1][others] = pd.to_numeric(plain, errors="coerce") if days is None else days
-    padded = sum(n for text, n in pairs if _PADDED.fullmatch(text))
-    return Cells(of_values[texts.codes], days is not None, texts, signs, padded)
+    return Cells(of_values[texts.codes], days is not None, texts, signs)
 
 
 def _by_type(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
@@ -214,7 +204,7 @@ def as_text(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[An
 def as_numbers(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[float]:
     """Return the cells as floats, NaN where there is no value or it is not a number.
 
-    Dates are days since 1970; so is text, where every cell is a date that has one reading. Lengths
+    Dates are days since 1970; so is text, where most cells are dates that have one reading. Lengths
     of time are days, too.
 
     Examples
@@ -258,7 +248,7 @@ def _floats(column: pd.Series[Any]) -> Floats:
 
 
 def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
-    """Return texts that are all numbers, or all dates of one shape, or empty; None of others."""
+    """Return texts that are all numbers, or signs, or empty; None of others."""
     values = getattr(column.array, "_pa_array", None)
     if values is None or not _are_texts(column.dtype):
         return None
@@ -276,20 +266,10 @@ def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
         cells[:1].cast(pa.float64())  # every cell that is none takes its time
         numbers = given.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
     except pa.ArrowInvalid:
-        days = _days_in_arrow(cells)
-        if days is None:
-            return None
-        numbers = np.full(len(column), np.nan)
-        numbers[given.is_valid().to_numpy()] = days
-        return Cells(numbers, True, None, signs)
+        return None
     if np.isnan(numbers).sum() > given.null_count or not len(cells):
         return None  # "NAN" is no number
-    padded = 0
-    if are_whole(numbers):
-        zeros = cells.filter(compute.starts_with(cells, "0"))
-        found = compute.sum(compute.match_substring_regex(zeros, f"^{_PADDED.pattern}$"))
-        padded = found.as_py() or 0
-    return Cells(numbers, False, None, signs, padded)
+    return Cells(numbers, signs=signs)
 
 
 def are_whole(numbers: Floats) -> bool:
@@ -298,77 +278,36 @@ def are_whole(numbers: Floats) -> bool:
     return bool((np.floor(given) == given).all())
 
 
-def _days_in_arrow(cells: Any) -> Floats | None:
-    """Return an Arrow array of texts as days since 1970 if all are dates of one shape."""
-    from pyarrow import compute
-
-    widths = compute.min_max(compute.binary_length(cells)).as_py()
-    size = widths["min"]
-    if size != widths["max"] or size not in map(len, _DATES):
-        return None
-    _, offsets, data = cells.buffers()
-    first = np.frombuffer(offsets, "i8" if str(cells.type).startswith("large") else "i4")
-    characters = np.frombuffer(data, np.uint8, len(cells) * size, first[cells.offset])
-    return _days_written(characters.reshape(-1, size))
-
-
 def _days_in(texts: NDArray[np.object_]) -> Floats | None:
-    """Return days since 1970 if all texts are dates, written in one way that has one reading.
+    """Return days since 1970 if most texts are dates, written in one way that has one reading.
 
-    02/03/2020 is in February or in March, and stays text.
+    Other texts are NaN. 02/03/2020 is in February or in March, and stays text.
 
     Examples
     --------
-    >>> _days_in(np.array(["2.1.1970", "11.01.1970"], dtype=object)).tolist()
-    [1.0, 10.0]
+    >>> _days_in(np.array(["2.1.1970", "11.01.1970", "soon"], dtype=object)).tolist()
+    [1.0, 10.0, nan]
     >>> _days_in(np.array(["2020-01-02", "today"], dtype=object)) is None
     True
     """
-    if not len(texts) or not all(len(text) <= max(map(len, _DATES)) for text in texts):
+    texts = np.array([*map(_year_first, texts)], dtype=object)
+
+    def moments(shape: str, some: NDArray[np.object_]) -> Any:
+        return pd.to_datetime(some, format=shape, errors="coerce")
+
+    first = {shape: moments(shape, texts[:_FIRST_TEXTS]).notna().sum() for shape in _DATES}
+    shape = max(first, key=lambda each: first[each])
+    if not first[shape]:
         return None
-    if all(text.count(".") == 2 for text in texts):
-        padded = [".".join(part.zfill(2) for part in text.split(".")) for text in texts]
-    else:
-        padded = texts.tolist()
-    if not all(map(str.isascii, padded)):
-        return None
-    cells = np.array(padded, dtype="S")
-    return _days_written(cells.view(np.uint8).reshape(len(cells), -1))
+    seconds = moments(shape, texts).to_numpy().astype("datetime64[s]")
+    days = np.asarray((seconds - _EPOCH) / _DAY)
+    return days if 2 * np.isfinite(days).sum() > len(texts) else None
 
 
-def _days_written(characters: NDArray[np.uint8]) -> Floats | None:
-    """Return days since 1970 of dates, a row of characters each, None if they are of no shape."""
-    digits = np.ascontiguousarray(characters.T) - np.uint8(ord("0"))
-    for shape in (each for each in _DATES if len(each) == len(digits)):
-        parts = {letter: np.zeros(len(characters), dtype=np.int32) for letter in "YMDhms"}
-        for letter, own in zip(shape, digits, strict=True):
-            if letter not in parts:
-                if (own + np.uint8(ord("0")) != ord(letter)).any():
-                    break
-            elif own.max() > 9:
-                break
-            else:
-                parts[letter] = 10 * parts[letter] + own
-        else:
-            return _days_of(*parts.values())
-    return None
-
-
-def _days_of(year: Any, month: Any, day: Any, hour: Any, minute: Any, second: Any) -> Any:
-    """Return days since 1970, None if any date or time of day is impossible."""
-    if min(month.min(), day.min()) < 1 or month.max() > 12:
-        return None
-    if max(hour.max() - 23, minute.max() - 59, second.max() - 59) > 0:
-        return None
-    months = 12 * (year - 1970) + month - 1
-    least = months.min()
-    starts = np.arange(least, months.max() + 2).astype("datetime64[M]").astype("datetime64[D]")
-    first = starts.astype(np.int64)
-    places = months - least
-    if (day > np.diff(first)[places]).any():
-        return None
-    seconds = (first[places] + (day - 1)) * _SECONDS + (hour * 60 + minute) * 60 + second
-    return seconds / _SECONDS
+def _year_first(text: str) -> str:
+    if text.count(".") == 2:
+        return "-".join(reversed(text.split(".")))
+    return text if text[:1].isdigit() else ""  # "today" is a date for pandas
 
 
 def _days(column: pd.Series[Any]) -> Floats:

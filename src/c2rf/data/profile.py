@@ -39,33 +39,32 @@ FEW_LEVELS = 20
 Kind = Literal["numbers", "dates", "one-hot", "ordinal", "target"]
 """What a column is used as; "ordinal" are ordered categories, "target" is text of many values."""
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+\s*")
+_PADDED = r"0\d+"
 
 
 @dataclass(eq=False)
 class ValueCounts:
     """Counts of the cells of a column, which can be merged.
 
-    ``given`` cells are not empty; ``odd`` ones are given and not numbers; ``dates`` are dates;
-    ``signs`` stand for a missing value if the others are numbers or dates; ``whole`` ones are texts
-    that are whole numbers without a sign, ``padded`` ones some of these with a leading zero.
-    ``few`` are the different texts as long as there are few of them, else some. ``by_value`` counts
-    each value that labeled rows have, and at its end all others; it is 0 where values were not
-    counted.
+    ``given`` cells are not empty; ``odd`` ones are given and neither numbers nor dates, and
+    ``first_odd`` says what the first of them is and where; ``dates`` are dates; ``whole`` ones are
+    texts that are whole numbers without a sign; ``signs`` stand for a missing value if the others
+    are numbers or dates. ``few`` are the different texts as long as there are few of them, else
+    some. ``by_value`` counts each value that labeled rows have, and at its end all others; it is 0
+    where values were not counted.
     """
 
     missing: int = 0
     given: int = 0
     odd: int = 0
+    dates: int = 0
+    whole: int = 0
+    signs: Counter[str] = field(default_factory=Counter)
+    by_value: Any = 0
     first_odd: str = ""
-    first_place: str = ""
     only_commas: bool = True
     largest: float = 0.0
     few: set[str] = field(default_factory=set)
-    dates: int = 0
-    whole: int = 0
-    padded: int = 0
-    by_value: Any = 0
-    signs: Counter[str] = field(default_factory=Counter)
 
     @property
     def n_values(self) -> int:
@@ -80,20 +79,19 @@ class ValueCounts:
             given = int((~np.isnan(numbers)).sum()) + sum(cells.signs.values())
         else:
             given = int((texts.codes >= 0).sum())
-        counts = cls(len(numbers) - given, given, largest=_largest(numbers))
-        counts.signs = Counter(cells.signs)
-        counts.dates = counts.n_values * cells.are_dates
+        counts = cls(len(numbers) - given, given, signs=Counter(cells.signs))
+        counts.largest = float(np.fmax.reduce(np.abs(numbers), initial=0.0))
+        counts.dates = int((~np.isnan(numbers)).sum()) * cells.are_dates
         if are_numbers(column.dtype) or is_date(column.dtype):
             return counts
-        counts.padded = cells.padded
         counts.whole = int((np.floor(np.abs(numbers)) == numbers).sum())
         counts.few = (
             _few_texts(column, numbers) if texts is None else set(texts.values[: FEW_LEVELS + 1])
         )
         odd = cells.odd
         if texts is not None and len(odd):
-            counts.odd, counts.first_odd = len(odd), texts.values[texts.codes[odd[0]]]
-            counts.first_place = place.replace("{row}", str(odd[0] + 1))
+            counts.odd, first = len(odd), texts.values[texts.codes[odd[0]]]
+            counts.first_odd = f"{first!r} in {place.replace('{row}', str(odd[0] + 1))}"
             found = texts.values[np.flatnonzero(np.bincount(texts.codes[odd]))]
             counts.only_commas = all(map(_DECIMAL_COMMA.fullmatch, found))
         return counts
@@ -102,23 +100,16 @@ class ValueCounts:
         """Return the counts of both, these cells first."""
         first = self if self.odd else other
         return ValueCounts(
-            self.missing + other.missing,
-            self.given + other.given,
-            self.odd + other.odd,
+            *(getattr(self, name) + getattr(other, name) for name in _SUMS),
             first.first_odd,
-            first.first_place,
             self.only_commas and other.only_commas,
             max(self.largest, other.largest),
             self.few | other.few,
-            self.dates + other.dates,
-            self.whole + other.whole,
-            self.padded + other.padded,
-            self.by_value + other.by_value,
-            self.signs + other.signs,
         )
 
 
 _FIRST = 256
+_SUMS = ("missing", "given", "odd", "dates", "whole", "signs", "by_value")
 
 
 def _few_texts(column: pd.Series[Any], numbers: Floats) -> set[str]:
@@ -159,6 +150,8 @@ class ColumnProfile:
         place = "data row {row} of the labeled file"
         self.labeled = ValueCounts.of(labeled, read_cells(labeled, signs), place)
         self.unlabeled = ValueCounts()
+        texts = labeled if self.labeled.whole else labeled[:0]
+        self.has_padded = bool(texts.astype("str").str.fullmatch(_PADDED).any())
 
     @property
     def kind(self) -> Kind:
@@ -180,7 +173,7 @@ class ColumnProfile:
     def is_code(self) -> bool:
         """Whether all cells are digits, some labeled ones with a leading zero, like 01067."""
         are_whole = all(cells.whole == cells.n_values for cells in self._both)
-        return self.labeled.padded > 0 and are_whole
+        return self.has_padded and are_whole
 
     @cached_property
     def texts(self) -> Distinct:
@@ -221,11 +214,10 @@ class ColumnProfile:
         self, column: pd.Series[Any], place: str = "data row {row} of the unlabeled file"
     ) -> ValueCounts:
         """Return the counts of some unlabeled cells."""
-        labeled = self.labeled
-        need_texts = bool(self.is_text or labeled.odd or labeled.padded)
+        need_texts = bool(self.is_text or self.labeled.odd or self.has_padded)
         cells = read_cells(column, self.signs, need_texts)
         counts = ValueCounts.of(column, cells, place)
-        if cells.texts is not None:
+        if cells.texts is not None and (need_texts or counts.odd):
             places = cells.texts.places(self.texts.values)
             counts.by_value = np.bincount(places, minlength=len(self.texts.values) + 2)[:-1]
         return counts
@@ -236,38 +228,35 @@ class ColumnProfile:
         profile.unlabeled = counts
         if profile.kind in ("numbers", "dates"):
             profile._refuse_some_dates()
-            for side in (profile.labeled, profile.unlabeled):
-                _check_largest(self.name, side.largest)
+            check_size(self.name, np.array([side.largest for side in profile._both]))
         elif not self.is_text and self.labeled.odd + counts.odd:
-            profile._refuse_odd_numbers()
+            profile._refuse_odd_cells()
         return profile
 
     def _refuse_some_dates(self) -> None:
         """Refuse dates among other numbers: days are not years."""
-        both = (self.labeled, self.unlabeled)
-        if 0 < sum(cells.dates for cells in both) < sum(cells.n_values for cells in both):
+        if 0 < sum(c.dates for c in self._both) < sum(c.n_values for c in self._both):
             raise InputError(
                 f"column {self.name!r} holds dates in some rows and numbers in others; write them "
                 f"alike, or take the whole column as text with {text_option(self.name)}"
             )
 
-    def _refuse_odd_numbers(self) -> None:
-        """Refuse a column of numbers with a few cells that are none: it is not meant as text."""
-        both = (self.labeled, self.unlabeled)
-        if len(both[0].few | both[1].few) <= FEW_LEVELS:
+    def _refuse_odd_cells(self) -> None:
+        """Refuse numbers, or dates, with a few cells that are none: they are not meant as text."""
+        both = self.labeled.merge(self.unlabeled)
+        if len(both.few) <= FEW_LEVELS:
             return
-        odd = both[0] if both[0].odd else both[1]
         instead = f"or take the whole column as text with {text_option(self.name)}"
-        if all(cells.only_commas for cells in both):
+        if both.only_commas:
             raise InputError(
-                f"numbers must have a decimal point and no other sign; found {odd.first_odd!r} in "
+                f"numbers must have a decimal point and no other sign; found {both.first_odd}, in "
                 f"column {self.name!r}. Write 1.5 and 1234, {instead}"
             )
-        n_odd = both[0].odd + both[1].odd
-        if 2 * n_odd < both[0].n_values + both[1].n_values:
+        if 2 * both.odd < both.n_values:
+            what = "dates" if both.dates else "numbers"
             raise InputError(
-                f"column {self.name!r} holds numbers, but {odd.first_odd!r} in {odd.first_place} "
-                f"({n_odd} such cells in all). Correct or empty them, {instead}"
+                f"column {self.name!r} holds {what}, but {both.first_odd} ({both.odd} such cells "
+                f"in all). Correct or empty them, {instead}"
             )
 
 
@@ -306,20 +295,13 @@ def _is_single(value: Any) -> bool:
 
 def check_size(name: str, numbers: Floats) -> None:
     """Refuse numbers that are too large for a tree."""
-    _check_largest(name, _largest(numbers))
-
-
-def _check_largest(name: str, largest: float) -> None:
+    largest = np.fmax.reduce(np.abs(numbers), initial=0.0)
     if np.isinf(largest):
         raise InputError(f"numbers must be finite; found an infinite one in column {name!r}")
     if largest > LARGEST:
         raise InputError(
             f"numbers must be at most {LARGEST:.3g} in size; found {largest:.3g} in column {name!r}"
         )
-
-
-def _largest(numbers: Floats) -> float:
-    return float(np.fmax.reduce(np.abs(numbers), initial=0.0))
 
 
 NEARLY_ALL = 0.9
