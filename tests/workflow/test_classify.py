@@ -152,6 +152,8 @@ def assert_equal(one: Any, other: Any, where: str = "") -> None:
             assert_equal(one[name], other[name], f"{where} {name}")
     elif isinstance(one, np.ndarray):
         np.testing.assert_array_equal(one, other, where)
+    elif isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
     elif hasattr(one, "__dict__"):
         assert_equal(vars(one), vars(other), where)
     else:
