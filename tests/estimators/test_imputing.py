@@ -89,7 +89,7 @@ class TestImpute:
     def test_a_class_with_one_labeled_row_and_the_blend(self):
         X, y, Xu, truth = people(n=200)
         rows = np.append(np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:1])
-        blend = c2rf.BlendClassifier(base_learners=["trees", "kernel-ridge"], n_estimators=5)
+        blend = c2rf.BlendClassifier(base_learners=["trees", "svc"], n_estimators=5)
         classifier = KnownTotalsClassifier(blend, random_state=0)
         classifier.fit(X[rows], y[rows], X_unlabeled=Xu, totals={1: int(truth.sum())})
         assert (classifier.impute(2).sum(axis=1) == truth.sum()).all()

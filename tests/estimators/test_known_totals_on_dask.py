@@ -37,7 +37,7 @@ MODELS = {
     "forest": RandomForestClassifier(10, random_state=0),  # full of ties
     "logistic": LogisticRegression(),  # products of matrices round as their shapes tell them
 }
-BLEND = BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=8)
+BLEND = BlendClassifier(base_learners=("trees", "svc"), n_estimators=8)
 LEARNERS = {**MODELS, "blend": BLEND}
 
 

@@ -19,7 +19,7 @@ SHOWN = SICK ^ (RNG.random(N_ROWS) < 0.15)
 GAP = RNG.random(N_ROWS) < 0.1
 NUMBER = np.where(SHOWN, 2.0, 0.0) + RNG.random(N_ROWS)
 WORD = np.where(SHOWN, "high", "low")
-SMALL = BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=10)
+SMALL = BlendClassifier(base_learners=("trees", "svc"), n_estimators=10)
 
 
 def fitted(table, estimator=SMALL):

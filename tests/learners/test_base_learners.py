@@ -1,4 +1,4 @@
-"""Least squares with the population's moments, support vectors, boosting, and who takes part."""
+"""Support vectors, boosting, and who takes part."""
 
 from functools import partial
 
@@ -6,124 +6,26 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from c2rf.learners import base_learners
 from c2rf.learners.base_learners import (
-    BASE_LEARNERS,
     MOST_ITERATED,
     TrainingSet,
     chosen_names,
-    class_means,
     fit_boosting,
     fit_support_vectors,
     fit_trees,
-    least_squares_coef,
     make_base_learners,
     ridge_coef,
 )
-from c2rf.learners.features import (
-    KernelMap,
-    Moments,
-    Preprocessor,
-    gaussian_kernel,
-)
+from c2rf.learners.features import KernelMap, Preprocessor, gaussian_kernel
 from c2rf.learners.trees import Growth
-
-RATES = np.array([0.3, 0.7])
-CODES = np.repeat([0, 1], [30, 5])
-
-
-def labeled(seed, shift=0.0):
-    """Rows of two classes, one at 0 and one at 1 in both columns; the sample is of both."""
-    rng = np.random.default_rng(seed)
-    return CODES[:, None] + rng.normal(size=(35, 2)) + shift
-
-
-def population(seed, n_rows=4000):
-    rng = np.random.default_rng([seed, 1])
-    return Moments((rng.random((n_rows, 1)) < RATES[1]) + rng.normal(size=(n_rows, 2)))
-
-
-@given(st.integers(0, 99), st.floats(-1e4, 1e4))
-def test_means_have_the_population_s_mean_whatever_the_gap(seed, shift):
-    known = population(seed)
-    found = class_means(labeled(seed, shift), CODES, RATES, known)
-    np.testing.assert_allclose(RATES @ found, known.mean, atol=1e-8)
-
-
-@given(st.integers(0, 10_000))
-def test_calibrated_means_against_a_solver(seed):
-    rng = np.random.default_rng(seed)
-    n_classes = int(rng.integers(2, 5))
-    codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=6)])
-    features, rates = rng.normal(size=(len(codes), 1)), rng.dirichlet(np.ones(n_classes))
-    target = rng.normal(size=1)
-    known = Moments(np.array([-100.0, 100.0])[:, None] + target)  # any gap is by chance
-    counts = np.bincount(codes)
-    means = np.array([features[codes == k].mean() for k in range(n_classes)])
-    best = minimize(
-        lambda m: (counts * (m - means) ** 2).sum(),
-        means,
-        constraints=LinearConstraint(rates, target, target),
-        tol=1e-12,
-    )
-    found = class_means(features, codes, rates, known).ravel()
-    assert rates @ found == pytest.approx(target[0])
-    assert found == pytest.approx(best.x, abs=1e-3)
-
-
-def least_squares_scores(features, codes, rates, moments):
-    means = class_means(features, codes, rates, moments)
-    scores = features @ least_squares_coef(means, rates, moments, ridge=0.1)
-    return scores - scores.mean(axis=1, keepdims=True)
-
-
-def test_is_ridge_regression_when_all_is_labeled():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    codes = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
-    rates = np.bincount(codes) / 200
-    features = np.column_stack([X, np.ones(200)])
-    padded = np.column_stack([X, np.ones(200)])
-    ridge = Ridge(alpha=0.1 * 200, fit_intercept=False).fit(padded, np.eye(2)[codes])
-    expected = ridge.predict(padded)
-    expected -= expected.mean(axis=1, keepdims=True)
-    found = least_squares_scores(features, codes, rates, Moments(features))
-    assert found == pytest.approx(expected)
-
-
-def test_weights_are_repetitions():
-    rng = np.random.default_rng(0)
-    features, codes = rng.normal(size=(6, 2)), np.array([0, 0, 0, 1, 1, 1])
-    times, rates = np.array([1, 2, 3, 1, 1, 2]), np.array([0.3, 0.7])
-    known = population(0)
-    weighted = class_means(features, codes, rates, known, times.astype(float))
-    rows = np.repeat(np.arange(6), times)
-    assert weighted == pytest.approx(class_means(features[rows], codes[rows], rates, known))
-
-
-@pytest.mark.parametrize("shift", [100.0, -1e6])
-def test_labeled_rows_from_elsewhere_do_not_change_what_tells_classes_apart(shift):
-    features, known = labeled(0), population(0)
-    own = [features[k == CODES].mean(axis=0) for k in (0, 1)]
-    found = class_means(features + shift, CODES, RATES, known)
-    np.testing.assert_allclose(found[1] - found[0], own[1] - own[0], atol=1e-8)
-
-
-def test_least_squares_in_a_basis_are_those_of_the_turned_features():
-    rng = np.random.default_rng(0)
-    features, basis = rng.normal(size=(500, 4)), rng.normal(size=(4, 3))
-    codes, own = np.arange(500) % 2, features @ basis
-    one = least_squares_scores(features, codes, RATES, Moments(features, basis))
-    other = least_squares_scores(own, codes, RATES, Moments(own))
-    assert one == pytest.approx(other)
 
 
 def problem(n_rows, n_classes, seed=0):
-    """A training set of one Gaussian kernel, the map, and other rows."""
+    """A training set of one Gaussian kernel, its basis, and other rows."""
     rng = np.random.default_rng(seed)
     X, codes = rng.normal(size=(n_rows, 3)), np.arange(n_rows) % n_classes
     X[:, 0] += codes
@@ -133,15 +35,15 @@ def problem(n_rows, n_classes, seed=0):
     features = {"columns": X, "gaussian": fitted.similarities(X)}
     others = rng.normal(size=(50, 3))
     others = {"columns": others, "gaussian": fitted.similarities(others)}
-    return TrainingSet(features, codes, weight, rates, seed=0), fitted, others
+    return TrainingSet(features, codes, weight, rates, seed=0), fitted.basis, others
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_support_vectors_are_those_of_scikit_learn(n_classes):
-    training, fitted, others = problem(60, n_classes)
-    scores = fit_support_vectors("gaussian", fitted, training)(others)
-    factor = np.append(np.ones(fitted.basis.shape[1] - 1), base_learners._FREE)
-    X, Z = (rows["gaussian"] @ fitted.basis * factor for rows in (training.features, others))
+    training, basis, others = problem(60, n_classes)
+    scores = fit_support_vectors("gaussian", basis, training)(others)
+    factor = np.append(np.ones(basis.shape[1] - 1), base_learners._FREE)
+    X, Z = (rows["gaussian"] @ basis * factor for rows in (training.features, others))
     # ridge |b|^2 + sum of weight hinge^2 is liblinear's objective with C = 1 / (2 ridge)
     cost = 0.5 / base_learners.SUPPORT_RIDGE
     expected = np.empty(scores.shape)
@@ -154,10 +56,10 @@ def test_support_vectors_are_those_of_scikit_learn(n_classes):
 
 
 def test_of_many_rows_support_vectors_are_least_squares(monkeypatch):
-    training, fitted, others = problem(60, 2)
-    iterated = fit_support_vectors("gaussian", fitted, training)(others)
+    training, basis, others = problem(60, 2)
+    iterated = fit_support_vectors("gaussian", basis, training)(others)
     monkeypatch.setattr(base_learners, "MOST_ITERATED", (59, MOST_ITERATED[1]))
-    squares = fit_support_vectors("gaussian", fitted, training)(others)
+    squares = fit_support_vectors("gaussian", basis, training)(others)
     assert np.abs(iterated - squares).max() > 0.01
     assert np.corrcoef(iterated[:, 0], squares[:, 0])[0, 1] > 0.9
 
@@ -209,16 +111,20 @@ def test_all_of_very_many_rows_are_in_some_tree(monkeypatch):
     assert all(len(np.unique(bag)) == 50 for bag in drawn[0])
 
 
+TREES, SVC = ("trees", "rank-trees", "pca-trees"), ("svc", "rank-svc", "linear-svc")
+
+
 @pytest.mark.parametrize(
     ("n_labeled", "n_classes", "expected"),
     [
-        (20, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
-        (299, 2, {"trees", "rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
-        (400, 11, {"rank-trees", "pca-trees", "svc", "rank-svc", "kernel-ridge"}),
-        (400, 3, set(BASE_LEARNERS)),
-        (5000, 2, {"rank-trees", "svc", "rank-svc", "boosting"}),
-        (200_000, 2, {"rank-trees", "boosting"}),
-        (200_000, 100, {"rank-trees"}),
+        (20, 2, {*TREES, "svc", "rank-svc"}),
+        (299, 2, {*TREES, *SVC}),
+        (400, 11, {"rank-trees", "pca-trees", *SVC}),
+        (400, 3, {*TREES, *SVC, "boosting"}),
+        (1000, 2, {"rank-trees", "pca-trees", "rank-svc", "linear-svc", "boosting"}),
+        (5000, 2, {"rank-trees", "rank-svc", "linear-svc", "boosting"}),
+        (200_000, 2, {"rank-trees", "linear-svc", "boosting"}),
+        (200_000, 100, {"rank-trees", "linear-svc"}),
     ],
 )
 def test_who_takes_part(n_labeled, n_classes, expected):

@@ -45,7 +45,7 @@ def test_every_class_keeps_its_size():
     "template",
     [
         LogisticRegression(),
-        BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=5, random_state=0),
+        BlendClassifier(base_learners=("trees", "svc"), n_estimators=5, random_state=0),
     ],
 )
 def test_replicates_differ_and_can_be_had_again(template):
@@ -61,9 +61,7 @@ def test_replicates_differ_and_can_be_had_again(template):
 
 
 def test_the_blend_knows_more_of_the_rows_it_learned_from():
-    template = BlendClassifier(
-        base_learners=("trees", "kernel-ridge"), n_estimators=5, random_state=0
-    )
+    template = BlendClassifier(base_learners=("trees", "svc"), n_estimators=5, random_state=0)
     population, _ = rows(80, seed=2)
     found = replicates(template, n=1, X_unlabeled=population, rates=RATES)[0]
     assert sorted(found.learned_rows) == list(range(80))

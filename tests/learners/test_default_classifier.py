@@ -27,7 +27,7 @@ REPETITIONS = {
 
 
 @parametrize_with_checks(
-    [BlendClassifier(n_estimators=5, base_learners=("trees", "kernel-ridge", "svc"))],
+    [BlendClassifier(n_estimators=5, base_learners=("trees", "svc"))],
     expected_failed_checks=lambda _: REPETITIONS,
 )
 def test_rules_of_scikit_learn(estimator, check):
@@ -59,7 +59,7 @@ class TestBlend:
         X, y, rest, truth = sample(make_twonorm)
         rate = truth.mean()
         # forests draw by the order of classes
-        base_learners = ("svc", "rank-svc", "kernel-ridge")
+        base_learners = ("svc", "rank-svc", "linear-svc")
         options = {**LIGHT, "base_learners": base_learners}
         one = BlendClassifier(**options).fit(X, y, rest, rates=[1 - rate, rate])
         other = BlendClassifier(**options).fit(X, 1 - y, rest, rates=[rate, 1 - rate])
@@ -125,7 +125,7 @@ class TestBlend:
         X, y, rest, _ = sample(make_twonorm, n_points=7000, fraction=0.8)
         teacher = BlendClassifier(**LIGHT).prepare(X, y, rest)
         assert len(teacher.training.codes) == len(y) == 5600
-        assert set(teacher.learners) == {"rank-trees", "svc", "rank-svc", "boosting"}
+        assert set(teacher.learners) == {"rank-trees", "rank-svc", "linear-svc", "boosting"}
         assert len(teacher.stacking.held_out) == 1400
 
     def test_a_column_that_is_the_class(self):
@@ -189,9 +189,7 @@ def test_learning_says_how_long_it_will_take():
     X, y = make_twonorm(120, random_state=0)
     said = []
     with progress_callback(lambda event: said.append(text(event))):
-        BlendClassifier(base_learners=("trees", "kernel-ridge"), n_estimators=5).fit(
-            X[:40], y[:40], X[40:]
-        )
+        BlendClassifier(base_learners=("trees", "svc"), n_estimators=5).fit(X[:40], y[:40], X[40:])
     lines = [line for line in said if line.startswith("cross-validating")]
     assert lines[-1] == "cross-validating base learners: 10 of 10, about 0 s left"
     assert any(line.startswith("fitting base learners: 1 of ") for line in said)

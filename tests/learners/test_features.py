@@ -16,7 +16,6 @@ from c2rf.learners.features import (
     Encoder,
     KernelMap,
     MedianImputer,
-    Moments,
     Preprocessor,
     PrincipalComponents,
     bin_edges,
@@ -106,15 +105,6 @@ def test_components_are_scikit_learns_up_to_their_signs():
     X = np.random.default_rng(0).normal(size=(60, 5)) @ np.diag([5, 4, 3, 2, 1])
     ours, theirs = PrincipalComponents(X).of(X), PCA().fit_transform(X)
     assert np.abs(ours) == pytest.approx(np.abs(theirs))
-
-
-def test_moments_in_a_basis_are_those_of_the_turned_features():
-    rng = np.random.default_rng(0)
-    features, basis = rng.normal(size=(5000, 4)), rng.normal(size=(4, 3))
-    turned, plain = Moments(features, basis, n_jobs=2), Moments(features @ basis)
-    assert turned.mean == pytest.approx(plain.mean)
-    assert turned.deviation == pytest.approx(plain.deviation)
-    assert turned.values == pytest.approx(plain.values)
 
 
 def test_rows_are_preprocessed_alike_whenever_they_come():

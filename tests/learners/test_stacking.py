@@ -114,7 +114,7 @@ class TestWeights:
         assert found == pytest.approx([expected, 1 - expected])
 
     def test_without_trees_all_names_weigh_the_same(self):
-        found = prior_weights(["svc", "kernel-ridge"], np.array([0, 1]))
+        found = prior_weights(["svc", "rank-svc"], np.array([0, 1]))
         assert found == pytest.approx([0.5, 0.5])
 
 

@@ -1,14 +1,8 @@
-"""The base learners of the blend: forests, support vectors, least squares and boosted trees.
+"""The base learners of the blend: forests, support vectors and boosted trees.
 
 A base learner is fitted to some of the labeled rows and returns a score per class for any rows. All
 of them take weights of rows, so that a bootstrap of the labeled rows is a fit like any other. Each
 takes part in a range of sizes (:data:`BASE_LEARNERS`), where it is worth its time.
-
-The least-squares fit to the indicator of a class needs two things: the second moments of the
-features over the population, which need no labels and are therefore known well, and the mean of
-the features within the class. The means of the labeled rows of each class are poor estimates
-where these are few; but the means of all classes, weighted with their known rates, must add up to
-the mean over the population (:func:`~c2rf.learners.calibration.calibrated_means`).
 """
 
 from __future__ import annotations
@@ -16,41 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError
-from c2rf.learners.calibration import calibrated_means, poststratified
-from c2rf.learners.features import FeatureMatrices, KernelMap, Moments, Preprocessor, take
+from c2rf.learners.calibration import poststratified
+from c2rf.learners.features import FeatureMatrices, Preprocessor, take
 from c2rf.learners.threads import owned_threads
 from c2rf.learners.trees import Forest, Growth, grow_forest, prior_corrected
 
-
-class TakesPart(NamedTuple):
-    """The matrix that a base learner sees, and the sizes in which it takes part."""
-
-    kind: str
-    least_labeled: int
-    most_labeled: float
-    most_classes: float
-
-
 BASE_LEARNERS = {
-    "trees": TakesPart("columns", 0, 500, 10),
-    "rank-trees": TakesPart("ranks", 0, np.inf, np.inf),
-    "pca-trees": TakesPart("pca_columns", 0, 4000, np.inf),
-    "svc": TakesPart("gaussian", 0, 20_000, np.inf),
-    "rank-svc": TakesPart("laplacian", 0, 20_000, np.inf),
-    "kernel-ridge": TakesPart("gaussian", 0, 500, np.inf),
-    "boosting": TakesPart("bins", 300, np.inf, 10),
+    "trees": ("columns", 0, 500, 10),
+    "rank-trees": ("ranks", 0, np.inf, np.inf),
+    "pca-trees": ("pca_columns", 0, 4000, np.inf),
+    "svc": ("gaussian", 0, 500, np.inf),
+    "rank-svc": ("laplacian", 0, 20_000, np.inf),
+    "linear-svc": ("linear", 100, np.inf, np.inf),
+    "boosting": ("bins", 300, np.inf, 10),
 }
-"""Extra trees that try some of the columns at a split, some of the encoded columns, or all columns
+"""Of each the matrix that it sees, the least and the greatest number of labeled rows with which it
+takes part, and the greatest number of classes.
+
+Extra trees that try some of the columns at a split, some of the encoded columns, or all columns
 and principal components (some of these where labeled rows are many); support vectors by a Gaussian
-kernel, and by a Laplacian one of ranks; ridge regression with the population's moments in the space
-of the former; and gradient boosting."""
+kernel, by a Laplacian one of ranks, and by encoded columns as they are; and gradient boosting."""
 
 MOST_CORRECTED = 1000, 10
 """Labeled rows and classes up to which leaf estimates are corrected by the population: with more,
@@ -95,7 +81,7 @@ class TrainingSet:
     seed : int
         For all that is random.
     light : bool
-        Whether a quarter of the trees will do, as for cross-validation.
+        Whether fewer trees will do, as for cross-validation: a quarter, or half of boosted ones.
     leaf_rows : slice
         The rows of the population that leaf estimates are corrected by. In cross-validation these
         and the rows that set thresholds are disjoint, to avoid optimism.
@@ -134,16 +120,15 @@ def chosen_names(names: Sequence[str] | None, n_labeled: int, n_classes: int) ->
     Examples
     --------
     >>> chosen_names(None, 50, 2)
-    ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc', 'kernel-ridge')
+    ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc')
     >>> chosen_names(None, 1_000_000, 2)
-    ('rank-trees', 'boosting')
+    ('rank-trees', 'linear-svc', 'boosting')
     """
     if names is None:
         return tuple(
             name
-            for name, sizes in BASE_LEARNERS.items()
-            if sizes.least_labeled <= n_labeled <= sizes.most_labeled
-            and n_classes <= sizes.most_classes
+            for name, (_, least, most, most_classes) in BASE_LEARNERS.items()
+            if least <= n_labeled <= most and n_classes <= most_classes
         )
     chosen = tuple(names)
     if not chosen or not set(chosen) <= set(BASE_LEARNERS) or len(set(chosen)) < len(chosen):
@@ -162,10 +147,10 @@ def make_base_learners(
     n_classes: int,
 ) -> dict[str, Fit]:
     """Return unfitted base learners by their names."""
-    others, maps = preprocessor.population, preprocessor.maps
+    others = preprocessor.population
     made: dict[str, Fit] = {}
     for name in names:
-        kind = BASE_LEARNERS[name].kind
+        kind = BASE_LEARNERS[name][0]
         width = others[kind].shape[1]
         if name.endswith("trees"):
             few = n_labeled <= FEW_LABELED and n_classes <= MOST_CORRECTED[1]
@@ -175,11 +160,8 @@ def make_base_learners(
             corrected = n_labeled <= MOST_CORRECTED[0] and n_classes <= MOST_CORRECTED[1]
             corrected &= tries_all or name != "pca-trees"
             made[name] = partial(fit_trees, growth, kind, others if corrected else None)
-        elif name in ("svc", "rank-svc"):
-            made[name] = partial(fit_support_vectors, kind, maps[kind])
-        elif name == "kernel-ridge":
-            moments = Moments(others[kind], maps[kind].basis)
-            made[name] = partial(fit_least_squares, kind, moments, KERNEL_RIDGE / n_labeled)
+        elif name.endswith("svc"):
+            made[name] = partial(fit_support_vectors, kind, preprocessor.bases[kind])
         else:
             made[name] = fit_boosting
     return made
@@ -234,14 +216,15 @@ def _log_probabilities(forest: Forest, kind: str, features: FeatureMatrices) -> 
 N_BOOSTED = 100
 MOST_BOOSTED = 1000
 MANY_ROWS = 3000
-"""Boosted trees of a class, and of all classes at most; with more labeled rows than the last they
-have 31 leaves, with fewer 15."""
+"""Boosted trees of a class, and of all classes at most, half of them for cross-validation; with
+more labeled rows than the last they have 31 leaves, with fewer 15."""
 
 
 def fit_boosting(training: TrainingSet) -> Scores:
     """Boost small trees, each on the gradient of what those before it leave (scikit-learn's)."""
     n_rows, n_classes = len(training.codes), len(training.rates)
     n_trees = N_BOOSTED if n_classes == 2 else min(N_BOOSTED, MOST_BOOSTED // n_classes)
+    n_trees = n_trees // 2 if training.light else n_trees
     model = HistGradientBoostingClassifier(
         max_iter=n_trees,
         learning_rate=min(0.3, 10 / n_trees),
@@ -269,7 +252,7 @@ _MOST_STEPS = 10
 _FREE = 30.0  # the constant's factor: it is hardly penalized
 
 
-def fit_support_vectors(kind: str, kernel_map: KernelMap, training: TrainingSet) -> Scores:
+def fit_support_vectors(kind: str, basis: Floats, training: TrainingSet) -> Scores:
     """Find support vectors: the squared hinge loss, one class against the others.
 
     Newton's method: least squares on the rows that are not yet on the right side of the margin,
@@ -278,14 +261,14 @@ def fit_support_vectors(kind: str, kernel_map: KernelMap, training: TrainingSet)
     Parameters
     ----------
     kind : str
-        The similarities to landmarks that they see.
-    kernel_map : KernelMap
-        Turns these into features.
+        The matrix that they see, similarities to landmarks say; its last column is a constant.
+    basis : ndarray
+        Turns it into features.
     training : TrainingSet
         The labeled rows.
     """
     n_classes = len(training.rates)
-    basis = kernel_map.basis.copy()
+    basis = basis.copy()
     basis[:, -1] *= _FREE
     X, signs = training.features[kind] @ basis, 2.0 * np.eye(n_classes)[training.codes] - 1.0
     iterated = len(X) <= MOST_ITERATED[0] and n_classes <= MOST_ITERATED[1]
@@ -336,82 +319,3 @@ def _linear_scores(coef: Floats, kind: str, features: FeatureMatrices) -> Floats
     """Return a linear function of rows, less its mean over the classes."""
     scores = features[kind] @ coef.astype(np.float32)
     return np.asarray(scores - scores.mean(axis=1, keepdims=True), dtype=float)
-
-
-KERNEL_RIDGE = 0.5
-"""Of ridge regression with the population's moments, divided by the number of labeled rows."""
-
-
-def fit_least_squares(kind: str, moments: Moments, ridge: float, training: TrainingSet) -> Scores:
-    """Solve the least squares with the second moments of the population.
-
-    Parameters
-    ----------
-    kind : str
-        The matrix that it sees.
-    moments : Moments
-        Of this matrix over the population.
-    ridge : float
-        What is added to the second moments.
-    training : TrainingSet
-        The labeled rows.
-    """
-    means = class_means(
-        training.features[kind], training.codes, training.rates, moments, training.weight
-    )
-    return partial(_linear_scores, least_squares_coef(means, training.rates, moments, ridge), kind)
-
-
-def least_squares_coef(means: Floats, rates: Floats, moments: Moments, ridge: float) -> Floats:
-    """Return the coefficients of a ridge regression on the indicators of the classes.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_classes, n_kept)
-        As :func:`class_means` returns them.
-    rates : ndarray of shape (n_classes,)
-        The known rates of the classes in the population.
-    moments : Moments
-        Of the population.
-    ridge : float
-        What is added to the second moments.
-
-    Examples
-    --------
-    >>> features = np.column_stack([np.linspace(-1, 1, 21), np.ones(21)])
-    >>> moments, rates = Moments(features), np.array([0.5, 0.5])
-    >>> means = class_means(features[[3, 12]], np.array([0, 1]), rates, moments)
-    >>> coef = least_squares_coef(means, rates, moments, ridge=0.1)
-    >>> (features[[0, 20]] @ coef @ [1, -1]).round(2).tolist()
-    [0.96, -0.96]
-    """
-    # (C + ridge I) b_k = rate_k mean_k, where C = vectors diag(values) vectors'
-    targets = moments.vectors.T @ (rates[:, None] * means).T
-    return moments.basis @ (moments.vectors @ (targets / (moments.values + ridge)[:, None]))
-
-
-def class_means(
-    features: Floats, codes: Codes, rates: Floats, moments: Moments, weight: Floats | None = None
-) -> Floats:
-    """Return the calibrated mean of each class, in the basis of the moments.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_labeled, n_features)
-        Of the labeled rows, some in every class.
-    codes : ndarray of shape (n_labeled,)
-        Numbers of their classes.
-    rates : ndarray of shape (n_classes,)
-        The known rates of the classes in the population.
-    moments : Moments
-        Of the features over the population.
-    weight : ndarray of shape (n_labeled,), optional
-        How much each labeled row counts.
-    """
-    weight = np.ones(len(codes)) if weight is None else weight
-    counts = np.bincount(codes, weights=weight, minlength=len(rates)).astype(float)
-    sums = np.zeros((len(rates), features.shape[1]))
-    for k in range(len(rates)):
-        sums[k] = weight[codes == k] @ features[codes == k]
-    turned = sums / counts[:, None] @ moments.basis
-    return calibrated_means(turned, counts, rates, moments.mean, moments.deviation)

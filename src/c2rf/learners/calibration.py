@@ -34,16 +34,8 @@ def poststratified(codes: Codes, rates: Floats, weight: Floats | None = None) ->
     return weight * np.divide(rates, counts, out=np.zeros(len(rates)), where=counts > 0)[codes]
 
 
-MOST_BY_CHANCE = 5.0
-"""Standard errors beyond which a gap between labeled rows and population is not due to chance."""
-
-
 def calibrated_means(
-    means: Floats,
-    counts: Floats,
-    rates: Floats,
-    population_mean: Floats,
-    deviation: Floats | float = np.inf,
+    means: Floats, counts: Floats, rates: Floats, population_mean: Floats
 ) -> Floats:
     """Return the means of classes, moved such that together they have the population's mean.
 
@@ -53,31 +45,23 @@ def calibrated_means(
         Of the labeled rows of each class.
     counts, rates : ndarray of shape (n_classes,)
         How many labeled rows there are of each class, and the known rates of the classes.
-    population_mean, deviation : ndarray of shape (n_features,)
-        Mean and standard deviation over the population; with an infinite deviation, any gap can be
-        due to chance.
+    population_mean : ndarray of shape (n_features,)
+        Mean over the population.
 
     Notes
     -----
     With n_k labeled rows of class k, the variance of their mean goes with 1 / n_k. The means m
-    minimize the sum of n_k |m_k - mean_k|² subject to sum of rate_k m_k = population mean, for
-    features in which the two sides of it are at most :data:`MOST_BY_CHANCE` standard errors apart.
-    Where the gap is larger, the labeled rows are from elsewhere, whatever their class: then the
-    means of all classes are moved by the same amount.
+    minimize the sum of n_k |m_k - mean_k|² subject to sum of rate_k m_k = population mean.
 
     Examples
     --------
     >>> means, counts, half = np.array([[0.0], [1.0]]), np.array([3.0, 1.0]), np.array([0.5, 0.5])
-    >>> calibrated_means(means, counts, half, np.array([0.9]), 0.5).ravel().round(2).tolist()
+    >>> calibrated_means(means, counts, half, np.array([0.9])).ravel().round(2).tolist()
     [0.2, 1.6]
-    >>> calibrated_means(means, counts, half, np.array([100.0]), 0.5).ravel().round(2).tolist()
-    [99.5, 100.5]
     """
     gap = population_mean - rates @ means
-    variance = (rates**2 / counts).sum()
-    most = MOST_BY_CHANCE * np.sqrt(variance) * deviation
-    share = rates / counts / variance
-    return means + np.where(np.abs(gap) <= most, share[:, None], 1.0) * gap
+    share = rates / counts / (rates**2 / counts).sum()
+    return means + share[:, None] * gap
 
 
 _ACCURACY = 1e-10

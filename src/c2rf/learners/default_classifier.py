@@ -78,8 +78,9 @@ STUDENT_SHARE = 0.3
 from 0.5 when base learners improved, by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4
 test it."""
 
-MOST_TAUGHT = 1000
-"""Labeled rows up to which there is a student; with more, chance hardly misleads the teacher."""
+MOST_TAUGHT = 250, 1000
+"""Labeled rows for each class, and in all, up to which there is a student; with more, chance hardly
+misleads the teacher."""
 
 _ROWS_PER_CALL = 1 << 12
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out
@@ -146,7 +147,7 @@ class Teacher:
         if population is None:
             # Rows are shuffled, as those of a population are, so that a prefix is a random sample.
             population = X[rng.permutation(len(X))[: most_learned(len(X), X.shape[1])]]
-        self.kinds = {BASE_LEARNERS[name].kind for name in names}
+        self.kinds = {BASE_LEARNERS[name][0] for name in names}
         self.preprocessor = Preprocessor(X, population, self.kinds, n_jobs)
         self.learners = make_base_learners(
             names, self.preprocessor, n_estimators, len(X), len(rates)
@@ -224,7 +225,8 @@ class Teacher:
             )  # fmt: skip
         targets, n_classes, seed = to_targets(logits), len(training.rates), training.seed
         calls: list[Any] = [(distil, self.preprocessor, targets, n_classes)]
-        if len(self.training.codes) <= MOST_TAUGHT:
+        of_a_class, in_all = MOST_TAUGHT
+        if len(self.training.codes) <= min(in_all, of_a_class * n_classes):
             columns = self.preprocessor.population["pca_columns"]
             calls.append((student_predictions, columns, targets))
         # Each leaves threads idle now and then, which the other can use.
@@ -295,10 +297,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     ----------
     base_learners : sequence of str, or None, default=None
         "trees", "rank-trees", "pca-trees" (extra trees that try some columns at a split, some
-        encoded columns, or all columns and principal components), "svc" and "rank-svc" (support
-        vectors by a Gaussian kernel, and by a Laplacian one of ranks), "kernel-ridge" (ridge
-        regression with the population's moments in the former's space) and "boosting". None means
-        those that suit the numbers of labeled rows and of classes, see Notes.
+        encoded columns, or all columns and principal components), "svc", "rank-svc" and
+        "linear-svc" (support vectors by a Gaussian kernel, by a Laplacian one of ranks, and
+        without) and "boosting". None means those that suit the numbers of labeled rows and of
+        classes, see Notes.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -341,12 +343,12 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     threshold that the known rate of the population is above. Missing values are allowed. Columns of
     at most 12 distinct values are taken for categories by all base learners but some trees.
 
-    All labeled rows are used. "trees" and "kernel-ridge" take part up to 500 labeled rows (the
-    former up to 10 classes), "pca-trees" up to 4,000, "svc" and "rank-svc" up to 20,000, "boosting"
-    from 300 and up to 10 classes, "rank-trees" always, and there is a student up to 1,000; so the
-    time grows little faster than that of a forest. Of a large population a random part is learned
-    from: five times as many rows as are labeled, from 10,000 to 60,000, or fewer where columns are
-    many.
+    All labeled rows are used. "trees" and "svc" take part up to 500 labeled rows (the former up to
+    10 classes), "pca-trees" up to 4,000, "rank-svc" up to 20,000, "linear-svc" from 100, "boosting"
+    from 300 and up to 10 classes, "rank-trees" always, and there is a student up to 250 for each
+    class and 1,000 in all; so the time grows little faster than that of a forest. Of a large
+    population a random part is learned from: five times as many rows as are labeled, from 10,000 to
+    60,000, or fewer where columns are many.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from c2rf._utils.types import Codes, Floats, Singles
+from c2rf.learners.base_learners import ridge_coef
 from c2rf.learners.features import Encoder, MedianImputer, Preprocessor
 from c2rf.learners.threads import in_row_parts, in_threads
 from c2rf.learners.trees import Forest, Growth, grow_forest
@@ -186,21 +187,6 @@ def linear(encoded: Floats, coef: Floats) -> Floats:
     return encoded @ coef[:-1] + coef[-1]
 
 
-def ridge_coef(encoded: Floats, targets: Floats, ridge: float) -> Floats:
-    """Return the coefficients of a ridge regression, its constant last and penalized, too.
-
-    Examples
-    --------
-    >>> ridge_coef(np.array([[-1.0], [1.0]]), np.array([[1.0], [5.0]]), 0.0).tolist()
-    [[2.0], [3.0]]
-    """
-    columns = np.column_stack([encoded, np.ones(len(encoded))])
-    moments = columns.T @ columns / len(columns)
-    moments[np.diag_indices_from(moments)] += ridge
-    solved = np.linalg.solve(moments, columns.T @ targets / len(columns))
-    return np.asarray(solved, dtype=float)
-
-
 def distil(
     preprocessor: Preprocessor,
     targets: Floats,
@@ -224,9 +210,10 @@ def distil(
         Number of threads.
     """
     columns, encoded = preprocessor.population["columns"], preprocessor.population["encoded"]
-    coef = ridge_coef(encoded, targets, RIDGE)
-    residuals = targets - linear(encoded, coef)
     n_rows, n_columns = columns.shape
+    padded = np.column_stack([encoded, np.ones(n_rows)])
+    coef = ridge_coef(padded, targets, np.ones(n_rows), RIDGE * n_rows)
+    residuals = targets - linear(encoded, coef)
     growth = Growth(
         TREES_PER_STAGE, min(max(1, round(PART_TRIED * n_columns)), MOST_TRIED), MIN_LEAF, MAX_DEPTH
     )

@@ -351,46 +351,6 @@ def _evenly(rows: Floats, most: int) -> Floats:
     return rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
-_MOMENT_ROWS = 1 << 11
-
-
-class Moments:
-    """The mean, the standard deviation and the second moments of features over a population.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_rows, n_features)
-        Of rows of the population.
-    basis : ndarray of shape (n_features, n_kept), optional
-        The moments are those of ``features @ basis``.
-    n_jobs : int or None
-        Number of threads.
-
-    Attributes
-    ----------
-    mean, deviation : ndarray of shape (n_kept,)
-        Means and standard deviations of the turned features.
-    vectors, values : ndarray of shape (n_kept, n_kept) and (n_kept,)
-        Principal axes of the turned features, and their second moments.
-    """
-
-    def __init__(
-        self, features: Any, basis: Floats | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.basis = np.eye(features.shape[1]) if basis is None else basis
-
-        def second_moments(rows: slice) -> Floats:
-            part = features[rows].astype(float)
-            return part.T @ part
-
-        parts = in_row_parts(second_moments, len(features), _MOMENT_ROWS, n_jobs)
-        second = self.basis.T @ (sum(parts) / len(features)) @ self.basis
-        self.mean = features.mean(axis=0, dtype=float) @ self.basis
-        self.deviation = np.sqrt(np.maximum(np.diag(second) - self.mean**2, 0.0))
-        values, self.vectors = np.linalg.eigh(second)
-        self.values = np.maximum(values, 0.0)
-
-
 FeatureMatrices = Mapping[str, Any]
 """Some rows as the base learners take them: a matrix by the name of each of :data:`KINDS`."""
 
@@ -400,11 +360,11 @@ def take(features: FeatureMatrices, rows: Any) -> FeatureMatrices:
     return {kind: X[rows] for kind, X in features.items()}
 
 
-KINDS = ("columns", "bins", "pca_columns", "ranks", "encoded", "gaussian", "laplacian")
+KINDS = ("columns", "bins", "pca_columns", "ranks", "encoded", "linear", "gaussian", "laplacian")
 """The columns without missing cells; the numbers of the bins of their values; the columns and their
-principal components over the population; encoded columns, numbers by rank; encoded columns; and
-similarities to landmarks by a Gaussian kernel of encoded columns, and by a Laplacian one of
-ranks."""
+principal components over the population; encoded columns, numbers by rank; encoded columns, and the
+same with a constant; and similarities to landmarks by a Gaussian kernel of encoded columns, and by
+a Laplacian one of ranks."""
 
 _MOST_ROWS_FITTED = 20_000  # labeled ones that the preprocessing is fitted to, at most
 
@@ -425,8 +385,8 @@ class Preprocessor:
     ----------
     population : FeatureMatrices
         Of these rows.
-    maps : dict of KernelMap
-        By kind.
+    bases : dict of ndarray
+        What turns matrices with a constant into features, by kind.
     """
 
     def __init__(
@@ -443,12 +403,14 @@ class Preprocessor:
         own, others = filled[: len(own)], filled[len(own) :]
         encoded = self.encoder.encode(others, n_jobs)
         self._components = PrincipalComponents(encoded)
-        self.maps: dict[str, KernelMap] = {}
+        self._maps: dict[str, KernelMap] = {}
         if "gaussian" in kinds:
-            self.maps["gaussian"] = gaussian_map(self.encoder.encode(own), encoded)
+            self._maps["gaussian"] = gaussian_map(self.encoder.encode(own), encoded)
         if "laplacian" in kinds:
             ranks = self._rank_encoder.encode(others, n_jobs)
-            self.maps["laplacian"] = laplacian_map(self._rank_encoder.encode(own), ranks)
+            self._maps["laplacian"] = laplacian_map(self._rank_encoder.encode(own), ranks)
+        self.bases = {kind: own_map.basis for kind, own_map in self._maps.items()}
+        self.bases["linear"] = np.eye(encoded.shape[1] + 1)
         self.population = self._matrices(others, {"pca_columns", "encoded", *kinds}, n_jobs)
 
     def matrices(
@@ -466,17 +428,19 @@ class Preprocessor:
             found["bins"] = np.empty(columns.shape, np.float32, order="F")
             for j, edges in enumerate(self._edges):
                 found["bins"][:, j] = np.searchsorted(edges, filled[:, j], "right")
-        if not {"pca_columns", "encoded", "gaussian"}.isdisjoint(kinds):
+        if not {"pca_columns", "encoded", "linear", "gaussian"}.isdisjoint(kinds):
             encoded = self.encoder.encode(filled, n_jobs)
             found["encoded"] = encoded
+            if "linear" in kinds:
+                found["linear"] = np.column_stack([encoded, np.ones(len(encoded))])
             if "pca_columns" in kinds:
                 components = self._components.of(encoded).astype(np.float32)
                 found["pca_columns"] = np.hstack([columns, components])
-            if "gaussian" in self.maps:
-                found["gaussian"] = self.maps["gaussian"].similarities(encoded, n_jobs)
+            if "gaussian" in self._maps:
+                found["gaussian"] = self._maps["gaussian"].similarities(encoded, n_jobs)
         if not {"ranks", "laplacian"}.isdisjoint(kinds):
             ranks = self._rank_encoder.encode(filled, n_jobs)
             found["ranks"] = ranks.astype(np.float32)
-            if "laplacian" in self.maps:
-                found["laplacian"] = self.maps["laplacian"].similarities(ranks, n_jobs)
+            if "laplacian" in self._maps:
+                found["laplacian"] = self._maps["laplacian"].similarities(ranks, n_jobs)
         return {k: v for k, v in found.items() if k in {"columns", *kinds}}

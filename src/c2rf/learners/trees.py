@@ -12,8 +12,8 @@ population of rates r_k these make
 
     score_k = r_k f_k / (m + ridge),   with f calibrated such that sum of r_k f_k = m:
 
-the least squares of :func:`~c2rf.learners.base_learners.fit_least_squares`, whose second moments
-are diagonal here, because a row is in one leaf only.
+ridge regression on the indicators of leaves, with the second moments of the population. These are
+diagonal, because a row is in one leaf only.
 
 There is one criterion for classes and for numbers. A tree reduces the sum of the variances of its
 targets; with the indicators of classes as targets that is the Gini impurity. At every node some
@@ -482,17 +482,6 @@ def _grow_tree(
 
 
 @compiled
-def _copy(
-    nodes: Any, values: Any, number: int, to_nodes: Any, to_values: Any, place: int
-) -> None:  # fmt: skip
-    """Copy nodes and their values; one by one, which compiles much faster than slices."""
-    for node in range(number):
-        to_nodes[place + node] = nodes[node]
-        for k in range(values.shape[1]):
-            to_values[place + node, k] = values[node, k]
-
-
-@compiled
 def grow(
     X: Any, Y: Any, weight: Any, bags: Any, max_features: int, min_leaf: int, max_depth: int,
     n_scored: int, seeds: Any
@@ -529,9 +518,9 @@ def grow(
     most = 2 * n_drawn - 1
     shape = np.empty((n_trees, 2), dtype=np.int64)
     stack = np.empty((n_drawn + 1, 4), dtype=np.int64)
-    nodes, values = np.empty(most, dtype=NODE), np.empty((most, n_targets), dtype=np.float32)
-    all_nodes = np.empty(4 * most, dtype=NODE)
-    all_values = np.empty((4 * most, n_targets), dtype=np.float32)
+    # Room for the largest trees: memory that is not written to costs nothing.
+    nodes = np.empty(n_trees * most, dtype=NODE)
+    values = np.empty((n_trees * most, n_targets), dtype=np.float32)
     used, state = 0, np.empty(1, dtype=np.uint64)
     seen, masses = np.empty(n_drawn, dtype=np.float32), np.empty(n_drawn)
     amounts = np.empty((n_targets, n_drawn))
@@ -540,19 +529,12 @@ def grow(
         state[0] = seeds[tree]
         rows = bags[tree].copy()
         n_nodes, depth = _grow_tree(
-            X, Y, weight, even, rows, max_features, min_leaf, max_depth, n_scored, state, nodes,
-            values, stack, seen, amounts, masses
+            X, Y, weight, even, rows, max_features, min_leaf, max_depth, n_scored, state,
+            nodes[used:], values[used:], stack, seen, amounts, masses
         )  # fmt: skip
         shape[tree, 0], shape[tree, 1] = n_nodes, depth
-        if used + n_nodes > len(all_nodes):
-            more = 2 * len(all_nodes) + n_nodes
-            old_nodes, old_values = all_nodes, all_values
-            all_nodes = np.empty(more, dtype=NODE)
-            all_values = np.empty((more, n_targets), dtype=np.float32)
-            _copy(old_nodes, old_values, used, all_nodes, all_values, 0)
-        _copy(nodes, values, n_nodes, all_nodes, all_values, used)
         used += n_nodes
-    return all_nodes[:used].copy(), all_values[:used].copy(), shape
+    return nodes[:used].copy(), values[:used].copy(), shape
 
 
 @compiled

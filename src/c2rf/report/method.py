@@ -32,7 +32,7 @@ BASE_LEARNERS = {
     "pca-trees": "extra trees on the columns and their principal components",
     "svc": "support vectors, Gaussian kernel",
     "rank-svc": "support vectors, Laplacian kernel of ranks",
-    "kernel-ridge": "kernel ridge regression with the population's moments",
+    "linear-svc": "support vectors on the columns themselves",
     "boosting": "gradient boosting",
 }
 """The base learners of the default classifier in words."""
