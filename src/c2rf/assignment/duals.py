@@ -271,18 +271,14 @@ def _expected(
     logs = np.log(total, out=total)
     logs += top
     value = temperature * float(logs.sum() if weights is None else weights @ logs)
-    sizes, products = np.zeros((n_classes, n_groups)), np.zeros((n_classes, n_classes, n_groups))
-
-    def summed(values: Floats) -> Any:
-        return values.sum() if members is None else np.bincount(members, values, n_groups)
-
+    own = share if weights is None else share * weights
+    if members is None:
+        return value, own.sum(axis=1)[None], np.einsum("ai,bi->ab", own, share)[None]
+    sizes = np.array([np.bincount(members, each, n_groups) for each in own])
+    products = np.zeros((n_classes, n_classes, n_groups))
     for a in range(n_classes):
-        own = share[a] if weights is None else share[a] * weights
-        sizes[a] = summed(own)
         for b in range(a, n_classes):
-            products[a, b] = summed(own * share[b])
-    for a in range(n_classes):
-        products[a + 1 :, a] = products[a, a + 1 :]
+            products[a, b] = products[b, a] = np.bincount(members, own[a] * share[b], n_groups)
     return value, sizes.T, products.transpose(2, 0, 1)
 
 

@@ -42,7 +42,7 @@ from c2rf.inference.estimates import (
     held_out_shares,
     too_few_labeled,
 )
-from c2rf.learners.bootstrap import LabeledRows, Replicate, make_bootstrap
+from c2rf.learners.bootstrap import Replicate, make_bootstrap
 from c2rf.progress import Countdown
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups
@@ -154,8 +154,7 @@ class Imputer:
     def draw(self, n_imputations: int) -> Iterator[tuple[Codes, DrawMethod]]:
         """Yield imputations; the first ones are the same, however many are asked for."""
         training = self.training
-        problem = self.problem.in_sample(training.sample.rows)
-        labeled = LabeledRows(training.X, training.y, training.fit_options(problem))
+        labeled = training.labeled(self.problem)
         steps = Countdown("drawing imputations", n_imputations)
         with steps.inside():
             bootstrap = make_bootstrap(clone(training.template), labeled)

@@ -175,22 +175,22 @@ class Training:
     rows: CheckedRows
     sample: RowSample
 
-    def fit_options(self, problem: AssignmentProblem) -> dict[str, Any]:
-        """Return the keywords of the learner's fit: weights, and the sample if it has a use for it.
+    def labeled(self, problem: AssignmentProblem) -> LabeledRows:
+        """Return what the learner is fitted to: with the sample, if it has a use for it.
 
-        The ``problem`` is that of the sample.
+        The ``problem`` is that of all rows.
         """
         options = weight_option(self.template, self.weight)
         if uses_population(self.template):
-            options |= {"X_unlabeled": self.sample.data, "rates": problem.bounds.rates()}
-        return options
+            rates = problem.in_sample(self.sample.rows).bounds.rates()
+            options |= {"X_unlabeled": self.sample.data, "rates": rates}
+        return LabeledRows(self.X, self.y, options)
 
     def fit(self, problem: AssignmentProblem) -> Any:
         """Fit the learner to the labeled rows and the sample."""
         with naming_missing(self.owner, self.X, "X"):
-            inside = problem.in_sample(self.sample.rows)
             report_progress(f"learning from {len(self.y):,} labeled rows")
-            options = self.fit_options(inside)
+            options = self.labeled(problem).options
             with naming_missing(self.owner, self.sample.data, "X_unlabeled"):
                 model = self.template.fit(self.X, self.y, **options)
             check_classes(model, self.owner.classes_)
@@ -202,12 +202,11 @@ class Training:
         The labeled rows of a fold get the probabilities of a model that learned from the other
         folds, and the sample the mean over these models.
         """
-        options = self.fit_options(problem.in_sample(self.sample.rows))
         overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
         n_classes, n_drawn = len(self.owner.classes_), len(self.sample.rows)
         labeled = np.full((len(self.y), n_classes), 1 / n_classes)
         drawn = np.zeros((n_drawn, n_classes))
-        rows, doing = LabeledRows(self.X, self.y, options), "learning without the held-out rows"
+        rows, doing = self.labeled(problem), "learning without the held-out rows"
         for model, held, number in held_out_models(self.template, rows, problem.seed, doing):
             both = stacked([self.sample.data, plain(_safe_indexing(self.X, held))])
             table = probabilities(model, both, self.owner._block_rows)
@@ -247,11 +246,11 @@ class Training:
         chance = None if inside.weights is None else inside.weights / inside.weights.sum()
         most = MOST_CALIBRATING if chance is not None else min(n_rows, MOST_CALIBRATING)
         drawn = rng.choice(n_rows, most, replace=chance is not None, p=chance)
-        labeled = LabeledRows(self.X, self.y, self.fit_options(inside))
+        population = plain(_safe_indexing(self.sample.data, drawn))
+        rates = inside.bounds.rates()
         return held_out_calibration(
-            self.template, labeled, plain(_safe_indexing(self.sample.data, drawn)),
-            inside.bounds.rates(), floor, problem.seed,
-        )  # fmt: skip
+            self.template, self.labeled(problem), population, rates, floor, problem.seed
+        )
 
     def score_sample(self, model: Any) -> Floats:
         """Return the probabilities that the model gives to the sample, as to any other rows."""

@@ -19,6 +19,8 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from c2rf._utils.types import Codes, Floats
+from c2rf.assignment import duals
+from c2rf.assignment.parts import ScoredRows
 
 
 def poststratified(codes: Codes, rates: Floats, weight: Floats | None = None) -> Floats:
@@ -64,13 +66,6 @@ def calibrated_means(
     return means + share[:, None] * gap
 
 
-_ACCURACY = 1e-10
-_MOST_STEPS = 500
-_BLOCK = 1 << 14
-# Far from the solution the curvature is misleading: no step goes further than this.
-_LONGEST_STEP = 5.0
-
-
 def matching_offsets(scores: Floats, rates: Floats) -> Floats:
     """Return offsets with which the mean of softmax(scores + offsets) has the known rates.
 
@@ -81,11 +76,6 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
     rates : ndarray of shape (n_classes,)
         They add up to one. A class of rate zero gets -inf.
 
-    Notes
-    -----
-    The offsets minimize the convex function mean(logsumexp(scores + offsets)) - rates'offsets,
-    whose gradient is the difference of the means to the rates: Newton's method with short steps.
-
     Examples
     --------
     >>> from scipy.special import softmax
@@ -94,50 +84,8 @@ def matching_offsets(scores: Floats, rates: Floats) -> Floats:
     >>> softmax(scores + offsets, axis=1).mean(axis=0).round(9).tolist()
     [0.5, 0.5]
     """
-    offsets = np.full(len(rates), -np.inf)
-    some = np.flatnonzero(rates > 0)
-    among = scores if len(some) == len(rates) else scores[:, some]  # a copy may be too large
-    offsets[some] = _newton(among, rates[some])
-    return offsets
-
-
-def _newton(scores: Floats, rates: Floats) -> Floats:
-    longest = max(_LONGEST_STEP, 0.1 * float(scores.max() - scores.min()))
-    offsets = np.zeros(len(rates))
-    value, means, products = _objective(scores, rates, offsets)
-    for _ in range(_MOST_STEPS):
-        gap = means - rates
-        if np.abs(gap).max() <= _ACCURACY:
-            break
-        curvature = np.diag(means) - products
-        # A constant added to all offsets changes nothing: the curvature has that null direction.
-        damping = 1e-6 * np.abs(gap).max() * np.eye(len(gap))
-        step = -np.linalg.solve(curvature + 1 / len(gap) + damping, gap)
-        step *= min(1.0, longest / np.abs(step).max())
-        new_value, means, products = _objective(scores, rates, offsets + step)
-        while new_value > value and np.abs(step).max() > _ACCURACY:
-            step /= 2
-            new_value, means, products = _objective(scores, rates, offsets + step)
-        offsets, value = offsets + step, new_value
-    return offsets - offsets.mean()
-
-
-def _objective(scores: Floats, rates: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
-    """Return the function at some offsets, and the means and mean products of the softmax."""
-    value, means, products = -float(rates @ offsets), 0.0 * rates, 0.0 * np.diag(rates)
-    n_rows = len(scores)
-    for start in range(0, n_rows, _BLOCK):
-        # A row per class: sums over few classes are quicker that way.
-        share = np.ascontiguousarray(scores[start : start + _BLOCK].T)
-        share = share + offsets[:, None]
-        top = share.max(axis=0)
-        np.exp(np.subtract(share, top, out=share), out=share)
-        total = share.sum(axis=0)
-        share /= total
-        value += float((top + np.log(total)).sum()) / n_rows
-        means += share.sum(axis=1) / n_rows
-        products += share @ share.T / n_rows
-    return value, means, products
+    rows = ScoredRows(scores, np.zeros(len(scores), dtype=np.intp), None, 1)
+    return duals.matching_offsets(rows, len(scores) * rates[None])[0]
 
 
 class HeldOut(NamedTuple):

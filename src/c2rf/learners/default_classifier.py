@@ -26,7 +26,7 @@ does not pass the keywords on, so such a learner inside of one is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -464,8 +464,9 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
             int(rng.randint(_MOST_SEEDS)), self._n_threads(),
         )  # fmt: skip
         self.inverse_temperature_, self.temperature_deviation_ = teacher.calibration
-        self.accuracies_ = _named(teacher.learners, teacher.stacking.accuracies)
-        self.weights_ = _named(teacher.learners, teacher.stacking.weights)
+        known = teacher.stacking.accuracies
+        self.accuracies_ = [] if known is None else list(zip(names, known.tolist(), strict=True))
+        self.weights_ = list(zip(names, teacher.stacking.weights.tolist(), strict=True))
         return teacher
 
     def predict_proba(self, X: Any) -> Floats:
@@ -507,10 +508,10 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     def history(self) -> list[dict[str, Any]]:
         """Return a dict of ``base_learner``, estimated ``accuracy`` and ``weight`` for each."""
         check_is_fitted(self)
-        accuracies = dict(enumerate(accuracy for _, accuracy in self.accuracies_))
+        known = dict(self.accuracies_)
         return [
-            {"base_learner": name, "accuracy": accuracies.get(i), "weight": weight}
-            for i, (name, weight) in enumerate(self.weights_)
+            {"base_learner": name, "accuracy": known.get(name), "weight": weight}
+            for name, weight in self.weights_
         ]
 
     def __sklearn_tags__(self) -> Any:
@@ -534,12 +535,6 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         # Rows are shuffled, so that a prefix is a random sample.
         self.learned_rows_: Codes = rng.permutation(len(rows))[:most]
         return rows[self.learned_rows_]
-
-
-def _named(learners: Mapping[str, Fit], values: Floats | None) -> list[tuple[str, float]]:
-    if values is None:
-        return []
-    return [(name, float(value)) for name, value in zip(learners, values, strict=True)]
 
 
 def _with_weight(
