@@ -82,7 +82,7 @@ def boosted(n_rows=400, n_classes=2, n_columns=4, seed=0):
     codes = ((X[:, 0] > 25).astype(int) ^ (X[:, 1] > 25)) if n_classes == 2 else X[:, 0] * n_classes
     codes = codes if n_classes == 2 else (codes // 50).astype(int)
     rates = np.full(n_classes, 1 / n_classes)
-    features = {"columns": X}
+    features = {"columns": X, "bins": X}
     return TrainingSet(features, codes, np.ones(n_rows), rates, seed=0)
 
 

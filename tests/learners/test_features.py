@@ -11,12 +11,14 @@ from sklearn.impute import SimpleImputer
 
 from c2rf.learners.features import (
     KINDS,
+    MOST_BINS,
     MOST_ENCODED,
     Encoder,
     KernelMap,
     MedianImputer,
     Preprocessor,
     PrincipalComponents,
+    bin_edges,
     count_values,
     gaussian_kernel,
     laplacian_kernel,
@@ -138,3 +140,14 @@ def test_landmarks_are_bounded_and_from_both():
     assert fitted.population["gaussian"].shape == (900, 601)
     few = Preprocessor(X[:30], population, {"gaussian"})
     assert few.population["gaussian"].shape == (900, 231)
+
+
+@pytest.mark.parametrize("n_values", [2, MOST_BINS, 5000])
+def test_bins_keep_the_order_and_are_bounded(n_values):
+    values = np.sort(np.random.default_rng(0).permutation(n_values)).astype(float)
+    edges = bin_edges(values, np.ones(n_values, dtype=int))
+    bins = np.searchsorted(edges, values, "right")
+    assert (np.diff(bins) >= 0).all()
+    assert bins[0] == 0
+    assert len(np.unique(bins)) == min(n_values, MOST_BINS)
+    assert np.bincount(bins).max() <= -(-n_values // MOST_BINS) + 1

@@ -29,7 +29,7 @@ BASE_LEARNERS = {
     "svc": ("gaussian", 0, 500, np.inf),
     "rank-svc": ("laplacian", 0, 20_000, np.inf),
     "linear-svc": ("linear", 100, np.inf, np.inf),
-    "boosting": ("columns", 300, np.inf, 10),
+    "boosting": ("bins", 300, np.inf, 10),
 }
 """Of each the matrix that it sees, the least and the greatest number of labeled rows with which it
 takes part, and the greatest number of classes.
@@ -229,19 +229,19 @@ def fit_boosting(training: TrainingSet) -> Scores:
         max_iter=n_trees,
         learning_rate=min(0.3, 10 / n_trees),
         max_leaf_nodes=15 if n_rows < MANY_ROWS else 31,
-        max_features=min(0.5, MOST_TRIED / training.features["columns"].shape[1]),
+        max_features=min(0.5, MOST_TRIED / training.features["bins"].shape[1]),
         early_stopping=False,
         random_state=training.seed,
     )
     with owned_threads():
         weight = training.poststratified()
-        model.fit(training.features["columns"], training.codes, sample_weight=weight)
+        model.fit(training.features["bins"], training.codes, sample_weight=weight)
     return partial(_boosted, model)
 
 
 def _boosted(model: Any, features: FeatureMatrices) -> Floats:
     with owned_threads():
-        scores = np.asarray(model.decision_function(features["columns"]))
+        scores = np.asarray(model.decision_function(features["bins"]))
     if scores.ndim == 1:
         return np.column_stack([-scores / 2, scores / 2])
     return scores - scores.mean(axis=1, keepdims=True)
