@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from c2rf import Estimate
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals.bounds import find_conflict
+from c2rf.totals.bounds import can_be_met
 from c2rf.totals.groups import Groups, read_groups
 from c2rf.totals.make_bounds import largest_remainder, make_bounds
 from c2rf.totals.stated import Margin, Totals, read_totals
@@ -178,13 +178,13 @@ class TestGroups:
     def test_too_many_in_the_groups(self):
         with pytest.raises(InputError) as caught:
             grouped({"a": 5, "b": 3, "c": 2}, {"north": {"a": 3}, "south": {"a": 4}})
-        for word in ["'a'", "at least 7", "'north', 'south'", "overall totals allow 5", "scale"]:
+        for word in ["all rows: 'a' 5", "'north': 'a' 3", "'south': 'a' 4", "3 totals", "scale"]:
             assert word in str(caught.value)
 
     def test_too_few_in_the_groups(self):
         with pytest.raises(InputError) as caught:
             grouped({"a": 5, "b": 3, "c": 2}, {"north": {"a": (0, 1)}, "south": {"a": (0, 3)}})
-        for word in ["'a'", "at most 4", "overall totals want 5"]:
+        for word in ["all rows: 'a' 5", "'north': 'a' (0, 1)", "'south': 'a' (0, 3)"]:
             assert word in str(caught.value)
 
     def test_a_set_of_classes_that_none_alone_shows(self):
@@ -192,22 +192,28 @@ class TestGroups:
             grouped({"a": 4, "b": 4, "c": 2}, {"north": {"c": 2}, "south": {"c": (1, 3)}})
         assert "'c'" in str(caught.value)
 
-    def test_totals_give_way(self):
-        table = {"north": {"a": 3, "b": 3, "c": 0}, "south": {"a": 1, "b": 1, "c": 2}}
-        with pytest.warns(UserWarning, match="those of groups, which are kept"):
-            bounds = grouped({"a": 5, "b": 3, "c": 2}, table, "scale")
-        np.testing.assert_array_equal(bounds.lower, [4, 4, 2])
-        assert find_conflict(bounds) is None
-
-    def test_totals_give_way_to_partial_tables(self):
-        with pytest.warns(UserWarning, match="changed from .* to"):
+    def test_complete_overall_totals_are_kept_and_those_of_some_groups_give_way(self):
+        with pytest.warns(UserWarning, match="'a' in region north: 5 became 1"):
             bounds = grouped({"a": 1, "b": 5, "c": 4}, {"north": {"a": 5}}, "scale")
-        assert bounds.lower.tolist() == bounds.upper.tolist() == [5, 3, 2]
-        with pytest.warns(UserWarning, match="changed from .* to"):
-            bounds = grouped({"a": 9, "b": 1, "c": 0}, {"north": {"a": 1}}, "scale")
-        assert bounds.upper.sum() == 10
-        assert bounds.upper[0] == 5
-        assert find_conflict(bounds) is None
+        assert bounds.lower.tolist() == bounds.upper.tolist() == [1, 5, 4]
+        assert can_be_met(bounds)
+
+    def test_between_two_complete_tables_there_is_a_middle(self):
+        table = {"north": {"a": 300, "b": 300, "c": 0}, "south": {"a": 100, "b": 100, "c": 200}}
+        with pytest.warns(UserWarning, match="'a' in all rows: 500 became 450"):
+            bounds = grouped({"a": 500, "b": 300, "c": 200}, table, "scale", (600, 400))
+        assert bounds.lower.tolist() == [450, 350, 200]
+        assert can_be_met(bounds)
+
+    def test_rates_that_fit_in_fractions_of_rows_are_rounded_together(self):
+        """Rounded alone, 0.5 of three rows is 2 in both groups and 0.5 of all six is 3."""
+        rows = read_groups(["u", "u", "u", "v", "v", "v"], 6)._replace(columns=("g",))
+        half = {"a": 0.5, "b": 0.5, "c": 0.0}
+        totals = Totals(half, (Margin(("g",), {"u": half, "v": half}),))
+        bounds = make_bounds(totals, rows, ABC)
+        assert bounds.lower.tolist() == [3, 3, 0]
+        assert sorted(bounds.group_lower[:, 0].tolist()) == [1, 2]
+        assert can_be_met(bounds)
 
 
 @pytest.mark.parametrize(
@@ -480,7 +486,7 @@ class TestWholeNumbersAsWholeNumbers:
             if off == 0:
                 assert make_bounds(known, groups, ["p", "q"]).lower[0] == overall
                 continue
-            with pytest.raises(InputError, match=f"{overall}.*overall totals (want|allow)"):
+            with pytest.raises(InputError, match=f"'p' {overall - first}|contradict"):
                 make_bounds(known, groups, ["p", "q"])
 
     def weighted(self, weights, off):

@@ -152,10 +152,10 @@ def test_a_column_of_standard_errors_makes_estimates():
 @pytest.mark.parametrize(
     ("total", "found"),
     [
-        (5, StatedTotal(5, 5, False, 5)),
-        (0.25, StatedTotal(10, 10, True, 0.25)),
-        ((3, 4), StatedTotal(3, 4, False, (3, 4))),
-        ((0.0, 1.0), StatedTotal(0, 40, True, (0.0, 1.0))),
+        (5, StatedTotal(5, 5, False, "5")),
+        (0.25, StatedTotal(10, 10, True, "0.25")),
+        ((3, 4), StatedTotal(3, 4, False, "(3, 4)")),
+        ((0.0, 1.0), StatedTotal(0, 40, True, "(0.0, 1.0)")),
     ],
 )
 def test_a_total_is_a_range_of_rows(total, found):

@@ -65,7 +65,7 @@ def assign(
         Logarithms of probabilities, say; parts hold their groups and weights, too. In an array,
         -inf counts as a score below all others by as much as these differ, and one more.
     bounds : Bounds
-        Bounds that can be met (see :func:`find_conflict`).
+        Bounds that can be met (see :func:`can_be_met`).
     groups : array-like of int, shape (n_rows,), or None
         The group of each row, from 0; None if there is a single one.
     random_state : int, RandomState or None

@@ -46,7 +46,7 @@ from c2rf.assignment.passes import (
     label_all,
     least_losses,
 )
-from c2rf.totals.bounds import Bounds, MarginBounds, find_conflict
+from c2rf.totals.bounds import Bounds, MarginBounds, can_be_met
 
 JITTER = 2.0**-40
 """Ties are broken by random numbers up to this part of the largest score."""
@@ -591,7 +591,7 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
             sizes,
         )
     )
-    if find_conflict(small) is not None:
+    if not can_be_met(small):
         free = np.full_like(small.upper, small.n_rows)
         small = replace(small, lower=np.zeros_like(free), upper=free)
     return small, codes, there
@@ -603,7 +603,7 @@ def _sample_offsets(
     """Return the offsets of each group by a sample; zero where there is none of it."""
     offsets = np.zeros(bounds.group_lower.shape)
     small, codes, there = sample_bounds(_corrected(bounds, error), sample.groups)
-    if find_conflict(small) is not None:  # the correction asks for more than there is
+    if not can_be_met(small):  # the correction asks for more than there is
         small, codes, there = sample_bounds(bounds, sample.groups)
     labels = label(sample, codes, small, jitter, seed)
     losses = least_losses(sample.scores, codes, labels, len(there))
@@ -657,7 +657,7 @@ def _finish(
             left.lower, left.upper, left.group_lower[there], left.group_upper[there],
             left.group_sizes[there],
         )  # fmt: skip
-        if find_conflict(own) is not None:
+        if not can_be_met(own):
             return None
         labels = label(near, codes, clipped_to_sizes(own), jitter, seed)
         counts = counts + sizes_of(labels, near.groups, bounds)

@@ -39,7 +39,7 @@ from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment import assign
 from c2rf.imputation.poisson import choose_in_groups
 from c2rf.totals.bounds import Bounds, MarginBounds
-from c2rf.totals.stated import Estimate, OfEverybody, Totals
+from c2rf.totals.stated import Estimate, Totals
 
 DrawMethod = Literal["exact", "markov-chain", "perturb-and-map"]
 
@@ -359,8 +359,6 @@ def drawn_totals(totals: Totals, rng: np.random.Generator) -> Totals:
 
 
 def _drawn(total: Any, rng: np.random.Generator) -> Any:
-    if isinstance(total, OfEverybody):
-        return replace(total, total=_drawn(total.total, rng))
     if not isinstance(total, Estimate):
         return total
     value = max(float(total.value) + float(total.se) * rng.normal(), 0.0)

@@ -9,7 +9,7 @@ matrix, for linear and integer programs:
 
     lower <= matrix @ counts.ravel() <= upper
 
-:func:`find_conflict` says whether overall bounds and those of groups can be met together; bounds of
+:func:`can_be_met` says whether overall bounds and those of groups can be met together; bounds of
 margins that cross are checked by :mod:`c2rf.totals.reconcile`.
 """
 
@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, vstack
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+from scipy.sparse.csgraph import maximum_flow
 
 from c2rf._utils.types import Bools, Codes, Floats, Ints
 from c2rf.totals.groups import Groups
+from c2rf.totals.stated import Totals
 
 _KNOWN_WITHIN = 0.1  # of all rows: wider ranges of a class say too little to be used as its rate
 
@@ -118,6 +119,25 @@ class MarginBounds:
         """Return the value of each grouping column in a category."""
         name = self.names[category]
         return () if not self.columns else name if len(self.columns) > 1 else (name,)
+
+
+def open_margins(
+    totals: Totals, groups: Groups, sizes: NDArray[Any], n_classes: int
+) -> list[MarginBounds]:
+    """Return all margins that totals are about, overall first, with nothing known in them yet."""
+    grouping = groups.columns or totals.columns
+    values = [name if len(grouping) > 1 else (name,) for name in groups.names]
+    margins = []
+    for columns in ((), *(margin.columns for margin in totals.margins)):
+        places = [grouping.index(name) for name in columns]
+        names = [tuple(each[place] for place in places) for each in values]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        codes = np.array([numbers[name] for name in names], dtype=np.intp)
+        categories = [name[0] if len(columns) == 1 else name for name in numbers]
+        margin = MarginBounds(columns, categories, codes, np.empty(0), np.empty(0))
+        upper = np.repeat(margin.sums(sizes)[:, None], n_classes, axis=1)
+        margins.append(replace(margin, lower=np.zeros_like(upper), upper=upper))
+    return margins
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,65 +339,30 @@ def _implied(lower: Ints, upper: Ints, sizes: Any) -> tuple[Ints, Ints]:
     return np.maximum(lower, sizes - others_upper), np.minimum(upper, sizes - others_lower)
 
 
-@dataclass(frozen=True, eq=False)
-class Conflict:
-    """Groups and classes whose bounds cannot be met together.
+def can_be_met(bounds: Bounds) -> bool:
+    """Say whether some table of counts meets the bounds of groups and the overall ones.
 
-    Parameters
-    ----------
-    groups : ndarray of bool, shape (n_groups,)
-        The groups whose bounds are involved.
-    classes : ndarray of bool, shape (n_classes,)
-        The classes whose overall bounds are involved.
-    exceeds_upper : bool
-        True if the groups put more rows into these classes than their overall upper bounds allow.
-        False if the groups allow fewer rows in them than their overall lower bounds require.
-    must, can : int
-        How many rows must be in these classes, and how many can; ``must > can``.
-    """
-
-    groups: Bools
-    classes: Bools
-    exceeds_upper: bool
-    must: int
-    can: int
-
-
-def find_conflict(bounds: Bounds) -> Conflict | None:
-    """Return a set of groups and classes with impossible bounds, None if all can be met.
-
-    Rows flow from their group to a class of that group and on to the class. The bounds can be met
-    if and only if, for every set of groups and classes, what must enter it fits through what may
-    leave it (Hoffman's circulation theorem). A maximum flow finds a set for which it does not.
+    Rows flow from their group to a class of that group and on to the class: the bounds can be met
+    if and only if a circulation within them exists, which a maximum flow finds.
 
     Examples
     --------
-    >>> find_conflict(Bounds.overall([2, 0], [2, 3], 5)) is None
-    True
-    >>> conflict = find_conflict(Bounds.overall([2, 0], [2, 2], 5))
-    >>> conflict.exceeds_upper, conflict.must, conflict.can
-    (True, 5, 4)
+    >>> can_be_met(Bounds.overall([2, 0], [2, 3], 5)), can_be_met(Bounds.overall([2, 0], [2, 2], 5))
+    (True, False)
     """
-    network, wanted, n_groups = _network(bounds)
-    source, sink = network.shape[0] - 2, network.shape[0] - 1
-    left, flow = _residual(network, source, sink)
-    if flow == wanted:
-        return None
-    reached = np.zeros(network.shape[0], dtype=bool)
-    reached[breadth_first_order(left, source, return_predecessors=False)] = True
-    groups, classes = reached[:n_groups], reached[n_groups : n_groups + bounds.n_classes]
-    return _violated(bounds, groups, classes)
+    left, wanted = _network(bounds)
+    return _max_flow(left) == wanted
 
 
-def _residual(network: csr_array, source: int, sink: int) -> tuple[csr_array, int]:
-    """Return what a maximum flow leaves of the capacities, and its value.
+def _max_flow(left: csr_array) -> int:
+    """Return the value of a maximum flow from the last node but one to the last.
 
     The solver counts in 32 bits: it is given the leading digits first, then what is left of them.
     Each arc can be short of less than a unit of these, so that what is left has few digits.
     """
-    left, value = network, 0
-    digits = int(network.max()).bit_length()
-    at_once = 30 - network.nnz.bit_length()
+    source, sink, value = left.shape[0] - 2, left.shape[0] - 1, 0
+    digits = int(left.max()).bit_length()
+    at_once = 30 - left.nnz.bit_length()
     for shift in [*range(max(digits - 31, 0), 0, -at_once), 0]:
         scaled = left.copy()
         scaled.data = np.minimum(left.data >> shift, np.iinfo(np.int32).max).astype(np.int32)
@@ -385,10 +370,10 @@ def _residual(network: csr_array, source: int, sink: int) -> tuple[csr_array, in
         value += int(found.flow_value) << shift
         left = csr_array(left - csr_array(found.flow).astype(np.int64) * (1 << shift))
         left.eliminate_zeros()
-    return left, value
+    return value
 
 
-def _network(bounds: Bounds) -> tuple[csr_array, int, int]:
+def _network(bounds: Bounds) -> tuple[csr_array, int]:
     """Return the network of a circulation without its lower bounds, and the flow it must have.
 
     Nodes are groups, classes, the end of all flow, source and sink. An arc with bounds (lo, up)
@@ -412,28 +397,7 @@ def _network(bounds: Bounds) -> tuple[csr_array, int, int]:
     capacity = np.concatenate([high - low, supply[gives], -supply[takes]]).astype(np.int64)
     shape = (sink + 1, sink + 1)
     network = csr_array(coo_array((capacity, (rows, columns)), shape=shape))
-    return network, int(supply[gives].sum()), n_groups
-
-
-def _violated(bounds: Bounds, groups: Bools, classes: Bools) -> Conflict:
-    """Say how the condition fails for these groups and classes, in the form of fewer classes."""
-    high = np.minimum(bounds.group_upper, bounds.n_rows)
-    low_inside = bounds.group_lower * (~groups[:, None] & classes)
-    high_outside = high * (groups[:, None] & ~classes)
-    involved = groups | low_inside.any(axis=1)
-    surplus = int(low_inside.sum() - high_outside.sum())
-    too_many = Conflict(
-        involved, classes, True,
-        must=int(bounds.group_sizes[groups].sum()) + surplus,
-        can=int(bounds.upper[classes].sum()),
-    )  # fmt: skip
-    too_few = Conflict(
-        involved, ~classes, False,
-        must=int(bounds.lower[~classes].sum()),
-        can=int(bounds.group_sizes[~groups].sum()) - surplus,
-    )  # fmt: skip
-    violated = [each for each in (too_many, too_few) if each.must > each.can]
-    return min(violated, key=lambda conflict: conflict.classes.sum())
+    return network, int(supply[gives].sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,16 @@
 1. Every total is checked and read as a range of rows, a :class:`~c2rf.totals.stated.StatedTotal`.
 2. With one grouping and exact totals, the totals of each group are made to add up to its rows:
    rates are rounded by largest remainders (Hamilton's method), and with ``policy="scale"`` totals
-   that do not add up are scaled in proportion. Then overall totals are checked against those of
-   groups.
-3. With several margins, estimates or weights, all totals are checked at once: consistent ones are
-   kept; else estimates are reconciled by generalised least squares, and exact totals are kept or,
-   with ``policy="scale"``, changed as well. Then a table of whole counts near to them is sought.
+   that do not add up are scaled in proportion.
+3. With several margins, estimates or weights, or where overall totals do not fit to those of
+   groups, all totals are checked at once: consistent ones are kept; else estimates are reconciled
+   by generalised least squares, and exact totals are kept or, with ``policy="scale"``, changed as
+   well. Then a table of whole counts near to them is sought.
 4. The result is filled into :class:`~c2rf.totals.bounds.Bounds`, with every adjustment that was
    made.
 
 The two ways of steps 2 and 3 differ by intent. A sum that does not add up can be shown, and scaled
-in proportion; a contradiction between margins can only be named, and spread over all of them.
+in proportion; a contradiction between totals can only be named, and spread over all of them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from c2rf.exceptions import InputError
 from c2rf.totals.bounds import (
     Adjustment,
     Bounds,
-    Conflict,
     LinearConstraints,
     MarginBounds,
-    find_conflict,
+    can_be_met,
+    open_margins,
 )
+from c2rf.totals.everybody import sum_of, with_labeled
 from c2rf.totals.groups import Groups
 from c2rf.totals.reconcile import (
     is_consistent,
@@ -55,7 +56,6 @@ from c2rf.totals.stated import (
     Totals,
     read_stated,
     scale_hint,
-    written,
     wrong_sum,
 )
 
@@ -111,62 +111,88 @@ rows; correct them, or use totals_policy="scale" to have them rescaled
     """
     labels = np.asarray(classes).tolist()
     sizes = groups.sizes if weights is None else groups.weight(weights)
-    margins = _open_margins(totals, groups, sizes, len(labels))
-    stated = _read(totals, margins, labels, policy)
+    margins = open_margins(totals, groups, sizes, len(labels))
+    stated = _read(totals, groups, margins, sizes, labels, policy)
     is_one_grouping = all(len(margin.names) == len(sizes) for margin in margins[1:])
-    if len(margins) <= 2 and is_one_grouping and weights is None and not totals.has_estimates:
-        return _bounds_in_one_grouping(stated, margins, sizes, labels, policy)
-    return _bounds_in_margins(stated, margins, sizes, labels, policy, weights is not None)
+    is_plain = len(margins) <= 2 and is_one_grouping and weights is None
+    if is_plain and not totals.has_estimates:
+        bounds = _bounds_in_one_grouping(stated, margins, sizes, labels, policy)
+        if can_be_met(bounds):
+            return bounds
+    bounds = _bounds_in_margins(stated, margins, sizes, labels, policy, weights is not None)
+    if is_plain and not can_be_met(bounds):  # numbers too large for the linear program
+        raise InputError(f"totals of groups contradict overall ones; {scale_hint()}")
+    return bounds
 
 
 # --- 1. Stated totals, checked -----------------------------------------------------------------
 
 
-def _open_margins(
-    totals: Totals, groups: Groups, sizes: NDArray[Any], n_classes: int
-) -> list[MarginBounds]:
-    """Return all margins that totals are about, overall first, with nothing known in them yet."""
-    grouping = groups.columns or totals.columns
-    values = [name if len(grouping) > 1 else (name,) for name in groups.names]
-    margins = []
-    for columns in ((), *(margin.columns for margin in totals.margins)):
-        places = [grouping.index(name) for name in columns]
-        names = [tuple(each[place] for place in places) for each in values]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        codes = np.array([numbers[name] for name in names], dtype=np.intp)
-        categories = [name[0] if len(columns) == 1 else name for name in numbers]
-        margin = MarginBounds(columns, categories, codes, np.empty(0), np.empty(0))
-        upper = np.repeat(margin.sums(sizes)[:, None], n_classes, axis=1)
-        margins.append(replace(margin, lower=np.zeros_like(upper), upper=upper))
-    return margins
-
-
 def _read(
-    totals: Totals, margins: Sequence[MarginBounds], labels: list[Any], policy: Policy
+    totals: Totals,
+    groups: Groups,
+    margins: Sequence[MarginBounds],
+    sizes: NDArray[Any],
+    labels: list[Any],
+    policy: Policy,
 ) -> Stated:
-    """Read all totals; refuse classes and groups that are not there."""
-    overall = {(): totals.overall} if totals.overall else {}
-    tables = [overall, *(margin.by_group for margin in totals.margins)]
-    rows = []
-    for m, (margin, table) in enumerate(zip(margins, tables, strict=True)):
-        _refuse_unknown(table, margin.names, f"the totals by {_columns(margin)}: there are the "
-                        "groups {}, which no unlabeled row is in; the groups are")  # fmt: skip
-        numbers = {name: number for number, name in enumerate(margin.names)}
-        rows += [(m, numbers[name], row) for name, row in table.items()]
-    for m, category, row in rows:
-        _refuse_unknown(row, labels, f"{_whose(margins[m], category)}: there is no labeled row of "
-                        "the classes {}; the classes are")  # fmt: skip
+    """Read all totals, without the labeled rows; refuse classes and groups that are not there."""
+    everybody, labeled = list(margins), [np.zeros_like(margin.lower) for margin in margins]
+    if totals.labeled is not None:
+        everybody, labeled = with_labeled(totals, groups, sizes, totals.labeled)
     _check_left_out(totals.overall, labels)
     stated: Stated = {}
-    for m, category, row in rows:
-        n, where = margins[m].upper[category, 0].item(), _whose(margins[m], category)
-        stated[m, category] = {
-            labels.index(label): read_stated(total, n, f"{where}: the total of {label!r}", policy)
-            for label, total in row.items()
-        }
+    for m, (margin, table) in enumerate(zip(everybody, totals.tables, strict=True)):
+        message = (
+            f"the totals by {_columns(margin)}: there are the groups {{}}, which no unlabeled row "
+            "is in; the groups are"
+        )
+        _refuse_unknown(table, margin.names, message)
+        numbers, n_there = {name: k for k, name in enumerate(margin.names)}, len(margins[m].names)
+        for name, row in table.items():
+            c, where = numbers[name], _whose(margin, numbers[name])
+            _refuse_unknown(row, labels, f"{where}: there is no labeled row of the classes {{}}; "
+                            "the classes are")  # fmt: skip
+            n, own = margin.upper[c, 0].item(), dict(zip(labels, labeled[m][c], strict=True))
+            rest = _rest(row, n, own, where, policy)
+            if c < n_there:
+                stated[m, c] = {labels.index(label): total for label, total in rest.items()}
+            elif any(total.high for total in rest.values()):
+                _refuse_unknown([name], margins[m].names, message)
     if not any(stated.values()):
         raise InputError("totals must hold at least one total; found none")
     return stated
+
+
+def _rest(
+    row: Mapping[Any, Any], n: float, labeled: Mapping[Any, float], where: str, policy: Policy
+) -> dict[Any, StatedTotal]:
+    """Read the totals of a category and subtract its labeled rows; ``n`` are the other rows."""
+    n_labeled = sum(labeled.values())
+    everybody: Policy = "scale" if n_labeled else policy  # their sum is checked here
+    stated = {
+        label: read_stated(total, n + n_labeled, f"{where}: the total of {label!r}", everybody)
+        for label, total in row.items()
+    }
+    if not n_labeled:
+        return stated
+    found = None if any(total.se for total in stated.values()) else sum_of(row, list(labeled))
+    if policy == "strict" and found is not None and abs(found[0] - n - n_labeled) > _ROUNDING:
+        who = f"{where} (everybody, {n_labeled:g} labeled rows among them) add up to"
+        raise InputError(wrong_sum(stated, found[0], n + n_labeled, who))
+    below = [
+        f"{label!r} {total.high:g}, labeled {labeled[label]:g}"
+        for label, total in stated.items()
+        if total.high < labeled[label] - SLACK and not total.se
+    ]
+    if below:
+        option = for_user('totals_of="unlabeled"', "--totals-of unlabeled")
+        raise InputError(
+            f"{where}: totals of everybody cannot be below the labeled rows, who are among them: "
+            f"{_first(below)}; correct them, or say {option} if they are about the rows to label "
+            "alone"
+        )
+    return {label: total.without(labeled[label]) for label, total in stated.items()}
 
 
 def _refuse_unknown(given: Iterable[Any], known: Sequence[Any], message: str) -> None:
@@ -195,13 +221,14 @@ def _check_left_out(overall: Mapping[Any, Any], labels: list[Any]) -> None:
 
 def _bounds_in_one_grouping(
     stated: Stated,
-    margins: list[MarginBounds],
+    margins: Sequence[MarginBounds],
     sizes: NDArray[Any],
     labels: list[Any],
     policy: Policy,
 ) -> Bounds:
-    """Make the totals of each group add up to its rows, then check them against overall ones."""
-    adjustments: list[Adjustment] = []
+    """Make the totals of each group, and those over all rows, add up to its rows."""
+    margins = [replace(m, lower=m.lower.copy(), upper=m.upper.copy()) for m in margins]
+    adjustments: dict[Adjustment, None] = {}  # both ends of a single number are one adjustment
     for (m, category), row in sorted(stated.items()):
         margin = margins[m]
         n, where = int(margin.upper[category, 0]), _whose(margin, category)
@@ -213,7 +240,11 @@ def _bounds_in_one_grouping(
         if low.sum() <= n + slack and high.sum() >= n - slack:
             lower, upper = _rounded(low, high, n, is_rate)
         elif policy == "strict":
-            raise InputError(_wrong_sum(low, high, n, row, labels, where))
+            most = "" if np.array_equal(low, high) else "at least " if low.sum() > n else "at most "
+            given = {labels[k]: total for k, total in row.items()}
+            raise InputError(
+                wrong_sum(given, _sum_off(low, high, n), n, f"{where} add up to {most}".rstrip())
+            )
         elif high.sum() == 0:
             raise InputError(f"{where} has only zeros, which cannot be scaled to the {n} rows")
         else:
@@ -224,16 +255,13 @@ def _bounds_in_one_grouping(
                 UserWarning,
                 stacklevel=3,
             )
-            adjustments += _adjusted_ends(margin, category, row, labels, (low, high, lower, upper))
+            for k in sorted(row):
+                for before, after in ((low[k], lower[k]), (high[k], upper[k])):
+                    if abs(before - after) >= _ROUNDING:
+                        adjusted = _adjustment(margin, category, labels[k], row[k], before, after)
+                        adjustments[adjusted] = None
         margin.lower[category], margin.upper[category] = lower, upper
-    bounds = _filled(margins, sizes, adjustments)
-    conflict = find_conflict(bounds)
-    if conflict is not None and policy == "scale":
-        bounds = _with_overall_adjusted(bounds, margins[0], stated.get((0, 0), {}), labels)
-        conflict = find_conflict(bounds)
-    if conflict is not None:
-        raise InputError(_conflict_in_words(conflict, labels, margins[-1].names))
-    return bounds
+    return _filled(margins, sizes, list(adjustments))
 
 
 def largest_remainder(values: ArrayLike, total: int) -> Ints:
@@ -288,58 +316,6 @@ def _sum_off(low: Floats, high: Floats, n: int) -> float:
     return float(low.sum() if low.sum() > n else high.sum())
 
 
-def _adjusted_ends(
-    margin: MarginBounds,
-    category: int,
-    row: Mapping[int, StatedTotal],
-    labels: list[Any],
-    ends: tuple[NDArray[Any], ...],
-) -> list[Adjustment]:
-    """Return the ends of stated totals that have changed.
-
-    ``ends`` are the lower and the upper ones before, and the same after.
-    """
-    found: dict[Adjustment, None] = {}  # both ends of a single number are one adjustment
-    for k in sorted(row):
-        for before, after in zip(ends[:2], ends[2:], strict=True):
-            if abs(before[k] - after[k]) >= _ROUNDING:
-                found[_adjustment(margin, category, labels[k], row[k], before[k], after[k])] = None
-    return list(found)
-
-
-def _with_overall_adjusted(
-    bounds: Bounds, overall: MarginBounds, row: Mapping[int, StatedTotal], labels: list[Any]
-) -> Bounds:
-    """Move the overall bounds into what the groups allow, the rest in proportion."""
-    most = np.minimum(bounds.group_upper, bounds.group_sizes[:, None]).sum(axis=0)
-    least = bounds.group_lower.sum(axis=0)
-    lower, upper = np.clip(bounds.lower, least, most), np.clip(bounds.upper, least, most)
-    single = lower == upper
-    if lower.sum() > bounds.n_rows:
-        lower = _shrunk(lower, least, bounds.n_rows)
-        upper = np.where(single, lower, upper)
-    elif upper.sum() < bounds.n_rows:
-        upper = most - _shrunk(most - upper, 0 * most, int(most.sum()) - bounds.n_rows)
-        lower = np.where(single, upper, lower)
-    warnings.warn(
-        "overall totals contradict those of groups, which are kept: the overall ones are changed "
-        f"from {_ranges(labels, bounds.lower, bounds.upper)} to {_ranges(labels, lower, upper)}",
-        UserWarning,
-        stacklevel=4,
-    )
-    ends = bounds.lower, bounds.upper, lower, upper
-    adjusted = _adjusted_ends(overall, 0, row, labels, ends)
-    return replace(bounds, lower=lower, upper=upper, adjustments=(*bounds.adjustments, *adjusted))
-
-
-def _shrunk(values: Ints, least: Ints, total: int) -> Ints:
-    """Lower values to a total, in proportion to what each has above its least."""
-    spare = values - least
-    return least + largest_remainder(
-        spare * ((total - least.sum()) / spare.sum()), total - int(least.sum())
-    )
-
-
 # --- 3. Several margins, estimates, weights ----------------------------------------------------
 
 
@@ -365,7 +341,7 @@ def _bounds_in_margins(
     def name(f: int) -> str:
         m, category, k = places[f]
         where = _group(margins[m], category) or "all rows"
-        return f"{where}: {labels[k]!r} {written(totals[f].written)}"
+        return f"{where}: {labels[k]!r} {totals[f].written}"
 
     if is_weighted and policy == "strict":
         _check_whole_totals(as_stated, totals, name)
@@ -520,7 +496,7 @@ def _adjustment(
     after: float,
 ) -> Adjustment:
     return Adjustment(
-        margin.columns, margin.values(category), label, written(total.written), float(before),
+        margin.columns, margin.values(category), label, total.written, float(before),
         float(after), total.se,
     )  # fmt: skip
 
@@ -554,34 +530,6 @@ def _ranges(labels: list[Any], lower: Ints, upper: Ints) -> str:
     return ", ".join(
         f"{label!r}: {low}" if low == high else f"{label!r}: {low} to {high}"
         for label, low, high in ends
-    )
-
-
-def _wrong_sum(
-    low: Floats,
-    high: Floats,
-    n: int,
-    row: Mapping[int, StatedTotal],
-    labels: list[Any],
-    where: str,
-) -> str:
-    most = "" if np.array_equal(low, high) else "at least " if low.sum() > n else "at most "
-    given = {labels[k]: total.written for k, total in row.items()}
-    return wrong_sum(given, _sum_off(low, high, n), n, where, most)
-
-
-def _conflict_in_words(conflict: Conflict, labels: list[Any], groups: list[Any]) -> str:
-    """Say which groups and classes contradict each other, with the sums."""
-    classes = listed([k for k, inside in zip(labels, conflict.classes, strict=True) if inside])
-    names = [g for g, inside in zip(groups, conflict.groups, strict=True) if inside]
-    because = f" (because of the groups {listed(names)})" if names else ""
-    if conflict.exceeds_upper:
-        clash = f"at least {conflict.must}{because}, but overall totals allow {conflict.can}"
-    else:
-        clash = f"at most {conflict.can}{because}, but overall totals want {conflict.must}"
-    return (
-        f"totals contradict each other: by those of groups the classes {classes} have together "
-        f"{clash}; {scale_hint()}"
     )
 
 

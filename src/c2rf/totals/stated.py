@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of, for_user
@@ -103,30 +105,6 @@ class Estimate:
         return f"{self.value!r}+-{self.se!r}"
 
 
-@dataclass(frozen=True)
-class OfEverybody:
-    """A total of all people, the labeled among them: the rows to label have the rest of it.
-
-    Parameters
-    ----------
-    total : object
-        The total as it was given.
-    n : int or float
-        How many people there are.
-    labeled : int or float
-        How many labeled rows of the class are among them.
-    """
-
-    total: Any
-    n: float
-    labeled: float
-
-
-def without_labeled(total: Any) -> Any:
-    """Return a total as it was given, also where it is about everybody."""
-    return total.total if isinstance(total, OfEverybody) else total
-
-
 def as_estimates(
     classes: Sequence[Any], rates: Sequence[float], errors: Sequence[float]
 ) -> dict[Any, Estimate]:
@@ -160,12 +138,40 @@ class Margin:
     by_group: Mapping[Any, Mapping[Any, Any]]
 
 
+class Labeled(NamedTuple):
+    """The labeled rows, where totals are of everybody: they are among those who are counted.
+
+    Parameters
+    ----------
+    names : list
+        Their groups, by the grouping columns of all totals.
+    counts : ndarray of shape (n_groups, n_classes)
+        How many there are of each class, rows or people.
+    lacking : tuple of str
+        Grouping columns that the labeled rows do not have.
+    """
+
+    names: list[Any]
+    counts: NDArray[Any]
+    lacking: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Totals:
-    """All that is known: totals over all rows, and within groups."""
+    """All that is known: totals over all rows, and within groups.
+
+    Totals with ``labeled`` rows are about these as well.
+    """
 
     overall: Mapping[Any, Any] = field(default_factory=dict)
     margins: tuple[Margin, ...] = ()
+    labeled: Labeled | None = None
+
+    @property
+    def tables(self) -> list[Mapping[Any, Mapping[Any, Any]]]:
+        """Totals by category and class: overall, where all rows are one category, and margins."""
+        overall = {(): self.overall} if self.overall else {}
+        return [overall, *(margin.by_group for margin in self.margins)]
 
     @property
     def columns(self) -> tuple[str | None, ...]:
@@ -175,8 +181,7 @@ class Totals:
     @property
     def has_estimates(self) -> bool:
         """Whether any total has a standard error."""
-        rows = [self.overall, *(row for m in self.margins for row in m.by_group.values())]
-        stated = (without_labeled(total) for row in rows for total in row.values())
+        stated = (t for table in self.tables for row in table.values() for t in row.values())
         return any(isinstance(total, Estimate) for total in stated)
 
 
@@ -230,7 +235,7 @@ def _tables(given: Any, classes: list[Any]) -> Iterator[Table]:
         _refuse_nested(given)
         yield (), [((), label, total) for label, total in given.items()]
     elif _is_list_of_rows(given):
-        yield _long_table(_columns_of_rows(given))
+        yield _long_table(_frame_of_rows(given))
     elif isinstance(given, (list, tuple)) and not any(isinstance(each, Real) for each in given):
         for each in given:
             yield from _tables(each, classes)
@@ -262,7 +267,7 @@ def _is_list_of_rows(given: Any) -> bool:
     )
 
 
-def _columns_of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _frame_of_rows(given: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     names = list(given[0])
     for row in given:
         if set(row) != set(names):
@@ -270,15 +275,15 @@ def _columns_of_rows(given: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]
                 f"the rows of a table of totals must have the same columns; found {all_of(names)} "
                 f"and {all_of(list(row))}"
             )
-    return {str(name): [row[name] for row in given] for name in names}
+    return pd.DataFrame(list(given), dtype=object)
 
 
-def _table_of_frame(table: Any, classes: list[Any]) -> Table:
+def _table_of_frame(table: pd.DataFrame, classes: list[Any]) -> Table:
     """Read a frame with a row for each total, or with a column for each class."""
     names = list(table.columns)
     wide = [name for name in names if name in classes]
     if {CLASS, TOTAL} <= set(names):
-        return _long_table({str(name): table[name].tolist() for name in names})
+        return _long_table(table)
     if names and len(wide) == len(names):  # a crosstab: the groups are in the index
         return _table_of_series(table.stack(), classes)
     if wide:
@@ -289,36 +294,31 @@ def _table_of_frame(table: Any, classes: list[Any]) -> Table:
     )
 
 
-def _table_of_wide_frame(table: Any, wide: list[Any]) -> Table:
+def _table_of_wide_frame(table: pd.DataFrame, wide: list[Any]) -> Table:
     """Read a frame with grouping columns and a column for each class; nothing is known of NaN."""
     others = [name for name in table.columns if name not in wide]
-    columns = tuple(map(str, others))
-    sums = [name for name in columns if name.strip().casefold() in ("all", "sum", "total")]
+    sums = [name for name in map(str, others) if name.strip().casefold() in ("all", "sum", "total")]
     if sums:
         raise InputError(
             f"a table of totals with a column per class must not have the sum {sums[0]!r}; drop it"
         )
-    groups = list(zip(*(table[name].tolist() for name in others), strict=True))
-    rows = [
-        (group, label, total)
-        for label in wide
-        for group, total in zip(groups, table[label].tolist(), strict=True)
-        if total == total and total is not None
-    ]
-    totals = _counts_or_rates([total for *_, total in rows])
-    return columns, [(*row[:2], total) for row, total in zip(rows, totals, strict=True)]
+    long = table.astype(object).melt(others, wide, CLASS, TOTAL)
+    return _long_table(long[long[TOTAL].notna()])
 
 
-def _long_table(table: Mapping[str, list[Any]]) -> Table:
-    """Read columns with a row for each total."""
-    columns = tuple(name for name in table if name not in (CLASS, TOTAL) and not is_error(name))
-    totals = _counts_or_rates(table[TOTAL])
-    errors = next((table[name] for name in table if is_error(name)), None)
-    if errors is not None:
-        pairs = enumerate(zip(totals, errors, strict=True))
+def _long_table(table: pd.DataFrame) -> Table:
+    """Read a frame with a row for each total."""
+    groups = [name for name in table.columns if name not in (CLASS, TOTAL) and not is_error(name)]
+    totals = _counts_or_rates(table[TOTAL].tolist())
+    error = next((name for name in table.columns if is_error(name)), None)
+    if error is not None:
+        pairs = enumerate(zip(totals, table[error].tolist(), strict=True))
         totals = [_estimated(total, se, number) for number, (total, se) in pairs]
-    groups = list(zip(*(table[name] for name in columns), strict=True)) or [()] * len(totals)
-    return columns, list(zip(groups, table[CLASS], totals, strict=True))
+    names = [()] * len(table)
+    if groups:
+        names = list(zip(*(table[name].tolist() for name in groups), strict=True))
+    rows = list(zip(names, table[CLASS].tolist(), totals, strict=True))
+    return tuple(map(str, groups)), rows
 
 
 def _estimated(total: Any, se: Any, number: int) -> Any:
@@ -398,7 +398,7 @@ def _as_count(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class StatedTotal:
-    """One total: a range in rows, not yet rounded, and what the user wrote.
+    """One total: a range in rows, not yet rounded, and what the user wrote, in short.
 
     ``se`` is its standard error in rows, 0 for an exact one.
     """
@@ -406,22 +406,25 @@ class StatedTotal:
     low: float
     high: float
     is_rate: bool
-    written: Any
+    written: str
     se: float = 0.0
+
+    def without(self, labeled: float) -> StatedTotal:
+        """Return what is left of a total of everybody for the rows to label."""
+        if not labeled:
+            return self
+        low, high = (max(end - labeled, 0.0) for end in (self.low, self.high))
+        return replace(self, low=low, high=high, written=f"{self.written} less {labeled:g} labeled")
 
 
 def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
     """Read a count, a rate or a range of either, or say what is wrong with it."""
-    if isinstance(total, OfEverybody):
-        stated = read_stated(total.total, total.n, what, policy)
-        low, high = (max(end - total.labeled, 0.0) for end in (stated.low, stated.high))
-        return StatedTotal(low, high, stated.is_rate, total, stated.se)
     if isinstance(total, Estimate):
         # The estimate of a rate, if it is a float up to one; that of a count need not be whole.
         is_rate = not isinstance(total.value, Integral) and total.value <= 1
         scale = n if is_rate else 1.0
         value = float(total.value) * scale
-        return StatedTotal(value, value, is_rate, total, float(total.se) * scale)
+        return StatedTotal(value, value, is_rate, written(total), float(total.se) * scale)
     is_range = _is_range(total)
     ends = list(total) if is_range else [total, total]
     if len(ends) != 2:
@@ -449,7 +452,7 @@ def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
             f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
             f"{high:g} of {n} rows; widen it"
         )
-    return StatedTotal(low, high, kinds[0], total)
+    return StatedTotal(low, high, kinds[0], written(total))
 
 
 def _is_rate(value: Any, what: str, total: Any) -> bool:
@@ -490,17 +493,17 @@ def rounding_slack(counts: Sequence[float]) -> float:
     return len(counts) * max(0.5, min(unit / 2, sum(counts) / 100 / len(counts)))
 
 
-def wrong_sum(given: Mapping[Any, Any], total: float, n: float, where: str, most: str = "") -> str:
+def wrong_sum(given: Mapping[Any, StatedTotal], total: float, n: float, where: str) -> str:
     """Say that totals do not add up to the number of rows, and what to do about it."""
-    stated = ", ".join(f"{label!r}: {written(each)}" for label, each in given.items())
-    counts = [without_labeled(each) for each in given.values()]
+    stated = ", ".join(f"{label!r}: {each.written}" for label, each in given.items())
+    counts = [each.low for each in given.values() if each.low == each.high and not each.is_rate]
     off = abs(total - n)
-    if all(is_number(each) and each >= 1 for each in counts) and off <= rounding_slack(counts):
+    if len(counts) == len(given) and min(counts) >= 1 and off <= rounding_slack(counts):
         scale = for_user('totals_policy="scale"', "--totals-policy scale")
         hint = f"off by {off:,g} of {n:,.12g}, as rounding does; {scale} moves {off:,g}"
     else:
         hint = scale_hint()
-    return f"{where} add up to {most}{total:.12g} ({stated}), but there are {n:.12g} rows; {hint}"
+    return f"{where} {total:.12g} ({stated}), but there are {n:.12g} rows; {hint}"
 
 
 def scale_hint(to: str = "have them rescaled") -> str:
@@ -514,9 +517,6 @@ def written(total: Any) -> str:
     if isinstance(total, (tuple, list)) and len(total) == 2:
         low, high = (written(end) for end in total)
         return for_user(f"({low}, {high})", f"{low}..{high}")
-    if isinstance(total, OfEverybody):
-        labeled = f" less {total.labeled:g} labeled" if total.labeled else ""
-        return f"{written(total.total)}{labeled}"
     if isinstance(total, Estimate):
         return for_user(repr(total), str(total))
     if isinstance(total, np.generic):

@@ -53,18 +53,10 @@ from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.everybody import (
-    People,
-    Whom,
-    check_unlabeled,
-    find_whom,
-    in_words,
-    sizes_of,
-    subtract_labeled,
-)
+from c2rf.totals.everybody import about_whom, in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import ESTIMATE, Estimate, Margin, Totals, read_totals
+from c2rf.totals.stated import ESTIMATE, Estimate, Labeled, Margin, Totals, read_totals
 from c2rf.workflow.checked import checked_weights, with_checked
 from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
@@ -257,15 +249,13 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     if unlabeled is not None or drawn_with is not None:
         both = people_in_both(table, labels, rows, ids, options)
         remarks += _remarks_on_both(table, labels, rows, features, both, options)
-    new = np.ones(len(labels), dtype=bool) if both is None else ~both.labeled
-    people = _people(table, labels, new, known_to_us, groups, weights, bins)
-    whom: Whom = "unlabeled"
-    if options.totals_of == "unlabeled":
-        check_unlabeled(totals, people)
-    else:
-        whom = find_whom(totals, people) if options.totals_of == "auto" else "everybody"
-    if whom == "everybody":
-        totals = subtract_labeled(totals, people, options.totals_policy)
+    labeled_there = None
+    if known_to_us is not None:
+        new = known_to_us if both is None else np.where(both.labeled, 0, known_to_us)
+        codes = np.searchsorted(np.array(classes, dtype=object), labels)
+        labeled_there = _labeled_there(table, codes, new, totals.columns, bins)
+    sizes = groups.sizes if weights is None else groups.weight(weights)
+    totals = about_whom(totals, groups, sizes, labeled_there, classes, options.totals_of)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
@@ -314,7 +304,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         truth=known_classes(rows, target, classes, options.missing),
         weights=weights,
         labeled_weights=labeled_weights,
-        totals_of=in_words(people) if whom == "everybody" else None,
+        totals_of=None if totals.labeled is None else in_words(sizes, totals.labeled),
         known=None if both is None else both.codes(classes, rows.n_rows or 0),
         table=table,
     )
@@ -894,32 +884,22 @@ def _remarks_on_both(
     ]
 
 
-def _people(
-    table: pd.DataFrame, labels: Texts, new: Bools, counted: Any, groups: Groups,
-    weights: Floats | None, bins: Mapping[str, Bins],
-) -> People:  # fmt: skip
-    """Return whom totals may be about.
+def _labeled_there(
+    table: pd.DataFrame, codes: Ints, counted: Any, columns: Sequence[Any], bins: Mapping[str, Bins]
+) -> Labeled:
+    """Count the labeled rows of each class by grouping columns, as far as their table has them.
 
-    ``new`` are the labeled rows that are not among the rows to label, ``counted`` how many people
-    each labeled row is, None if that is not known.
+    ``counted`` is how many people a labeled row adds to those who are to be labeled.
     """
-    sizes = groups.sizes if weights is None else groups.weight(weights)
-
-    @cache
-    def labeled(columns: tuple[str, ...]) -> dict[tuple[Any, str], float] | None:
-        sources = {bins[name].column if name in bins else name for name in columns}
-        if counted is None or not sources <= set(table):
-            return None
-        own = groups_of(table, columns, bins) if columns else Groups.none(len(table))
-        found: dict[tuple[Any, str], float] = {}
-        for code, label, n, is_new in zip(own.codes, labels, counted, new, strict=True):
-            if is_new:
-                place = own.names[code], str(label)
-                found[place] = found.get(place, 0) + n.item()
-        return found
-
-    unlabeled = cache(partial(sizes_of, groups, sizes=sizes))
-    return People(unlabeled, labeled, sorted(set(labels)))
+    sources = {name: bins[name].column if name in bins else name for name in columns}
+    lacking = tuple(name for name, source in sources.items() if source not in table)
+    own = Groups.none(len(table))
+    if columns:
+        there = {name: each for name, each in bins.items() if name not in lacking}
+        own = groups_of(table.assign(**dict.fromkeys(lacking, "")), columns, there)
+    counts = np.zeros((len(own.names), codes.max() + 1), dtype=counted.dtype)
+    np.add.at(counts, (own.codes, codes), counted)
+    return Labeled(own.names, counts, lacking)
 
 
 def find_all_bins(
