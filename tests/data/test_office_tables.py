@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from c2rf import Estimate
 from c2rf.data.dialect import ReadAs
-from c2rf.data.totals import Bins, TotalsFile, find_bins, parse_bin, parse_totals
+from c2rf.data.totals import Bins, TotalsTable, find_bins, parse_bin, parse_totals
 from c2rf.exceptions import InputError
 
 WORK = ["arbeitslos", "erwerbstätig", "inaktiv"]
@@ -23,7 +23,7 @@ def read(tmp_path, text, rows, classes, **how):
     """Read a table, with the columns of the rows and their values."""
     path = tmp_path / "totals.csv"
     path.write_text(text, encoding="utf-8")
-    file = TotalsFile(path, "status")
+    file = TotalsTable(path, "status")
     return file.read(list(rows), classes, ReadAs(**how), lambda name: rows.get(name, set()))
 
 
@@ -320,7 +320,7 @@ def test_random_tables_are_read_back_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("office") / "t.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     try:
-        rows, _ = TotalsFile(path, "status").read(
+        rows, _ = TotalsTable(path, "status").read(
             ["region"], classes, values=lambda _: set(regions)
         )
     except InputError:

@@ -11,7 +11,7 @@ import c2rf
 from c2rf import Estimate
 from c2rf.data.dialect import ReadAs
 from c2rf.data.totals import (
-    TotalsFile,
+    TotalsTable,
     collect,
     parse_range,
     parse_share,
@@ -66,7 +66,7 @@ def test_a_wide_table_is_read_right_or_refused(tmp_path_factory, counts, group, 
     else:
         wide(*(counted if kind == "xlsx" else texts)).to_excel(path, index=False)
     try:
-        rows, _ = TotalsFile(path, "sick").read(COLUMNS, CLASSES, ReadAs(likely=likely))
+        rows, _ = TotalsTable(path, "sick").read(COLUMNS, CLASSES, ReadAs(likely=likely))
     except InputError:
         # Marks that could be decimal ones, and nothing that says otherwise.
         assert group in (".", ",")
@@ -129,7 +129,7 @@ def test_a_range_takes_no_standard_error():
 def collected(target, **options):
     """Return the totals, with files read as for rows that have the columns A and B."""
     given = collect(target, **options)
-    files = (isinstance(each, TotalsFile) for each in given)
+    files = (isinstance(each, TotalsTable) for each in given)
     return read_totals(
         [
             each.read(("A", "B"), ["no", "yes"])[0] if is_file else each
@@ -197,7 +197,7 @@ class TestFiles:
     def read(self, tmp_path, text):
         path = tmp_path / "totals.csv"
         path.write_text(text, encoding="utf-8")
-        return TotalsFile(path, "sick").read(("region", "age"), CLASSES)
+        return TotalsTable(path, "sick").read(("region", "age"), CLASSES)
 
     def test_grouping_columns_are_found_by_name(self, tmp_path):
         rows, note = self.read(tmp_path, "region,class,total,se,note\nn,yes,4,2,x\ns,yes,5,,y\n")
@@ -252,7 +252,7 @@ class TestFiles:
 def test_standard_errors_under_other_names(tmp_path, name):
     path = tmp_path / "totals.csv"
     path.write_text(f"region,class,total,{name}\nnorth,yes,12,3\nsouth,yes,9,0\n")
-    rows, _ = TotalsFile(path, "sick").read(COLUMNS, CLASSES)
+    rows, _ = TotalsTable(path, "sick").read(COLUMNS, CLASSES)
     assert [row["total"] for row in rows] == [Estimate(12, se=3), 9]
     frame = pd.DataFrame([{"region": "north", "class": "yes", "total": 12, name: 3}])
     assert read_totals(frame).margins[0].by_group == {"north": {"yes": Estimate(12, se=3)}}
@@ -263,4 +263,4 @@ def test_a_column_of_numbers_is_never_ignored(tmp_path, cells):
     path = tmp_path / "totals.csv"
     path.write_text(f"region;class;total;cv\nnorth;yes;12;{cells[0]}\nsouth;yes;9;{cells[1]}\n")
     with pytest.raises(InputError, match="the column 'cv' holds numbers, but is neither the total"):
-        TotalsFile(path, "sick").read(COLUMNS, CLASSES)
+        TotalsTable(path, "sick").read(COLUMNS, CLASSES)

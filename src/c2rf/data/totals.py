@@ -15,21 +15,20 @@ import csv
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from c2rf._utils.text import all_of, for_user, listed, nearest, option_name
+from c2rf._utils.types import Ints
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.numerals import NAMES, OTHER, canonical, readings
 from c2rf.exceptions import InputError
 from c2rf.totals.stated import Estimate, is_error
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Number = int | float
 Total = Number | tuple[Number, Number] | Estimate
@@ -64,26 +63,21 @@ decimal point; a count is whole: write 1234 if that is what it means
     if len(marks) > 1 and is_rate:  # of 33.333% only one reading is at most 100
         marks = tuple(mark for mark in marks if mark in written)
     elif len(marks) > 1:
-        marks = (_decimal_mark(written, name, decimal),)
+        mark = next(mark for mark in OTHER if mark in written)
+        if decimal != OTHER[mark]:
+            whole, other = canonical(written, OTHER[mark]), NAMES[OTHER[mark]]
+            raise InputError(
+                f"{name} {written!r} is {canonical(written, mark)} with a decimal {NAMES[mark]} "
+                f"and {whole} with a decimal {other}; a count is whole: write {whole} if that is "
+                "what it means"
+            )
+        marks = (decimal,)
     plain = canonical(written, marks[0] or ".") or ""
     if is_rate and not 0 <= float(plain) <= 100:
         raise InputError(f"{name} must be a count, or a rate from 0% to 100%; found {text!r}")
     if is_rate:
         return round(float(plain) / 100, 12)
     return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)
-
-
-def _decimal_mark(text: str, name: str, decimal: str | None) -> str:
-    """Return the decimal mark of a text like 1,234, which is a total with one of two marks only."""
-    plain = {mark: canonical(text, mark) for mark in OTHER}
-    mark = next(mark for mark in OTHER if mark in text)
-    if decimal == OTHER[mark]:
-        return decimal
-    raise InputError(
-        f"{name} {text!r} is {plain[mark]} with a decimal {NAMES[mark]} and {plain[OTHER[mark]]} "
-        f"with a decimal {NAMES[OTHER[mark]]}; a count is whole: write {plain[OTHER[mark]]} if "
-        "that is what it means"
-    )
 
 
 def parse_range(text: str, name: str = "--total", decimal: str | None = None) -> Total:
@@ -193,7 +187,7 @@ def collect(
     ]
     given += [parse_totals(text, decimal) for text in totals]
     given += [
-        TotalsFile(path, target, tuple(columns))
+        TotalsTable(path, target, tuple(columns))
         for path, columns in zip(totals_file, _grouped(totals_file, group), strict=True)
     ]
     if not given:
@@ -266,27 +260,28 @@ class _NotTotalsError(InputError):
     """Cells that are no totals with the decimal mark that was tried."""
 
 
-class _NoSumError(Exception):
-    """A column that is neither a class nor a sum of the classes."""
-
-
 @dataclass(frozen=True)
-class TotalsFile:
-    """A file with a table of totals; what it says depends on the other tables.
+class TotalsTable:
+    """A table of totals as an office lays it out; what it says depends on the other tables.
 
     Parameters
     ----------
-    path : Path
-        The file.
+    given : Path or DataFrame
+        The file, or the table.
     target : str
         The column of classes may have this name instead of ``class``.
     groups : tuple of str
         The grouping columns; none to find them by name.
     """
 
-    path: Path
+    given: Path | pd.DataFrame
     target: str
     groups: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return str(self.given) if isinstance(self.given, Path) else "the table of totals"
 
     def read(
         self,
@@ -320,86 +315,113 @@ class TotalsFile:
                 errors[mark] = error
         told = how.decimal or how.likely
         if not found:
-            meant = [
-                mark for mark, error in errors.items() if not isinstance(error, _NotTotalsError)
-            ]
+            meant = [m for m, error in errors.items() if not isinstance(error, _NotTotalsError)]
             raise errors[told if told and (told in meant or not meant) else (*meant, ".")[0]]
-        if len(found) == 2 and found["."][0] != found[","][0]:
-            if told is None:
-                pairs = zip(found["."][0], found[","][0], strict=True)
-                one, other = next(pair for pair in pairs if pair[0] != pair[1])
-                options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
-                raise InputError(
-                    f"{self.path}: the total of {one['class']!r} is {one['total']} with a decimal "
-                    f"point and {other['total']} with a decimal comma; say which with {options}"
-                )
+        if len(found) == 1:
+            return next(iter(found.values()))
+        (rows, note), (others, _) = found.values()
+        if rows == others:
+            return rows, note.replace(", decimal point", "", 1)
+        if told is not None:
             return found[told]
-        rows, note = next(iter(found.values()))
-        return rows, note if len(found) == 1 else note.replace(", decimal point", "", 1)
+        one, other = next(pair for pair in zip(rows, others, strict=True) if pair[0] != pair[1])
+        options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
+        raise InputError(
+            f"{self.name}: the total of {one['class']!r} is {one['total']} with a decimal point "
+            f"and {other['total']} with a decimal comma; say which with {options}"
+        )
+
+    def _cells(self, how: ReadAs) -> tuple[dict[str, list[Any]], str]:
+        """Return the cells of all columns as text, and how they were read."""
+        from c2rf.data.cells import TypedCells, as_text
+        from c2rf.data.formats import read_file
+
+        try:
+            if isinstance(self.given, Path):
+                read = read_file(self.given, how)
+                frame, note = read.frame, read.read_as
+            else:
+                typed = TypedCells(Path(self.name), how)
+                frame = typed.table({str(k): list(map(_plain, c)) for k, c in self.given.items()})
+                note = f"a frame{typed.note}"
+        except InputError as wrong:
+            raise _NotTotalsError(str(wrong)) from wrong
+        return {str(name): list(as_text(column)) for name, column in frame.items()}, note
 
     def _read(
         self, mark: str, columns: Sequence[str], classes: Sequence[str], how: ReadAs,
         values: Callable[[str], Collection[str]] | None,
     ) -> tuple[list[Row], str]:  # fmt: skip
         """Read the table with this decimal mark."""
-        from c2rf.data.cells import as_text
-        from c2rf.data.formats import read_file
-
-        try:
-            read = read_file(self.path, replace(how, decimal=mark, likely=None))
-        except InputError as wrong:
-            raise _NotTotalsError(str(wrong)) from wrong
-        cells = {str(name): list(as_text(column)) for name, column in read.frame.items()}
-        table = _Cells(self.path, mark, cells)
+        cells, note = self._cells(replace(how, decimal=mark, likely=None))
         error = next((name for name in cells if is_error(name)), None)
         of_class = self._class_column(cells, columns, classes)
         wide = [name for name in cells if name in classes]
-        if wide and not (of_class is not None and "total" in cells):
+        if of_class is not None and "total" in cells:
+            wide = []
+        if wide:
             of_class = None
-        taken = {of_class, error, "total", *(wide if of_class is None else ())}
+        taken = {of_class, error, "total", *wide}
         groups = list(self.groups) or [
             name for name in cells
             if name not in taken and (name in columns or are_ranges(cells[name]))
         ]  # fmt: skip
-        used = {*groups, of_class, error, *(wide if of_class is None else ())}
-        numbers = [name for name in cells if name not in used and table.are_totals(name)]
-        wanted = [*groups, of_class or "class", "total"]
-        if wide and of_class is None:
-            if error is not None:
-                raise InputError(
-                    f"{self.path}: a table with a column per class has no place for standard "
-                    f"errors, {error!r}; write a row per class, with the columns class, total, se"
-                )
-            pairs: list[tuple[str | None, str]] = [(None, name) for name in (*wide, *numbers)]
-            by = f"by {', '.join(groups)}, " if groups else ""
-            note = f"a wide table: {by}a column per class ({listed(wide)})"
+        used = {*groups, of_class, error, *wide}
+        numbers = [name for name in cells if name not in used and _are_totals(cells[name], mark)]
+        pairs: list[tuple[str | None, str]] = [(None, name) for name in (*wide, *numbers)]
+        by = ", ".join(groups)
+        if wide and error is not None:
+            raise InputError(
+                f"{self.name}: a table with a column per class has no place for standard errors, "
+                f"{error!r}; write a row per class, with the columns class, total, se"
+            )
+        if wide:
+            said = f"a wide table: {by and f'by {by}, '}a column per class ({listed(wide)})"
         else:
             missing = [name for name in (*groups, of_class) if name not in cells]
-            total = None if missing else _total_column(self.path, cells, numbers)
+            total = None if missing else _total_column(self.name, cells, numbers)
             if total is None:
-                raise self._missing(wanted, cells)
+                raise self._missing([*groups, of_class or "class", "total"], cells)
             pairs, numbers = [(of_class, total)], [total]
-            note = f"{total!r} is the total" + (f", by {', '.join(groups)}" if groups else "")
+            said = f"{total!r} is the total{by and f', by {by}'}"
         ignored = [name for name in cells if name not in (*used, *numbers)]
-        why = ", because the unlabeled rows do not have them"
-        hint = f"its columns {all_of(ignored)} were ignored{why}" if ignored else ""
-        try:
-            totals, sums = _without_sums(
-                self.path, groups, table.rows(groups, pairs, error), classes, values,
-                f"; {hint}" if hint else "",
-            )  # fmt: skip
-        except _NoSumError as odd:
-            name = str(odd)
-            raise InputError(
-                f"{self.path} has a column per class ({listed(wide)}), and the columns {name!r} "
-                "that are neither classes nor columns of the unlabeled rows, nor their sums"
-                f"{nearest(name, [*classes, *columns])}"
-            ) from None
+        hint = ""
+        if ignored:
+            hint = f"its columns {all_of(ignored)} were ignored, because the unlabeled rows do not "
+            hint += "have them"
+        totals: dict[Place, Any] = {}
+        lines: dict[Place, int] = {}
+        is_count, in_doubt = False, ""
+        for r, (of_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
+            label = name if of_class is None else cells[of_class][r]
+            place = (*(cells[group][r] for group in groups), label)
+            where = f"{self.name}, data row {r + 1}"
+            if of_class is not None and cells[name][r] is None:
+                raise InputError(f"{where}: {name!r} is empty")
+            if place in totals and None not in place:
+                raise InputError(
+                    f"{self.name} has more than one total for {', '.join(map(repr, place))}"
+                    f"{hint and f'; {hint}'}"
+                )
+            if label is None:
+                raise _empty(self.name, groups, place, r)
+            what = f"{where}: the total" + (f" of {name!r}" if of_class is None else "")
+            lines[place] = r
+            totals[place] = _read_total(name, cells[name], r, what, mark, error is not None)
+            is_count |= isinstance(totals[place], int) and totals[place] > 1
+            if totals[place] == 1.0 and len(readings(cells[name][r])) == 2:  # 1.000, or 1,000
+                in_doubt = f"{what} {cells[name][r]!r}"
+            if error is not None and totals[place] is not None and cells[error][r] is not None:
+                totals[place] = with_error(totals[place], cells[error][r], where)
+        if is_count and in_doubt:
+            raise _NotTotalsError(f"{in_doubt} is no count, beside others")
+        totals, sums = _without_sums(self.name, groups, totals, lines, classes, values)
         rows = [
             dict(zip(groups, place[:-1], strict=True)) | {"class": place[-1], "total": total}
             for place, total in totals.items()
         ]
-        return rows, "; ".join(filter(None, [read.read_as, note, sums, hint]))
+        whom = f"{len(rows):,} total{'s' * (len(rows) != 1)}"
+        return rows, "; ".join(filter(None, [note, said, whom, sums, hint]))
 
     def _class_column(
         self, cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
@@ -420,13 +442,20 @@ class TotalsFile:
     def _missing(self, wanted: list[str], cells: Mapping[str, Any]) -> InputError:
         missing = [name for name in wanted if name not in cells]
         return InputError(
-            f"{self.path} must have the columns {', '.join(wanted)}, or a column per class; "
+            f"{self.name} must have the columns {', '.join(wanted)}, or a column per class; "
             f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
             f"{nearest(missing[0], list(cells)) if missing else ''}"
         )
 
 
-def _total_column(path: Path, cells: Collection[str], numbers: Sequence[str]) -> str | None:
+def _plain(cell: Any) -> Any:
+    """Return a cell of a frame as one of a file: ranges and estimates as text."""
+    if isinstance(cell, (tuple, list)):
+        return "..".join(map(str, cell))
+    return str(cell) if isinstance(cell, Estimate) else cell
+
+
+def _total_column(table: str, cells: Collection[str], numbers: Sequence[str]) -> str | None:
     """Return the column of totals: by its name, or as the only one with numbers."""
     if "total" in cells and set(numbers) <= {"total"}:
         return "total"
@@ -439,117 +468,83 @@ def _total_column(path: Path, cells: Collection[str], numbers: Sequence[str]) ->
                 "standard error, nor a column of the unlabeled rows."
             )
         raise InputError(
-            f"{path}: {ask} Name the total 'total' and standard errors 'se', and remove the others"
+            f"{table}: {ask} Name the total 'total' and standard errors 'se', and remove the others"
         )
     return numbers[0] if numbers else None
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The cells of a table of totals, and the decimal mark that it is read with."""
+def _are_totals(column: Iterable[Any], mark: str) -> bool:
+    """Say whether a column holds totals, whatever their decimal mark, and nothing else."""
+    given = [text for text in column if text is not None and text not in UNKNOWN]
+    try:
+        for text in given:
+            if text.strip() not in DASHES and not readings(text):
+                parse_range(text, decimal=mark)
+    except InputError:
+        return False
+    return bool(given)
 
-    path: Path
-    mark: str
-    cells: Mapping[str, list[Any]]
 
-    def are_totals(self, name: str) -> bool:
-        """Say whether a column holds totals, whatever their decimal mark, and nothing else."""
-        given = [text for text in self.cells[name] if text is not None and text not in UNKNOWN]
+def _read_total(
+    name: str, column: Sequence[Any], r: int, where: str, mark: str, is_estimate: bool
+) -> Any:
+    """Return the total in a cell, None where nothing is known; counts are whole."""
+    text = column[r]
+    if text is None or (text in UNKNOWN and _are_totals(column, mark)):
+        return None
+    if text.strip() in DASHES:
+        raise InputError(
+            f"{where}: {text!r} may be zero or not known; write 0, or leave the cell empty"
+        )
+    if _PLAIN.fullmatch(text):
+        value: Total = int(text) if text.lstrip("+-").isdigit() else float(text)
+        if _UNIT.fullmatch(name):
+            raise InputError(f"{where}: numbers in thousands; write them in full, as 1234000")
+        if _SHARE.fullmatch(name):
+            return round(float(text) / 100, 12)
+    else:
         try:
-            for text in given:
-                if text.strip() not in DASHES and not readings(text):
-                    parse_range(text, name, self.mark)
-        except InputError:
-            return False
-        return bool(given)
-
-    def total(self, name: str, r: int, what: str, is_estimate: bool = False) -> Any:
-        """Return a total, None where nothing is known; counts are whole."""
-        text, where = self.cells[name][r], f"{self.path}, data row {r + 1}: {what}"
-        if text is None or (text in UNKNOWN and self.are_totals(name)):
-            return None
-        if text.strip() in DASHES:
-            raise InputError(
-                f"{where}: {text!r} may be zero or not known; write 0, or leave the cell empty"
-            )
-        if not _PLAIN.fullmatch(text):
-            try:
-                value = parse_range(text, where, self.mark)
-            except InputError as error:
-                raise _NotTotalsError(str(error)) from error
-        else:
-            value = int(text) if text.lstrip("+-").isdigit() else float(text)
-            if _UNIT.fullmatch(name):
-                raise InputError(f"{where}: numbers in thousands; write them in full, as 1234000")
-            if _SHARE.fullmatch(name):
-                return round(value / 100, 12)
-        ends = value if isinstance(value, tuple) else (value,)
-        for end in ends:
-            if isinstance(end, float) and end > 1 and not end.is_integer() and not is_estimate:
-                raise _NotTotalsError(
-                    f"{where}: {text!r} is neither a whole count nor a rate up to 1"
-                )
-        return value
-
-    def rows(self, groups: Sequence[str], pairs: Sequence[tuple[str | None, str]],
-             error: str | None = None) -> Iterator[tuple[Place, int, Any]]:  # fmt: skip
-        """Yield place, row and total of all totals.
-
-        ``pairs`` are the column of the class, or None where the column of the total is called as
-        the class, and the column of the total.
-        """
-        for r in range(len(self.cells[pairs[0][1]])):
-            for of_class, name in pairs:
-                where = f"{self.path}, data row {r + 1}"
-                label = name if of_class is None else self.cells[of_class][r]
-                if of_class is not None and self.cells[name][r] is None:
-                    raise InputError(f"{where}: {name!r} is empty")
-                what = f"the total of {name!r}" if of_class is None else "the total"
-                total = self.total(name, r, what, is_estimate=error is not None)
-                if error is not None and total is not None and self.cells[error][r] is not None:
-                    total = with_error(total, self.cells[error][r], where)
-                yield (*(self.cells[group][r] for group in groups), label), r, total
+            value = parse_range(text, where, mark)
+        except InputError as error:
+            raise _NotTotalsError(str(error)) from error
+    for end in value if isinstance(value, tuple) else (value,):
+        if isinstance(end, float) and end > 1 and not end.is_integer() and not is_estimate:
+            raise _NotTotalsError(f"{where}: {text!r} is neither a whole count nor a rate up to 1")
+    return value
 
 
 def _without_sums(
-    path: Path,
+    table: str,
     axes: Sequence[str],
-    table: Iterable[tuple[Place, int, Any]],
+    totals: Mapping[Place, Any],
+    lines: Mapping[Place, int],
     classes: Sequence[str],
     values: Callable[[str], Collection[str]] | None,
-    why: str,
 ) -> tuple[dict[Place, Any], str]:
     """Return the totals that are no sums of others, and what was done about sums.
 
     ``axes`` are the grouping columns. A label is that of a sum if it has one of the usual names, or
-    is no class, or is no group of the rows and equals the sum of the others.
+    is no class, or is no group of the rows and equals the sum of the others, or of its neighbours.
     """
-    totals: dict[Place, Any] = {}
-    lines: dict[Place, int] = {}
-    for place, r, total in table:
-        if place in totals and None not in place:
-            names = ", ".join(map(repr, place))
-            raise InputError(f"{path} has more than one total for {names}{why}")
-        totals[place], lines[place] = total, r
-        if place[-1] is None:
-            raise _empty(path, axes, place, r)
     sums: list[set[Any]] = [
         {place[g] for place in totals if place[g] is None or is_sum(place[g])}
         for g in range(len(axes))
     ]
     sums.append({place[-1] for place in totals} - set(classes))
-    for g, name in enumerate(axes):
-        likely = _sums_of_the_rest(totals, g, sums)
-        if likely and values is not None:
-            groups = set(values(name)) or {each for each in likely if parse_bin(each) is not None}
-            sums[g] |= likely - groups
+    dropped: set[str] = set()
+    if values is not None:
+        for g, name in enumerate(axes):
+            whole, some = _sums_by_arithmetic(totals, g, sums, set(values(name)))
+            sums[g] |= whole
+            dropped |= some
+            totals = {place: total for place, total in totals.items() if place[g] not in some}
     patterns: dict[tuple[bool, ...], list[Place]] = {}
     for place in totals:
         pattern = tuple(label in odd for label, odd in zip(place, sums, strict=True))
         patterns.setdefault(pattern, []).append(place)
     base = {place: totals[place] for place in patterns.pop((False,) * (len(axes) + 1), [])}
     _add_missing_class(base, totals, classes, patterns)
-    notes, checked = [], set()
+    notes, checked = [], {repr(name) for name in dropped}
     for pattern, places in sorted(patterns.items(), key=lambda each: sum(each[0])):
         parts: dict[Place, list[Place]] = {}
         for place in base:
@@ -559,7 +554,7 @@ def _without_sums(
             if stated is None:
                 continue
             off = _check_sum(
-                path, axes, place, lines[place], stated, [base[p] for p in own], pattern
+                table, axes, place, lines[place], stated, [base[p] for p in own], pattern, classes
             )
             missing = [p for p in own if base[p] is None]
             if len(missing) == 1 and isinstance(off, int):
@@ -578,7 +573,7 @@ def _without_sums(
         notes = [*notes[:4], f"and {len(notes) - 4} more"]
     for place in base:
         if None in place:
-            raise _empty(path, axes, place, lines[place])
+            raise _empty(table, axes, place, lines[place])
     return {place: total for place, total in base.items() if total is not None}, "; ".join(notes)
 
 
@@ -587,23 +582,39 @@ def _free(place: Place, pattern: tuple[bool, ...]) -> Place:
     return tuple(None if is_odd else each for each, is_odd in zip(place, pattern, strict=True))
 
 
-def _sums_of_the_rest(totals: Mapping[Place, Any], g: int, sums: Sequence[set[Any]]) -> set[Any]:
-    """Return labels of an axis whose totals are the sums over its other labels, in all places."""
-    whole: dict[Place, int] = {}
-    own: dict[Any, list[tuple[Place, int]]] = {}
+def _sums_by_arithmetic(
+    totals: Mapping[Place, Any], g: int, sums: Sequence[set[Any]], groups: set[str]
+) -> tuple[set[str], set[str]]:
+    """Return labels of an axis, none of the groups, that are sums: of all others, and of some.
+
+    Those of some are the sums of the labels just before them, or just after, in all places.
+    """
+    own: dict[str, dict[Place, int]] = {}
     for place, total in totals.items():
-        if place[g] in sums[g] or place[-1] in sums[-1] or not isinstance(total, int):
+        if place[g] not in sums[g] and place[-1] not in sums[-1] and isinstance(total, int):
+            own.setdefault(place[g], {})[(*place[:g], *place[g + 1 :])] = total
+    names, rests = list(own), list(dict.fromkeys(rest for each in own.values() for rest in each))
+    ranges = {name: ends for name in names if (ends := parse_bin(name)) is not None}
+    groups = groups or {
+        name for name, (low, high) in ranges.items()
+        if not any(low <= a and b <= high for each, (a, b) in ranges.items() if each != name)
+    }  # fmt: skip
+    table = np.array([[own[name].get(rest, np.nan) for rest in rests] for name in names])
+    left = np.ones(len(names), dtype=bool)
+    whole, parts = set[str](), set[str]()
+    odd = [k for k, name in enumerate(names) if name not in groups and any(own[name].values())]
+    for k in [*odd, *odd]:  # a sum that comes first has subtotals among the others
+        there, before = ~np.isnan(table[k]), left[:k].sum()
+        others = np.delete(table, k, axis=0)[np.delete(left, k)][:, there]
+        if not left[k] or len(others) < 2:
             continue
-        rest = (*place[:g], *place[g + 1 :])
-        whole[rest] = whole.get(rest, 0) + total
-        own.setdefault(place[g], []).append((rest, total))
-    return {
-        label
-        for label, cells in own.items()
-        if len(own) > 2
-        and any(total for _, total in cells)
-        and all(_misses(whole[rest] - 2 * total, total) for rest, total in cells)
-    }
+        runs = [others[:before][::-1].cumsum(axis=0)[1:], others[before:].cumsum(axis=0)[1:]]
+        ways = np.vstack([*runs, others.sum(axis=0)])
+        met = (np.abs(ways - table[k, there]) <= MISSES * table[k, there]).all(axis=1)
+        if met.any():
+            left[k] = False
+            (whole if met[-1] else parts).add(names[k])
+    return whole, parts
 
 
 def _misses(off: float, stated: float) -> bool:
@@ -635,13 +646,13 @@ def _add_missing_class(
 
 
 def _check_sum(
-    path: Path, axes: Sequence[str], place: Place, line: int, stated: Any, parts: Sequence[Any],
-    pattern: tuple[bool, ...],
+    table: str, axes: Sequence[str], place: Place, line: int, stated: Any, parts: Sequence[Any],
+    pattern: tuple[bool, ...], classes: Sequence[str],
 ) -> Any:  # fmt: skip
     """Return what a sum leaves for parts that are not known, or refuse a sum that is wrong."""
     given = [part for part in parts if part is not None]
     found = sum(part for part in given if isinstance(part, (int, float)))
-    where = f"{path}, data row {line + 1}"
+    where = f"{table}, data row {line + 1}"
     if all(isinstance(each, int) for each in (*given, stated)):
         off = stated - found
         if given and (_misses(off, stated) or (len(given) < len(parts) and off >= 0)):
@@ -655,24 +666,28 @@ def _check_sum(
     elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
         return 0  # ranges and estimates need not add up
     if None in place:
-        raise _empty(path, axes, place, line)
+        raise _empty(table, axes, place, line)
     if sum(pattern) == 1 and pattern[-1]:
         if is_sum(place[-1]):
             raise InputError(
                 f"{where}: the classes add up to {found}, but the column {place[-1]!r} says "
                 f"{stated!r}; correct it, or drop the column"
             )
-        raise _NoSumError(place[-1])
+        raise InputError(
+            f"{table} has a column per class, and the columns {place[-1]!r} that are neither "
+            "classes nor columns of the unlabeled rows, nor their sums"
+            f"{nearest(place[-1], classes)}"
+        )
     raise InputError(
         f"{where}, looks like a row of sums, but {place[-1]!r} adds up to {found} and not to "
         f"{stated!r}; correct it, or drop it"
     )
 
 
-def _empty(path: Path, axes: Sequence[str], place: Place, line: int) -> InputError:
+def _empty(table: str, axes: Sequence[str], place: Place, line: int) -> InputError:
     """Say which cell of a row is empty that must not be."""
     name = [*axes, "class"][place.index(None)]
-    return InputError(f"{path}, data row {line + 1}: {name!r} is empty")
+    return InputError(f"{table}, data row {line + 1}: {name!r} is empty")
 
 
 def are_ranges(column: Iterable[Any]) -> bool:
@@ -792,9 +807,7 @@ class Bins(NamedTuple):
                 f"{text!r}"
             )
         found = {label: ends for label, ends in ranges.items() if ends is not None}
-        in_order = sorted(found.values())
-        if any(one[1] > other[0] for one, other in itertools.pairwise(in_order)):
-            raise InputError(f"{option_name('bin')}: ranges overlap in {text!r}")
+        _interval_index(found)
         return cls(name.strip(), column.strip(), found)
 
     def __str__(self) -> str:
@@ -804,19 +817,27 @@ class Bins(NamedTuple):
         """Return the group of each cell; empty ones are in none, and others must be in one."""
         from c2rf.data.cells import as_numbers, as_text
 
-        numbers = as_numbers(cells).to_numpy()
-        found = np.full(len(numbers), "", dtype=object)
-        for label, (low, high) in self.ranges.items():
-            found[(numbers >= low) & (numbers < high)] = label
-        texts = as_text(cells)
-        outside = np.flatnonzero((found == "") & texts.notna().to_numpy())
+        codes, texts = _places(self.ranges, as_numbers(cells)), as_text(cells)
+        outside = np.flatnonzero((codes < 0) & texts.notna().to_numpy())
         if len(outside):
             raise InputError(
                 f"{self.column!r} holds {texts.iloc[outside[0]]!r} ({len(outside)} such rows), "
                 f"which is in no range of {str(self)!r}"
             )
-        found[found == ""] = no_group
-        return list(found)
+        return [[*self.ranges, no_group][code] for code in codes]
+
+
+def _interval_index(ranges: Mapping[str, tuple[float, float]]) -> pd.IntervalIndex[Any]:
+    """Return ranges that do not overlap."""
+    index = pd.IntervalIndex.from_tuples(list(ranges.values()), closed="left")
+    if index.is_overlapping:
+        raise InputError(f"{option_name('bin')}: ranges overlap in {', '.join(ranges)!r}")
+    return index
+
+
+def _places(ranges: Mapping[str, tuple[float, float]], numbers: pd.Series[float]) -> Ints:
+    """Return the number of the range that each number is in, -1 where there is none."""
+    return np.asarray(_interval_index(ranges).get_indexer(pd.Index(numbers)))
 
 
 def find_bins(
@@ -849,14 +870,8 @@ def find_bins(
     numeric = [each for each, values in numbers.items() if len(values) > len(labeled) / 2]
     named = [each for each in numeric if each.casefold() in name.casefold()]
     if len(named) != 1:
-        named = [
-            each
-            for each in numeric
-            if all(any(lo <= x < hi for lo, hi in found.values()) for x in numbers[each].unique())
-            and all(
-                ((numbers[each] >= lo) & (numbers[each] < hi)).any() for lo, hi in found.values()
-            )
-        ]
+        fits = {each: set(_places(found, numbers[each]).tolist()) for each in numeric}
+        named = [each for each in numeric if fits[each] == set(range(len(found)))]
     if len(named) != 1:
         raise InputError(
             f"totals are grouped by {name!r}, which is no column of the unlabeled rows; its groups "

@@ -212,6 +212,9 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
         raise InputError(
             f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
         )
+    if series.dtype == bool:
+        raise InputTypeError(f"{name} must be numbers; found truth values")
+    numbers = pd.to_numeric(series, errors="coerce")
     empty = series.isna() | (series.astype(str).str.strip() == "")
     if empty.any():
         raise InputError(
@@ -221,17 +224,14 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
     if series.dtype == bool:
         raise InputTypeError(f"{name} must be numbers; found truth values")
     numbers = pd.to_numeric(series, errors="coerce")
-    if numbers.isna().any():
-        wrong = numbers.isna()
-        found = series[wrong].iloc[0]
-        raise InputTypeError(f"{name} must be numbers; found {found!r} in {_row(wrong)}")
-    weights = numbers.to_numpy(dtype=float)
-    for wrong, what in (
-        (numbers < 0, "must not be negative"),
-        (np.isinf(numbers), "must be finite"),
+    for wrong, error, what in (
+        (numbers.isna(), InputTypeError, "must be numbers"),
+        (numbers < 0, InputError, "must not be negative"),
+        (np.isinf(numbers), InputError, "must be finite"),
     ):
         if wrong.any():
-            raise InputError(f"{name} {what}; found {series[wrong].iloc[0]} in {_row(wrong)}")
+            raise error(f"{name} {what}; found {series[wrong].tolist()[0]!r} in {_row(wrong)}")
+    weights = numbers.to_numpy(dtype=float)
     if not weights.any():
         raise InputError(f"{name} has only zeros: no row counts anything")
     return None if bool((weights == 1).all()) else weights

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import null_space
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, linprog, milp, nnls
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
@@ -216,7 +217,7 @@ def least_squares(constraints: LinearConstraints, variances: Floats) -> Floats |
     if np.abs(equations @ start - right).max(initial=0.0) > 1e-7 * size:
         return None
     # All totals that meet the equations are start + directions @ y; the nearest has the least |y|.
-    directions = deviations[:, None] * _null_space(scaled)
+    directions = deviations[:, None] * null_space(scaled, rcond=1e-11)
     cuts: list[Cut] = []
     for _ in range(_MOST_CUTS):
         found = _nearest_within(cuts, start, directions)
@@ -239,18 +240,8 @@ def _equations(constraints: LinearConstraints, points: Bools) -> tuple[Floats, F
     free = (dense[:, :, :-1] - dense[:, :, -1:]).reshape(len(dense), -1)
     if not free.shape[1]:
         free = np.zeros((len(dense), 1))
-    left, values, _ = np.linalg.svd(free, full_matrices=True)
-    rank = int((values > 1e-9 * max(1.0, values.max(initial=0.0))).sum())
-    equations = left[:, rank:].T
+    equations = null_space(free.T, rcond=1e-9).T
     return equations, equations @ (dense[:, :, -1] @ constraints.group_sizes)
-
-
-def _null_space(matrix: Floats) -> Floats:
-    if not matrix.shape[0]:
-        return np.eye(matrix.shape[1])
-    _, values, right = np.linalg.svd(matrix, full_matrices=True)
-    rank = int((values > 1e-11 * max(1e-300, values.max(initial=0.0))).sum())
-    return right[rank:].T
 
 
 def _nearest_within(cuts: list[Cut], start: Floats, directions: Floats) -> Floats | None:

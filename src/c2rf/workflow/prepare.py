@@ -14,11 +14,11 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ from c2rf.data.profile import (
     target_values,
     why_left_out,
 )
-from c2rf.data.totals import Bins, TotalsFile, find_bins
+from c2rf.data.totals import Bins, TotalsTable, find_bins
 from c2rf.estimators.labeled_population import check_number_of_domains, find_weights
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
@@ -221,10 +221,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     grouping = tuple(map(str, totals.columns))
     bins = find_all_bins(totals, table, [name for name in columns if name != target], options)
     notes += [(each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()]
-    for name in dict.fromkeys(chain.from_iterable(options.tables_by)):
-        for there in (columns, list(map(str, table))):
-            others = [c for c in (*there, *bins) if c != target]
-            check_column(option_name("estimates_by"), name, others)
+    for names_by in options.tables_by:
+        check_domains(names_by, rows, table, bins, target)
     features, left_out = learned_columns(table, rows, grouping, options, bins)
     signs = options.missing
     profiles = [ColumnProfile(table[name], name in options.text, signs) for name in features]
@@ -251,7 +249,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         remarks += _remarks_on_both(table, labels, rows, features, both, options)
     labeled_there = None
     if known_to_us is not None:
-        new = known_to_us if both is None else np.where(both.labeled, 0, known_to_us)
+        new = known_to_us if both is None else np.where(both[0], 0, known_to_us)
         codes = np.searchsorted(np.array(classes, dtype=object), labels)
         labeled_there = _labeled_there(table, codes, new, totals.columns, bins)
     sizes = groups.sizes if weights is None else groups.weight(weights)
@@ -305,7 +303,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         weights=weights,
         labeled_weights=labeled_weights,
         totals_of=None if totals.labeled is None else in_words(sizes, totals.labeled),
-        known=None if both is None else both.codes(classes, rows.n_rows or 0),
+        known=None if both is None else both[1],
         table=table,
     )
     _check_possible(data)
@@ -322,23 +320,24 @@ def _check_possible(data: PreparedData) -> None:
         shares_off(None if share == FROM_ERRORS else share, errors, len(data.classes))
     if data.options.method != "c2rf":
         return
-    instead = "; use " + for_user('method="known-totals"', "--method known-totals")
-    if len(data.classes) > 2:
-        raise InputError(
-            f"the method c2rf is for two classes; {data.options.target!r} has "
-            f"{len(data.classes)}{instead}"
-        )
-    if data.known is not None:
-        raise InputError(
-            f"the method c2rf cannot keep known labels of rows to label{instead}, or remove these "
-            f"{count(int((data.known >= 0).sum()), 'row')} from one of the tables"
-        )
-    if data.weights is not None:
-        raise InputError(f"the method c2rf counts rows, not weights{instead}")
-    if data.totals.margins:
-        raise InputError(f"the method c2rf meets no totals of groups{instead}")
-    if (data.bounds.lower != data.bounds.upper).any():
-        raise InputError(f"the method c2rf needs one total, not a range{instead}")
+    for cannot, why in (
+        (
+            len(data.classes) > 2,
+            f"is for two classes; {data.options.target!r} has {len(data.classes)}",
+        ),
+        (
+            data.known is not None,
+            "cannot keep known labels of rows to label: remove these "
+            f"{count(0 if data.known is None else int((data.known >= 0).sum()), 'row')} from one "
+            "of the tables",
+        ),
+        (data.weights is not None, "counts rows, not weights"),
+        (bool(data.totals.margins), "meets no totals of groups"),
+        ((data.bounds.lower != data.bounds.upper).any(), "needs one total, not a range"),
+    ):
+        if cannot:
+            instead = for_user('method="known-totals"', "--method known-totals")
+            raise InputError(f"the method c2rf {why}; use {instead}")
 
 
 OPEN = "open"
@@ -461,13 +460,10 @@ def at_scheduler(
 
     A cluster has as many workers as it has: there, ``n_jobs`` is for what is learned here.
     """
-    if address is not None and engine != "dask":
-        dask = for_user('engine="dask"', "--engine dask")
-        scheduler = option_name("scheduler")
-        raise InputError(f"{scheduler} is an option of {dask}; give both, or neither")
-    if master is not None and engine != "spark":
-        spark = for_user('engine="spark"', "--engine spark")
-        raise InputError(f"{option_name('master')} is an option of {spark}; give both, or neither")
+    for name, given, needed in (("scheduler", address, "dask"), ("master", master, "spark")):
+        if given is not None and engine != needed:
+            option = for_user(f'engine="{needed}"', f"--engine {needed}")
+            raise InputError(f"{option_name(name)} is an option of {option}; give both, or neither")
     if engine == "spark":
         start_session(master)
     if engine != "dask":
@@ -598,22 +594,8 @@ NO_GROUP = "(no group)"
 """The group of rows whose cell is empty."""
 
 
-class PopulationProfile(NamedTuple):
-    """What one pass over some rows has found.
-
-    Parameters
-    ----------
-    values : list of ValueCounts
-        What each column to learn from holds.
-    groups : Groups or None
-        The group of each row, None without grouping columns.
-    ids : ndarray of uint64
-        A hash of the id of each row.
-    """
-
-    values: list[ValueCounts]
-    groups: Groups | None
-    ids: NDArray[np.uint64]
+PopulationProfile = tuple[list[ValueCounts], Groups | None, NDArray[np.uint64]]
+"""What one pass over some rows has found: what each column holds, groups, and hashes of ids."""
 
 
 def profile_population(
@@ -651,12 +633,14 @@ def profile_population(
     wanted = [*(each.name for each in profiles), *sources, *([id] if id else [])]
     # What needs no column still needs the rows.
     columns = list(dict.fromkeys(wanted)) or (rows.names or [])[:1]
-    found = rows.reduce(partial(_profiled, profiles, grouping, id, bins), _merged, columns)
+    counts, found, ids = rows.reduce(
+        partial(_profiled, profiles, grouping, id, bins), _merged, columns
+    )
     assert rows.n_rows is not None
-    groups = Groups.none(rows.n_rows) if found.groups is None else found.groups.in_order()
-    found.ids.sort()  # in place: there may be many
-    pairs = zip(profiles, found.values, strict=True)
-    return [each.with_unlabeled(values) for each, values in pairs], groups, found.ids
+    groups = Groups.none(rows.n_rows) if found is None else found.in_order()
+    ids.sort()  # in place: there may be many
+    pairs = zip(profiles, counts, strict=True)
+    return [each.with_unlabeled(values) for each, values in pairs], groups, ids
 
 
 def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -> list[str]:
@@ -688,17 +672,15 @@ def _profiled(
     values = [each.count(table[each.name], place) for each in profiles]
     groups = groups_of(table, grouping, bins) if grouping else None
     ids = np.empty(0, dtype=np.uint64) if id is None else _hashes(table[id])
-    return PopulationProfile(values, groups, ids)
+    return values, groups, ids
 
 
 def _merged(parts: Sequence[PopulationProfile]) -> PopulationProfile:
     """Put the profiles of neighbouring rows together."""
-    values = list(parts[0].values)
-    for part in parts[1:]:
-        values = [one.merge(other) for one, other in zip(values, part.values, strict=True)]
-    grouped = [part.groups for part in parts if part.groups is not None]
-    groups = Groups.merged(grouped) if grouped else None
-    return PopulationProfile(values, groups, np.concatenate([part.ids for part in parts]))
+    values, groups, ids = zip(*parts, strict=True)
+    merged = [reduce(ValueCounts.merge, column) for column in zip(*values, strict=True)]
+    grouped = [part for part in groups if part is not None]
+    return merged, Groups.merged(grouped) if grouped else None, np.concatenate(ids)
 
 
 def groups_of(table: pd.DataFrame, columns: Sequence[str], bins: Mapping[str, Bins]) -> Groups:
@@ -714,6 +696,16 @@ def groups_of(table: pd.DataFrame, columns: Sequence[str], bins: Mapping[str, Bi
     ]
     found = Groups.of(texts, tuple(columns))
     return found._replace(codes=found.codes.astype(np.int32))  # four bytes a row are enough
+
+
+def check_domains(
+    by: Sequence[str], rows: Population, table: pd.DataFrame, bins: Collection[str], target: str
+) -> None:
+    """Refuse columns of domains that are not in both tables."""
+    for name in by:
+        for there in (column_names(rows), map(str, table)):
+            others = [each for each in (*there, *bins) if each != target]
+            check_column(option_name("estimates_by"), name, others)
 
 
 def domains_by(data: PreparedData, columns: Sequence[str]) -> tuple[Groups, Codes]:
@@ -738,36 +730,19 @@ def _hashes(ids: pd.Series[Any]) -> NDArray[np.uint64]:
     return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
 
 
-class InBoth(NamedTuple):
-    """People who are in both tables, by their ids.
-
-    Parameters
-    ----------
-    labeled : ndarray of bool, shape (n_labeled,)
-        Which labeled rows are among the rows to label.
-    rows : ndarray of int
-        The numbers of these people among the rows to label.
-    labels : ndarray of str
-        Their labels.
-    """
-
-    labeled: Bools
-    rows: Ints
-    labels: Texts
-
-    def codes(self, classes: Sequence[str], n_rows: int) -> Codes:
-        """Return the class of each row to label that is known to have one, else -1."""
-        codes = np.full(n_rows, UNKNOWN, dtype=np.int32)
-        codes[self.rows] = np.searchsorted(np.array(classes, dtype=object), self.labels)
-        return np.asarray(codes)
-
-
 def people_in_both(
     table: pd.DataFrame, labels: Texts, rows: Population, ids: NDArray[np.uint64], options: Options
-) -> InBoth | None:
+) -> tuple[Bools, Codes] | None:
     """Find labeled people among the rows to label; None without ids, or where nobody is.
 
     ``ids`` are hashes of the ids of the rows to label, sorted.
+
+    Returns
+    -------
+    in_rows : ndarray of bool, shape (n_labeled,)
+        Which labeled rows are among the rows to label.
+    known : ndarray of int, shape (n_rows,)
+        The class of each row to label that is known to have one, else -1.
     """
     if options.id is None or options.id not in table:
         return None
@@ -790,11 +765,9 @@ def people_in_both(
             )
     if not len(found):
         return None
-    there = set(found)
-    mask = np.array([name in there for name in own])
-    return InBoth(
-        mask, found.index.to_numpy(), np.array([by_id[name] for name in found], dtype=object)
-    )
+    known: Codes = np.full(rows.n_rows or 0, UNKNOWN, dtype=np.int32)
+    known[found.index] = np.searchsorted(sorted(set(labels)), [by_id[name] for name in found])
+    return np.asarray(own.isin(set(found))), known
 
 
 def _with_ids(wanted: set[str], id: str, chunk: Chunk) -> pd.Series[Any]:
@@ -864,11 +837,11 @@ def _equal_rows(
 
 def _remarks_on_both(
     table: pd.DataFrame, labels: Texts, rows: Population, features: Sequence[str],
-    both: InBoth | None, options: Options,
+    both: tuple[Bools, Codes] | None, options: Options,
 ) -> list[str]:  # fmt: skip
     """Say how many people are, or seem to be, in both tables."""
     if both is not None:
-        n = count(len(both.rows), "labeled row")
+        n = count(int((both[1] != UNKNOWN).sum()), "labeled row")
         return [
             f"{n} are among the rows to label, by {options.id!r}: they keep their label, and "
             "count once."
@@ -938,7 +911,7 @@ def read_known(
     Parameters
     ----------
     totals : object
-        As for :class:`c2rf.KnownTotalsClassifier`; a path or :class:`TotalsFile` is a table.
+        As for :class:`c2rf.KnownTotalsClassifier`; a path or :class:`TotalsTable` is a table.
     classes : Series
         The target of the labeled rows.
     columns : sequence of str
@@ -961,11 +934,15 @@ def read_known(
 
     def read(given: Any) -> Any:
         if isinstance(given, (str, os.PathLike)):
-            given = TotalsFile(Path(given), target)
-        if not isinstance(given, TotalsFile):
+            given = TotalsTable(Path(given), target)
+        elif hasattr(given, "columns"):
+            frame = as_pandas(given)
+            named = any(name is not None for name in frame.index.names)
+            given = TotalsTable(frame.reset_index() if named else frame, target)
+        if not isinstance(given, TotalsTable):
             return given
         found, note = given.read(others, texts, how, None if rows is None else values)
-        notes.append((given.path.name, note))
+        notes.append((Path(given.name).name, note))
         return found
 
     found = [read(each) for each in totals] if isinstance(totals, list) else read(totals)

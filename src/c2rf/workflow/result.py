@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.text import count, option_name
+from c2rf._utils.text import count
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
 from c2rf.data.formats.duckdb import is_database_table
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.population.spark import SparkRows
-from c2rf.data.profile import check_column
 from c2rf.data.write import TableWriter, check_size, check_writable, write_formatted
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
@@ -39,7 +38,7 @@ from c2rf.workflow.predictions import (
     check_labels_name,
     is_folder,
 )
-from c2rf.workflow.prepare import PreparedData, column_names, domains_by
+from c2rf.workflow.prepare import PreparedData, check_domains, domains_by
 from c2rf.workflow.summary import Line, in_language, summary_lines
 
 LARGE_RESULT = 1_000_000
@@ -112,11 +111,7 @@ class Classification:
     def imputation_parts(self) -> Predictions:
         """The imputations, to be read a chunk at a time; drawn when first asked for."""
         data = self.data
-        if not hasattr(self.classifier, "impute"):
-            raise InputError(
-                "the method c2rf has no probabilities to draw imputations from; use the method "
-                "known-totals"
-            )
+        self._need_probabilities("draw imputations")
         codes = self.classifier._imputed_codes(data.options.imputations or USUAL_IMPUTATIONS)
         drawn = {f"imputation_{k + 1}": row for k, row in enumerate(codes)}
         classes = dict.fromkeys(drawn, data.values)
@@ -124,6 +119,12 @@ class Classification:
             return Predictions(data.rows, [data.options.id], drawn, classes)
         numbers = {ROW: np.arange(1, data.n_rows + 1)}
         return Predictions(data.rows, [], numbers | drawn, classes)
+
+    def _need_probabilities(self, what: str) -> None:
+        if not hasattr(self.classifier, "impute"):
+            raise InputError(
+                f"the method c2rf has no probabilities to {what} from; use the method known-totals"
+            )
 
     def long_imputations(self) -> Iterator[pd.DataFrame]:
         """Yield the imputations one below the other, as R's mice has them.
@@ -189,16 +190,9 @@ class Classification:
         columns of the table are those of :meth:`KnownTotalsClassifier.estimates`. It takes as many
         imputations as :func:`c2rf.classify` was asked for, else 20.
         """
-        if not hasattr(self.classifier, "impute"):
-            raise InputError(
-                "the method c2rf has no probabilities to make estimates from; use the method "
-                "known-totals"
-            )
+        self._need_probabilities("make estimates")
         data, columns = self.data, [by] if isinstance(by, str) else list(by or ())
-        for name in columns:
-            for known in (column_names(data.rows), list(map(str, data.table))):
-                others = [each for each in (*known, *data.bins) if each != data.options.target]
-                check_column(option_name("estimates_by"), name, others)
+        check_domains(columns, data.rows, data.table, data.bins, data.options.target)
         number = max(2, data.options.imputations or USUAL_IMPUTATIONS)
         domains, labeled = domains_by(data, columns)
         with self.classifier._jobs():
