@@ -64,7 +64,7 @@ def test_totals_files_are_checked_together(tmp_path):
         chosen={"target": "employed"},
     )  # fmt: skip
     remarks, tables = all_known(inputs)
-    assert "totals.csv: semicolons, UTF-8; a wide table: by region" in remarks[0]
+    assert "totals.csv: semicolons, UTF-8; a wide table by region" in remarks[0]
     assert [title for title, _ in tables] == ["all rows", "by region"]
     overall, groups = (table.set_index("group") for _, table in tables)
     assert overall.loc["all", "yes"] == totals["yes"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -90,6 +92,20 @@ RIGHT = {
         {("Bayern", "m", A): 50, ("Bayern", "m", E): 600, ("Bayern", "w", A): 46,
          ("Bayern", "w", E): 604, ("Hessen", "m", A): 90, ("Hessen", "m", E): 1310,
          ("Hessen", "w", A): 100, ("Hessen", "w", E): 1000},
+    ),
+    "subtotals of neighbours, above and below": (
+        "Land;arbeitslos;erwerbstätig\nDeutschland;296;3604\nSüden;286;3514\nBayern;96;1204\n"
+        "Hessen;190;2310\nSaarland;10;90\nWesten;200;2400\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN | {("Saarland", A): 10, ("Saarland", E): 90},
+    ),
+    "a subtotal of ranges": (
+        "Altersgruppe;arbeitslos\n0-14;0\n15-29;20\n30-64;35\n15-64;55\n65+;5\nBund;60\n",
+        LAENDER, WORK[:2], ["Altersgruppe"],
+        {("0-14", A): 0, ("15-29", A): 20, ("30-64", A): 35, ("65+", A): 5},
+    ),
+    "a thousand beside smaller counts": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1.000\nHessen;190;310\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN | {("Bayern", E): 1000, ("Hessen", E): 310},
     ),
     # five in French
     "Ensemble and France": (
@@ -251,6 +267,35 @@ def test_tables_of_offices_are_read_right(tmp_path, name):
     found, note = read(tmp_path, text, rows, classes)
     assert by_place(found, *groups) == expected
     assert "UTF-8" in note
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_frames_are_read_as_files_are(name):
+    text, rows, classes, groups, expected = RIGHT[name]
+    sep = ";" if ";" in text else ","
+    frame = pd.read_csv(StringIO(text), sep=sep, dtype=str, keep_default_na=False)
+    table = TotalsTable(frame, "status")
+    found, note = table.read(list(rows), classes, values=lambda name: rows.get(name, set()))
+    assert by_place(found, *groups) == expected
+    assert note.startswith("a table in memory")
+
+
+def test_cells_of_a_frame_may_be_numbers_ranges_and_estimates():
+    frame = pd.DataFrame(
+        {"Land": ["Bayern", "Hessen"], A: [96.0, None], E: [(10, 20), Estimate(190, se=5)]}
+    )
+    found, _ = TotalsTable(frame, "status").read(list(LAENDER), WORK[:2])
+    assert by_place(found, "Land") == {
+        ("Bayern", A): 96, ("Bayern", E): (10, 20), ("Hessen", E): Estimate(190, se=5),
+    }  # fmt: skip
+
+
+def test_a_misspelled_group_is_no_subtotal():
+    frame = pd.DataFrame({"Land": ["Bayern", "Hesen", "Saarland"], A: [96, 190, 10]})
+    found, _ = TotalsTable(frame, "status").read(
+        list(LAENDER), WORK[:2], values=lambda name: LAENDER.get(name, set())
+    )
+    assert {row["Land"] for row in found} == {"Bayern", "Hesen", "Saarland"}
 
 
 @pytest.mark.parametrize("name", REFUSED)

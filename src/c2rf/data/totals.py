@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.text import all_of, for_user, listed, nearest, option_name
+from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name
 from c2rf._utils.types import Ints
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.numerals import NAMES, OTHER, canonical, readings
@@ -343,7 +343,7 @@ class TotalsTable:
             else:
                 typed = TypedCells(Path(self.name), how)
                 frame = typed.table({str(k): list(map(_plain, c)) for k, c in self.given.items()})
-                note = f"a frame{typed.note}"
+                note = f"a table in memory{typed.note}"
         except InputError as wrong:
             raise _NotTotalsError(str(wrong)) from wrong
         return {str(name): list(as_text(column)) for name, column in frame.items()}, note
@@ -376,7 +376,7 @@ class TotalsTable:
                 f"{error!r}; write a row per class, with the columns class, total, se"
             )
         if wide:
-            said = f"a wide table: {by and f'by {by}, '}a column per class ({listed(wide)})"
+            said = f"a wide table{by and f' by {by}'}, with a column per class ({listed(wide)})"
         else:
             missing = [name for name in (*groups, of_class) if name not in cells]
             total = None if missing else _total_column(self.name, cells, numbers)
@@ -420,8 +420,8 @@ class TotalsTable:
             dict(zip(groups, place[:-1], strict=True)) | {"class": place[-1], "total": total}
             for place, total in totals.items()
         ]
-        whom = f"{len(rows):,} total{'s' * (len(rows) != 1)}"
-        return rows, "; ".join(filter(None, [note, said, whom, sums, hint]))
+        number = count(len(rows), "total")
+        return rows, "; ".join(filter(None, [note, said, sums, hint, number]))
 
     def _class_column(
         self, cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
@@ -603,7 +603,7 @@ def _sums_by_arithmetic(
     left = np.ones(len(names), dtype=bool)
     whole, parts = set[str](), set[str]()
     odd = [k for k, name in enumerate(names) if name not in groups and any(own[name].values())]
-    for k in [*odd, *odd]:  # a sum that comes first has subtotals among the others
+    for k in odd * 4:  # a sum that comes first has subtotals among the others, and so on
         there, before = ~np.isnan(table[k]), left[:k].sum()
         others = np.delete(table, k, axis=0)[np.delete(left, k)][:, there]
         if not left[k] or len(others) < 2:

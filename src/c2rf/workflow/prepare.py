@@ -220,7 +220,6 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     totals, notes = read_known(given, table[target], columns, as_data, rows)
     grouping = tuple(map(str, totals.columns))
     bins = find_all_bins(totals, table, [name for name in columns if name != target], options)
-    notes += [(each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()]
     for names_by in options.tables_by:
         check_domains(names_by, rows, table, bins, target)
     features, left_out = learned_columns(table, rows, grouping, options, bins)
@@ -254,6 +253,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         labeled_there = _labeled_there(table, codes, new, totals.columns, bins)
     sizes = groups.sizes if weights is None else groups.weight(weights)
     totals = about_whom(totals, groups, sizes, labeled_there, classes, options.totals_of)
+    whom = "the rows to label" if totals.labeled is None else "everybody"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
@@ -296,7 +296,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         ],
         read_as=[
             *(pair for pair in zip(names, (read.read_as, rows.read_as), strict=True) if pair[1]),
-            *notes,
+            *((name, f"{note} of {whom}") for name, note in notes),
+            *((each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()),
         ],
         bins=bins,
         truth=known_classes(rows, target, classes, options.missing),

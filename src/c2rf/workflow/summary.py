@@ -83,7 +83,7 @@ def summary_lines(result: Classification) -> list[Line]:
 def _tables(data: PreparedData) -> list[Line]:
     weighted = "" if data.labeled_weights is None else ", learned from by their weights"
     return [
-        *(("read as", f"{name}: {dialect}") for name, dialect in dict(data.read_as).items()),
+        *(("read as", f"{name}: {dialect}") for name, dialect in dict.fromkeys(data.read_as)),
         ("labeled", count(len(data.labels), "row") + weighted),
         ("unlabeled", count(data.n_rows, "row")),
     ]
