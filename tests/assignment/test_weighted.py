@@ -37,7 +37,7 @@ def test_closest_weights_as_enumeration_says(first):
 def test_a_class_that_is_left_out_is_not_counted():
     """What stated totals imply for it is no total: closeness is about those that were stated."""
     n_missed = 0
-    for seed in range(8):
+    for seed in (*range(4), 16, 27):  # the last two tell what is stated from what is implied
         scores, groups, weights, bounds = weighted_case(seed)
         last = np.arange(scores.shape[1]) == scores.shape[1] - 1
         margins = [
