@@ -17,10 +17,9 @@ from c2rf.data.totals import (
     parse_share,
     parse_total,
     parse_totals,
-    with_error,
 )
 from c2rf.exceptions import InputError
-from c2rf.totals.stated import read_totals
+from c2rf.totals.stated import read_totals, with_error
 
 MARKS = ["", " ", "\u00a0", "'", ".", ","]
 COLUMNS, CLASSES = ["region"], ["no", "yes"]
@@ -220,7 +219,7 @@ class TestFiles:
             ("region,no,yes,county\nn,8,4,1\n", "neither classes nor columns"),
             ("region,class,total\nn,yes,4\nn,yes,5\n", "more than one total"),
             ("regoin,class,total\nn,yes,4\ns,yes,5\n", "were ignored"),
-            ("region,class,total,se\nn,yes,4,-1\n", "must not be negative"),
+            ("region,class,total,se\nn,yes,4,-1\n", "must be above 0; found -1"),
             ("region,class,total,se\nn,yes,4,two\n", "must be a number"),
             ("region,kind,total\nn,perhaps,4\n", "missing: class"),
         ],

@@ -161,7 +161,7 @@ def test_labels_hang_on_the_total_as_labels_with_other_totals_say():
         ({"t.csv": "region,class,total\nnorth,employed,3\nnorth,employed,4\n"}, "",
          "t.csv has more than one total for 'north', 'employed'"),
         ({"t.csv": "region,class,total,se\nnorth,employed,3,-1\n"}, "",
-         "t.csv, data row 1: 'se' must not be negative; found -1"),
+         "t.csv, data row 1: the standard error of an estimate must be above 0; found -1"),
         ({"t.csv": "region,class,total,se\nnorth,employed,3,few\n"}, "",
          "t.csv, data row 1: 'se' must be a number like 50; found 'few'"),
         ({"t.csv": "age,employed,not,sum\nold,3,4,8\n"}, "",

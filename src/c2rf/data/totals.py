@@ -28,7 +28,7 @@ from c2rf._utils.types import Ints
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.numerals import NAMES, OTHER, canonical, readings
 from c2rf.exceptions import InputError
-from c2rf.totals.stated import Estimate, is_error
+from c2rf.totals.stated import Estimate, is_error, with_error
 
 Number = int | float
 Total = Number | tuple[Number, Number] | Estimate
@@ -411,7 +411,7 @@ class TotalsTable:
             is_count |= isinstance(totals[place], int) and totals[place] > 1
             if totals[place] == 1.0 and len(readings(cells[name][r])) == 2:  # 1.000, or 1,000
                 in_doubt = f"{what} {cells[name][r]!r}"
-            if error is not None and totals[place] is not None and cells[error][r] is not None:
+            if error is not None and totals[place] is not None:
                 totals[place] = with_error(totals[place], cells[error][r], where)
         if is_count and in_doubt:
             raise _NotTotalsError(f"{in_doubt} is no count, beside others")
@@ -534,6 +534,8 @@ def _without_sums(
     dropped: set[str] = set()
     if values is not None:
         for g, name in enumerate(axes):
+            if not any(_sums_by_arithmetic(totals, g, sums, set())):
+                continue  # the groups of the rows need not be known, which takes a pass over them
             whole, some = _sums_by_arithmetic(totals, g, sums, set(values(name)))
             sums[g] |= whole
             dropped |= some
@@ -706,27 +708,6 @@ def is_sum(name: str) -> bool:
     (True, False)
     """
     return name.strip().casefold() in SUMS
-
-
-def with_error(total: Any, se: Any, where: str) -> Any:
-    """Return a total with a standard error; 0 is an exact one.
-
-    Examples
-    --------
-    >>> with_error(1200, "50", "row 1"), with_error(1200, "0", "row 1")
-    (Estimate(1200, se=50), 1200)
-    """
-    try:
-        number = int(se) if str(se).strip().isdigit() else float(se)
-    except ValueError as error:
-        raise InputError(f"{where}: 'se' must be a number like 50; found {se!r}") from error
-    if number == 0:
-        return total
-    if number < 0:
-        raise InputError(f"{where}: 'se' must not be negative; found {se}")
-    if isinstance(total, (tuple, Estimate)):
-        raise InputError(f"{where}: a range or an estimate takes no further 'se'; found {se}")
-    return Estimate(total, number)
 
 
 _RANGE = re.compile(

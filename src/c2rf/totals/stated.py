@@ -234,7 +234,7 @@ def _tables(given: Any, classes: list[Any]) -> Iterator[Table]:
     if isinstance(given, Mapping):
         _refuse_nested(given)
         yield (), [((), label, total) for label, total in given.items()]
-    elif _is_list_of_rows(given):
+    elif is_list_of_rows(given):
         yield _long_table(_frame_of_rows(given))
     elif isinstance(given, (list, tuple)) and not any(isinstance(each, Real) for each in given):
         for each in given:
@@ -259,7 +259,8 @@ def _refuse_nested(given: Mapping[Any, Any]) -> None:
             )
 
 
-def _is_list_of_rows(given: Any) -> bool:
+def is_list_of_rows(given: Any) -> bool:
+    """Say whether these are the rows of a table of totals."""
     return (
         isinstance(given, (list, tuple))
         and len(given) > 0
@@ -313,7 +314,7 @@ def _long_table(table: pd.DataFrame) -> Table:
     error = next((name for name in table.columns if is_error(name)), None)
     if error is not None:
         pairs = enumerate(zip(totals, table[error].tolist(), strict=True))
-        totals = [_estimated(total, se, number) for number, (total, se) in pairs]
+        totals = [with_error(each, se, f"totals, row {number}") for number, (each, se) in pairs]
     names = [()] * len(table)
     if groups:
         names = list(zip(*(table[name].tolist() for name in groups), strict=True))
@@ -321,14 +322,26 @@ def _long_table(table: pd.DataFrame) -> Table:
     return tuple(map(str, groups)), rows
 
 
-def _estimated(total: Any, se: Any, number: int) -> Any:
-    """Return a total with its standard error; exact where there is none, or zero."""
-    if se is None or se == 0 or (isinstance(se, float) and np.isnan(se)):
-        return total
+def with_error(total: Any, se: Any, where: str) -> Any:
+    """Return a total with its standard error; exact where there is none, or zero.
+
+    Examples
+    --------
+    >>> with_error(1200, "50", "row 1"), with_error(1200, "0", "row 1")
+    (Estimate(1200, se=50), 1200)
+    """
     try:
-        return Estimate(total, se)
-    except (InputError, InputTypeError) as error:
-        raise type(error)(f"totals, row {number}: {error}") from error
+        number = int(se) if str(se).isdigit() else np.nan if se is None else float(se)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: 'se' must be a number like 50; found {se!r}") from error
+    if number == 0 or np.isnan(number):
+        return total
+    if isinstance(total, (tuple, Estimate)):
+        raise InputError(f"{where}: a range or an estimate takes no further 'se'; found {se}")
+    try:
+        return Estimate(total, number)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def _table_of_series(series: Any, classes: list[Any]) -> Table:

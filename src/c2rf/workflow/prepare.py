@@ -56,7 +56,7 @@ from c2rf.totals.bounds import Bounds
 from c2rf.totals.everybody import about_whom, in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
-from c2rf.totals.stated import ESTIMATE, Estimate, Labeled, Margin, Totals, read_totals
+from c2rf.totals.stated import ESTIMATE, Estimate, Labeled, Totals, is_list_of_rows, read_totals
 from c2rf.workflow.checked import checked_weights, with_checked
 from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
@@ -934,20 +934,24 @@ def read_known(
         return found
 
     def read(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return dict(zip(_texts(list(given)), given.values(), strict=True))
         if isinstance(given, (str, os.PathLike)):
             given = TotalsTable(Path(given), target)
-        elif hasattr(given, "columns"):
-            frame = as_pandas(given)
-            named = any(name is not None for name in frame.index.names)
-            given = TotalsTable(frame.reset_index() if named else frame, target)
+        elif is_list_of_rows(given):
+            given = TotalsTable(pd.DataFrame(given, dtype=object), target)
+        elif hasattr(given, "index") and not callable(given.index):
+            frame = given.rename("total").to_frame() if given.ndim == 1 else as_pandas(given)
+            is_counted = isinstance(frame.index, pd.RangeIndex)
+            given = TotalsTable(frame if is_counted else frame.reset_index(), target)
         if not isinstance(given, TotalsTable):
             return given
         found, note = given.read(others, texts, how, None if rows is None else values)
         notes.append((Path(given.name).name, note))
         return found
 
-    found = [read(each) for each in totals] if isinstance(totals, list) else read(totals)
-    return _as_texts(read_totals(found, [*pd.unique(classes), *texts])), notes
+    is_list = isinstance(totals, list) and not is_list_of_rows(totals)
+    return read_totals([read(each) for each in totals] if is_list else read(totals)), notes
 
 
 def _values_of(name: str, chunk: Chunk) -> set[str]:
@@ -956,24 +960,6 @@ def _values_of(name: str, chunk: Chunk) -> set[str]:
 
 def _union(parts: Sequence[set[str]]) -> set[str]:
     return set().union(*parts)
-
-
-def _as_texts(totals: Totals) -> Totals:
-    """Return totals whose classes and groups are the texts that cells are."""
-
-    def keys(row: Mapping[Any, Any]) -> dict[str, Any]:
-        return dict(zip(_texts(list(row)), row.values(), strict=True))
-
-    margins = []
-    for margin in totals.margins:
-        if None in margin.columns:
-            raise InputError("a table of totals must name the columns that its groups are from")
-        by_group = {
-            tuple(_texts(list(group))) if len(margin.columns) > 1 else _texts([group])[0]: keys(row)
-            for group, row in margin.by_group.items()
-        }
-        margins.append(Margin(margin.columns, by_group))
-    return replace(totals, overall=keys(totals.overall), margins=tuple(margins))
 
 
 def _texts(values: list[Any]) -> list[str]:
