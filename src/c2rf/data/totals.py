@@ -384,6 +384,7 @@ class TotalsTable:
                 raise self._missing([*groups, of_class or "class", "total"], cells)
             pairs, numbers = [(of_class, total)], [total]
             said = f"{total!r} is the total{by and f', by {by}'}"
+            said += f"; standard errors are in {error!r}" if error is not None else ""
         ignored = [name for name in cells if name not in (*used, *numbers)]
         hint = ""
         if ignored:

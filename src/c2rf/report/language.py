@@ -98,13 +98,13 @@ def translated(
             if found := pattern.fullmatch(text + dot):
                 inner = [translated(each, language, keep, left) for each in found.groups()]
                 return target.format(*inner).removesuffix(dot or "\0")
-    if text[-1] in ":;":  # what is between such marks is looked up before it is split at commas
-        return translated(text[:-1], language, keep, left) + text[-1]
+    if text.endswith(";"):  # what is between semicolons is looked up before it is split at commas
+        return translated(text[:-1], language, keep, left) + ";"
     for mark in _BETWEEN:
         parts = mark.split(text)
         if len(parts) > 1:
             return " ".join(translated(part, language, keep, left) for part in parts)
-    for ending in (".", ",", "?"):
+    for ending in (".", ",", ":", "?"):
         if len(text) > 1 and text.endswith(ending):
             return translated(text[:-1], language, keep, left) + ending
     if left is not None and re.search("[a-z]{3}", re.sub("\u2068[^\u2069]*\u2069", "", text)):
