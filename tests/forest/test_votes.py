@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import c2rf
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.forest.votes import PatternTable, check_votes, pack, pack_columns, unpack
+from c2rf.forest.votes import PatternTable, check_votes, pack, unpack
 from strategies import votes
 
 WIDTHS = [1, 7, 8, 9, 63, 64, 65, 128, 130]
@@ -181,12 +181,6 @@ def test_lookup_finds_patterns_and_says_which_are_new(n_trees):
         assert (table.lookup(others) == -1).all()
     mixed = PatternTable.from_votes(rows[:1]).lookup(np.vstack([rows[:1], -rows[:1], rows[:1]]))
     assert mixed.tolist() == [0, -1, 0]
-
-
-@pytest.mark.parametrize("n_trees", WIDTHS)
-def test_packing_columns_is_packing_rows(n_trees):
-    rows = random_votes(50, n_trees)
-    np.testing.assert_array_equal(pack_columns(list(rows.T > 0), block_rows=7), pack(rows))
 
 
 @pytest.mark.parametrize("n_points", [2, 300])  # sorted, and with a place for each pattern

@@ -5,14 +5,9 @@ predict class codes, those of boosting and plain classifiers the classes themsel
 show each member some columns only. An :class:`Ensemble` knows these differences, so that nothing
 after it has to. :func:`make_ensemble` fits one or takes a fitted one, and refuses what cannot vote.
 
-The second half is about speed. A tree sends every row down by itself. A shallow tree is cheaper as
-a formula: compare whole columns with its thresholds, and combine the results by operations on
-arrays of bits. The votes are those of scikit-learn to the last bit, which rests on two facts:
-
-- scikit-learn tests ``float32(x) <= threshold`` with a threshold in double precision; that is
-  ``float32(x) <= t`` with t the greatest number in single precision that is not above it;
-- a missing value goes to the side the node names. Both ``x <= t`` and ``x > t`` are false for it,
-  so a node that sends it to the left tests the second, and nothing is ever tested for missing.
+Shallow trees are walked in compiled code, all trees for a row at a time. The votes are those of
+scikit-learn to the last bit: a value in single precision is compared with a threshold in double
+precision, and a missing value goes to the side that the node names.
 """
 
 from __future__ import annotations
@@ -34,12 +29,12 @@ from sklearn.utils import _safe_indexing, gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from c2rf._utils.compiled import can_compile, compiled
 from c2rf._utils.text import listed
 from c2rf._utils.validation import CODED, ENSEMBLES, TREES, unfrozen
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.forest.votes import pack_columns, unpack
+from c2rf.forest.votes import pack, unpack
 
-Bits = NDArray[np.bool_]
 Names = NDArray[np.object_] | None
 
 DEFAULT_N_ESTIMATORS = 20
@@ -101,43 +96,45 @@ class Ensemble:
         -------
         ndarray of uint64, shape (n_points, n_words)
         """
-        n_members = len(self.members)
-        words = np.empty((X.shape[0], -(-n_members // 64)), dtype=np.uint64)
-        formulas = self._formulas() if isinstance(X, np.ndarray) else {}
+        n_rows, n_members = X.shape[0], len(self.members)
+        words = np.zeros((n_rows, -(-n_members // 64)), dtype=np.uint64)
+        are_trees = all(type(member) in TREES for member in self.members)
+        are_trees = are_trees and isinstance(X, np.ndarray)
+        walked = self._nodes() if are_trees and self._are_shallow() else None
         with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-            for rows in _row_chunks(X.shape[0], max(X.shape[1], n_members)):
-                votes = self._predictions(_safe_indexing(X, rows), formulas, parallel)
-                words[rows] = pack_columns(votes)
+            for rows in _row_chunks(n_rows, max(X.shape[1], n_members)):
+                data = _safe_indexing(X, rows)
+                data = as_single(data) if are_trees else data
+                if walked is not None:
+                    chunk, n_parts = words[rows], min(effective_n_jobs(n_jobs), len(data))
+                    parts = gen_even_slices(len(data), max(1, n_parts))
+                    parallel(delayed(_walk)(data[part], *walked, chunk[part]) for part in parts)
+                else:
+                    votes = parallel(delayed(self._predict)(k, data) for k in range(n_members))
+                    words[rows] = pack(np.column_stack(votes))
         return words
 
-    def _predictions(
-        self, X: Any, formulas: dict[int, Formula], parallel: Parallel
-    ) -> list[NDArray[np.bool_]]:
-        """Return the votes of each member, true for +1."""
-        others = [k for k in range(len(self.members)) if k not in formulas]
-        are_trees = all(type(member) in TREES for member in self.members)
-        data = as_single(X) if others and are_trees and isinstance(X, np.ndarray) else X
-        predicted = parallel(delayed(self._predict)(k, data) for k in others)
-        votes = dict(zip(others, predicted, strict=True))
-        if formulas:
-            n_parts = effective_n_jobs(parallel.n_jobs)
-            parts = parallel(
-                delayed(evaluate)(list(formulas.values()), X[rows])
-                for rows in gen_even_slices(X.shape[0], min(n_parts, X.shape[0]))
-            )
-            votes |= dict(zip(formulas, np.concatenate(parts, axis=1), strict=True))
-        return [votes[k] for k in range(len(self.members))]
+    def _are_shallow(self) -> bool:
+        """Whether to walk the trees here: deep ones are walked as quickly by scikit-learn."""
+        return can_compile() and all(m.tree_.max_depth <= _MOST_DEPTH for m in self.members)
 
-    def _formulas(self) -> dict[int, Formula]:
-        """Return the members that are shallow trees, as formulas."""
-        formulas = {}
-        for k, member in enumerate(self.members):
-            if type(member) in TREES and is_shallow(member.tree_):
-                columns = None if self.columns is None else self.columns[k]
-                formula = as_formula(member.tree_, self._node_votes(k), columns)
-                if formula is not None:
-                    formulas[k] = formula
-        return formulas
+    def _nodes(self) -> tuple[Any, ...]:
+        """Return all trees in flat arrays, the first node of each first."""
+        trees = [member.tree_ for member in self.members]
+        starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+        columns = self.columns or [np.arange(trees[0].n_features)] * len(trees)
+        per_tree = []
+        for k, (tree, start, own) in enumerate(zip(trees, starts, columns, strict=True)):
+            leaf, here = tree.children_left < 0, np.arange(tree.node_count)
+            children = np.where(leaf, here, [tree.children_left, tree.children_right])
+            column = own[np.maximum(tree.feature, 0)]  # leaves have none, and lead to themselves
+            misses_right = tree.missing_go_to_left == 0
+            per_tree.append(
+                (*(start + children), column, tree.threshold, misses_right, self._node_votes(k))
+            )
+        left, right, *rest = (np.concatenate(parts) for parts in zip(*per_tree, strict=True))
+        depths = np.array([tree.max_depth for tree in trees])
+        return starts, depths, np.column_stack([left, right]).ravel(), *rest
 
     def _predict(self, k: int, X: Any) -> NDArray[np.bool_]:
         """Return the votes of a member by its own predict."""
@@ -398,190 +395,36 @@ def _check_columns(model: Any, who: str, n_features: int, feature_names: Names) 
         )
 
 
-# Shallow trees as formulas
+# Shallow trees
 
-# A block of some twenty columns in single precision stays in the cache of a core; rows become
-# columns a tile at a time, because a tile stays in its smallest cache.
-_BLOCK_ROWS = 1 << 14
-_TILE_ROWS = 1 << 11
-# With more splits scikit-learn is faster; see benchmarks/votes.py.
-MOST_SPLITS = 64
-_NO_CHILD = -1
+_MOST_DEPTH = 6  # see benchmarks/votes.py
 
 
-@dataclass(frozen=True)
-class Split:
-    """A test of a column, ``x > threshold`` or else ``x <= threshold``, and what follows."""
-
-    feature: int
-    threshold: np.float32
-    above: bool
-    yes: Formula
-    no: Formula
-
-
-Formula = bool | Split
-
-
-def is_shallow(tree: Any) -> bool:
-    """Return whether a tree is small enough to try a formula; equal leaves make it shorter."""
-    return bool(tree.node_count <= 4 * MOST_SPLITS)
-
-
-def as_formula(
-    tree: Any,
-    positive: Bits,
-    columns: NDArray[np.intp] | None = None,
-    most_splits: int = MOST_SPLITS,
-) -> Formula | None:
-    """Return a scikit-learn tree as a formula that is true where it ends in a positive leaf.
-
-    Splits between leaves with the same vote are left out.
-
-    Parameters
-    ----------
-    tree : sklearn.tree._tree.Tree
-        The fitted tree, ``DecisionTreeClassifier.tree_``.
-    positive : ndarray of bool, shape (n_nodes,)
-        The vote of each node.
-    columns : ndarray of int, or None
-        The columns of the data that the tree sees; None means all.
-    most_splits : int
-        A tree with more splits is faster by scikit-learn.
-
-    Returns
-    -------
-    bool, Split, or None
-        The formula; None for a tree with too many splits.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).tree_
-    >>> formula = as_formula(tree, tree.value[:, 0, 1] > 0.5)
-    >>> evaluate([formula], np.array([[0.2], [0.7]]))
-    array([[False,  True]])
-    """
-    formula: list[Formula] = list(positive.tolist())
-    sizes = [0] * len(formula)
-    thresholds = _floor_single(tree.threshold)
-    lefts, rights = tree.children_left.tolist(), tree.children_right.tolist()
-    seen = np.maximum(tree.feature, 0)  # leaves have none
-    features = seen if columns is None else columns[seen]
-    goes_left = tree.missing_go_to_left.tolist()
-    # Children come after their parents: from the last node on, they are known when needed.
-    for node in reversed(range(len(formula))):
-        left, right = lefts[node], rights[node]
-        if left == _NO_CHILD:
-            continue
-        yes, no = formula[left], formula[right]
-        if isinstance(yes, bool) and yes is no:
-            formula[node] = yes
-            continue
-        above = bool(goes_left[node])
-        yes, no = (no, yes) if above else (yes, no)
-        formula[node] = Split(int(features[node]), thresholds[node], above, yes, no)
-        sizes[node] = 1 + sizes[left] + sizes[right]
-    return formula[0] if sizes[0] <= most_splits else None
-
-
-def evaluate(formulas: Sequence[Formula], X: NDArray[Any]) -> Bits:
-    """Evaluate formulas on all rows.
-
-    Parameters
-    ----------
-    formulas : sequence of bool or Split
-        What :func:`as_formula` returns.
-    X : ndarray of shape (n_rows, n_features)
-        Numbers of any type; compared in single precision, as scikit-learn does.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_formulas, n_points)
-    """
-    n_points = X.shape[0]
-    out = np.empty((len(formulas), n_points), dtype=bool)
-    features = sorted({feature for formula in formulas for feature in _features(formula)})
-    place = {feature: k for k, feature in enumerate(features)}
-    n_rows = min(n_points, _BLOCK_ROWS)
-    columns = np.empty((len(features), n_rows), dtype=np.float32)
-    spare = np.empty((2 * max(map(_depth, formulas), default=0), n_rows), dtype=bool)
-    for start in range(0, n_points, _BLOCK_ROWS):
-        rows = slice(start, min(start + n_rows, n_points))
-        size = rows.stop - start
-        _copy_columns(X[rows], features, columns[:, :size])
-        for formula, votes in zip(formulas, out, strict=True):
-            _write(formula, columns[:, :size], place, votes[rows], spare[:, :size])
-    return out
-
-
-def _copy_columns(X: NDArray[Any], features: list[int], out: NDArray[np.float32]) -> None:
-    """Copy the columns of these features into the rows of ``out``."""
-    everything = len(features) == X.shape[1]
-    for start in range(0, X.shape[0], _TILE_ROWS):
-        rows = slice(start, start + _TILE_ROWS)
-        tile = X[rows].T if everything else X[rows].T[features]
-        with np.errstate(over="ignore"):  # as in as_single
-            np.copyto(out[:, rows], tile, casting="unsafe")
+@compiled
+def _walk(
+    X: Any,
+    starts: Any,
+    depths: Any,
+    children: Any,
+    columns: Any,
+    thresholds: Any,
+    misses_right: Any,
+    positive: Any,
+    words: Any,
+) -> None:  # pragma: no cover
+    """Set the bits of the trees that say +1, row by row; without branches that are guessed."""
+    for i in range(len(X)):
+        for k in range(len(starts)):
+            node = starts[k]
+            for _ in range(depths[k]):
+                x, threshold = X[i, columns[node]], thresholds[node]
+                missing = (x <= threshold) == (x > threshold)
+                right = (x > threshold) | (missing & misses_right[node])
+                node = children[2 * node + right]
+            words[i, k >> 6] |= np.uint64(positive[node]) << np.uint64(k & 63)
 
 
 def as_single(X: NDArray[Any]) -> NDArray[np.float32]:
     """Return X as trees want it; a number too large becomes infinite, on the same side."""
     with np.errstate(over="ignore"):
-        return np.asarray(X, dtype=np.float32)
-
-
-def _write(
-    formula: Formula, columns: NDArray[np.float32], place: dict[int, int], out: Bits, spare: Bits
-) -> None:
-    """Write into ``out`` where the formula is true; ``spare`` is overwritten."""
-    if isinstance(formula, bool):
-        out[:] = formula
-        return
-    compare = np.greater if formula.above else np.less_equal
-    compare(columns[place[formula.feature]], formula.threshold, out=out)
-    yes, no = formula.yes, formula.no
-    if isinstance(yes, bool) and isinstance(no, bool):
-        if no:
-            np.logical_not(out, out=out)
-        return
-    if isinstance(yes, bool):
-        _write(no, columns, place, spare[0], spare[1:])
-        # test or no, else no and not test
-        np.logical_or(out, spare[0], out=out) if yes else np.less(out, spare[0], out=out)
-        return
-    _write(yes, columns, place, spare[0], spare[1:])
-    if isinstance(no, bool):
-        # yes or not test, else yes and test
-        np.less_equal(out, spare[0], out=out) if no else np.logical_and(out, spare[0], out=out)
-        return
-    _write(no, columns, place, spare[1], spare[2:])
-    # no ^ (test & (yes ^ no))  is  yes where the test says so
-    np.not_equal(spare[0], spare[1], out=spare[0])
-    np.logical_and(out, spare[0], out=out)
-    np.not_equal(out, spare[1], out=out)
-
-
-def _features(formula: Formula) -> set[int]:
-    if isinstance(formula, bool):
-        return set()
-    return {formula.feature} | _features(formula.yes) | _features(formula.no)
-
-
-def _depth(formula: Formula) -> int:
-    """Return the number of tests on the longest path."""
-    return 0 if isinstance(formula, bool) else 1 + max(_depth(formula.yes), _depth(formula.no))
-
-
-def _floor_single(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the greatest numbers in single precision that are not above the thresholds.
-
-    Examples
-    --------
-    >>> _floor_single(np.array([0.5, 0.1])) <= np.array([0.5, 0.1])
-    array([ True,  True])
-    """
-    with np.errstate(over="ignore"):
-        single = thresholds.astype(np.float32)
-        down = np.nextafter(single, np.float32(-np.inf))
-    return np.where(single > thresholds, down, single)
+        return np.ascontiguousarray(X, dtype=np.float32)

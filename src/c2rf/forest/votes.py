@@ -9,7 +9,7 @@ by chunk and merged, so the votes of a large population never have to be in one 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,6 @@ from c2rf.exceptions import InputError, InputTypeError
 
 _WORD = 64
 _CHUNK_ROWS = 1 << 18
-_BLOCK_ROWS = 1 << 14
 # With so many trees at most, an array with an entry for each possible pattern is small.
 _MAX_DENSE_TREES = 20
 _MOST_POINTS = 2**62
@@ -113,31 +112,6 @@ def pack(votes: NDArray[np.int8], *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
         rows = slice(start, start + chunk_rows)
         packed = np.packbits(votes[rows] > 0, axis=1, bitorder="little")
         as_bytes[rows, : packed.shape[1]] = packed
-    return words.astype(np.uint64, copy=False)
-
-
-def pack_columns(
-    columns: Sequence[NDArray[np.bool_]], *, block_rows: int = _BLOCK_ROWS
-) -> NDArray[np.uint64]:
-    """Pack votes that come a column per tree, true for +1, into the words of :func:`pack`.
-
-    This is faster than to put the columns side by side first.
-
-    Examples
-    --------
-    >>> pack_columns(np.array([[True], [False], [True]]))
-    array([[5]], dtype=uint64)
-    """
-    n_points = len(columns[0])
-    words = np.zeros((n_points, -(-len(columns) // _WORD)), dtype="<u8")
-    as_bytes = words.view(np.uint8)
-    for start in range(0, n_points, block_rows):
-        rows = slice(start, start + block_rows)
-        for first in range(0, len(columns), 8):
-            packed = columns[first][rows].astype(np.uint8)
-            for bit, column in enumerate(columns[first + 1 : first + 8], start=1):
-                packed |= column[rows].view(np.uint8) << np.uint8(bit)
-            as_bytes[rows, first // 8] = packed
     return words.astype(np.uint64, copy=False)
 
 
