@@ -45,7 +45,7 @@ def covering(seed: int, n: int = 8) -> MatrixModel:
 
 def brute_force(model: MatrixModel) -> float:
     """Return the smallest objective over all binaries."""
-    points = np.array(list(itertools.product([0.0, 1.0], repeat=model.n_cols)))
+    points = np.array(list(itertools.product([0.0, 1.0], repeat=len(model.objective))))
     activity = points @ model.matrix.toarray().T
     fits = ((activity >= model.row_lower) & (activity <= model.row_upper)).all(axis=1)
     return float(min(points[fits] @ model.objective))

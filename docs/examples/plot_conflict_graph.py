@@ -13,7 +13,8 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from c2rf import C2RFClassifier
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.forest.bounds.conflict_graph import build_conflict_graph
+from c2rf.forest.bounds.conflict_graph import pair_cuts
+from c2rf.forest.paper import fix_points
 from c2rf.forest.problem import make_problem
 
 # %%
@@ -26,10 +27,10 @@ X, y = make_twonorm(300, random_state=0)
 labeled, unlabeled = biased_sample(y, 0.1, random_state=0)
 forest = C2RFClassifier(n_estimators=4, random_state=0).fit(X[labeled], y[labeled])
 problem = make_problem(forest.votes(X[unlabeled]), n_positive=0.5)
-graph = build_conflict_graph(problem)
+cuts = pair_cuts(problem)
 
 print(f"{problem.n_points} rows have {problem.n_patterns} patterns")
-print(f"{graph.n_implied} pair conditions hold; {graph.n_pairs} of them imply the others")
+print(f"{len(cuts)} conditions on two labels imply all others")
 
 # %%
 # The picture
@@ -38,12 +39,11 @@ print(f"{graph.n_implied} pair conditions hold; {graph.n_pairs} of them imply th
 # A pattern is a row of squares, one for each tree, filled for yes and empty for no, with the number
 # of its rows. The more trees say yes, the higher it stands.
 
-KINDS = {  # meaning, colour, line, where it leaves a pattern
-    "dominance": ("if the lower one is positive, so is the upper", "tab:blue", "-", 0.0),
-    "conflict": ("not both are negative", "tab:red", "--", 0.12),
-    "mirror": ("not both are positive", "tab:orange", "--", -0.12),
-    "opposite": ("exactly one is positive", "tab:purple", ":", 0.2),
-}
+KINDS = [  # with so many negated literals: meaning, colour, line, where it leaves a pattern
+    ("not both are positive", "tab:orange", "--", -0.12),
+    ("if the lower one is positive, so is the upper", "tab:blue", "-", 0.0),
+    ("not both are negative", "tab:red", "--", 0.12),
+]
 SIDE = 0.15
 
 
@@ -91,13 +91,16 @@ def draw_pair(axes, start, end, colour, line, shift):
     )
 
 
-at = place(problem.patterns, graph.dominance)
-fixed = np.concatenate([graph.fixed_positive, graph.fixed_negative])
+h = problem.n_patterns
+pairs = np.array([cut.literals for cut in cuts])
+kind_of, pairs = (pairs >= h).sum(axis=1), pairs % h  # literal h + i says that i is negative
+at = place(problem.patterns, pairs[kind_of == 1])
+fixed = np.flatnonzero(fix_points(problem))
 figure, axes = plt.subplots(figsize=(8, 6.5), layout="constrained")
-for kind, (meaning, colour, line, shift) in KINDS.items():
-    for first, second in getattr(graph, kind):
+for kind, (meaning, colour, line, shift) in enumerate(KINDS):
+    for first, second in pairs[kind_of == kind]:
         draw_pair(axes, at[first], at[second], colour, line, shift)
-    axes.plot([], [], color=colour, linestyle=line, label=f"{kind}: {meaning}")
+    axes.plot([], [], color=colour, linestyle=line, label=meaning)
 for i, (votes, count) in enumerate(zip(problem.patterns, problem.counts, strict=True)):
     draw_pattern(axes, at[i], votes, count, *(("0.65", "0.85") if i in fixed else ("0.1", "0.45")))
 axes.set(xlim=(-2.3, 2.3), ylim=(-0.3, 4.3))

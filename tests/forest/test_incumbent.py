@@ -137,7 +137,7 @@ def test_time_limits():
 def test_a_solver_gets_what_the_run_has_left(monkeypatch):
     seen = []
 
-    def backend(model, name, options):
+    def backend(model, name, options, *_):
         seen.append((name, options))
         return raw(bound=0.5)
 

@@ -25,7 +25,7 @@ from c2rf.exceptions import (
     NoSolutionError,
 )
 from c2rf.forest.backends import BACKENDS, installed
-from c2rf.forest.bounds.conflict_graph import build_conflict_graph
+from c2rf.forest.bounds.conflict_graph import pair_cuts
 from c2rf.forest.bounds.cuts import CutPool, Separator
 from c2rf.forest.bounds.feasibility import LinearProgram
 from c2rf.forest.ensembles import make_ensemble
@@ -565,30 +565,12 @@ def test_trivial_problems_need_no_solver(monkeypatch, votes):
         assert outcome(votes, target) == expected
 
 
-def test_short_memory_means_fewer_pairs(monkeypatch):
-    def short(problem, most):
-        if most > 5:
-            raise MemoryError
-        return build_conflict_graph(problem, most)
-
-    monkeypatch.setattr("c2rf.forest.bounds.certify.build_conflict_graph", short)
-    rng = np.random.default_rng(2)
-    votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
-    expected = optimum(make_problem(votes, 0))
-    assert expected > 0  # so that there is something to prove
-    solution = c2rf.solve(votes, 0)
-    assert (solution.eta, solution.bound) == (expected, expected)
-    assert any("memory is short" in text for text in solution.stats["warnings"])
-
-
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_fewer_pairs_are_valid_too(monkeypatch, most):
     rng = np.random.default_rng(2)
     votes = np.where(rng.random((12, 5)) < 0.6, 1, -1)
-    few = partial(build_conflict_graph, max_patterns=most)
-    monkeypatch.setattr(
-        "c2rf.forest.bounds.certify.build_conflict_graph", lambda problem, _: few(problem)
-    )
+    few = partial(pair_cuts, max_patterns=most)
+    monkeypatch.setattr("c2rf.forest.bounds.certify.pair_cuts", few)
     assert outcome(votes, 1) == optimum(make_problem(votes, 1))
 
 

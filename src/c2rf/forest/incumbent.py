@@ -15,7 +15,7 @@ import numpy as np
 
 from c2rf._utils.types import Floats
 from c2rf.exceptions import VerificationError
-from c2rf.forest.backends import BACKENDS, MatrixModel, OnProgress, RawResult, SolverOptions
+from c2rf.forest.backends import BACKENDS, MatrixModel, RawResult, SolverOptions
 from c2rf.forest.backends.process import solve_model
 from c2rf.forest.problem import Problem, scores
 from c2rf.forest.verify import certain_signs
@@ -144,16 +144,15 @@ class SolveState(Incumbent):
 
     # Solvers
 
-    def solve_raw(self, model: MatrixModel, on_progress: OnProgress | None = None) -> RawResult:
+    def solve_raw(self, model: MatrixModel) -> RawResult:
         """Run the backend within the time left, and note in ``stats`` that it ran."""
         options = SolverOptions(
             time_limit=self.time_left(),
             threads=self.threads,
             seed=self.seed,
             extra=self.solver_options,
-            on_progress=on_progress,
         )
-        raw = solve_model(model, self.backend, options)
+        raw = solve_model(model, self.backend, options, lambda _: self.report_progress())
         self.stats["backend"] = self.backend
         self.stats["backend_version"] = BACKENDS[self.backend].version()
         self.stats["nodes"] += raw.nodes

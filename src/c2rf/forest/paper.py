@@ -384,7 +384,7 @@ def _solve_models(state: SolveState, priorities: bool) -> RawResult | None:
     raw = None
     while not state.over:
         model = big_m_model(state.problem, priorities=priorities, cuts=list(cuts.values()))
-        raw = state.solve_raw(model, on_progress=lambda _: state.report_progress())
+        raw = state.solve_raw(model)
         if raw.status == "failed":
             raise BackendError(
                 f"{state.backend} failed; its log ends:\n{raw.log[-500:]}\nTry another backend."

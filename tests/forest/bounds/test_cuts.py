@@ -51,16 +51,6 @@ def test_every_cut_found_is_violated_and_its_row_says_so(problem, seed):
     assert all(amount > 0 for amount in excess)
 
 
-def test_a_family_in_which_every_tree_is_twice_is_a_cardinality_cut():
-    # Four literals with supports of three of six trees, every tree in two of them.
-    members = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5)]
-    votes = np.full((4, 6), -1)
-    for row, trees in enumerate(members):
-        votes[row, list(trees)] = 1
-    found = {(cut.literals, cut.most) for cut in Separator(make_problem(votes, 4)).cuts(np.ones(4))}
-    assert ((0, 1, 2, 3), 3) in found
-
-
 @given(problems(max_points=8, max_trees=5), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=60)
 def test_signs_that_no_weights_have_are_cut_off(problem, seed):

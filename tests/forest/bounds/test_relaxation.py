@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2rf.forest.bounds.conflict_graph import Cut, build_conflict_graph
+from c2rf.forest.bounds.conflict_graph import Cut, pair_cuts
 from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.relaxation import Aggregation, Node, Propagation, Relaxation, Relaxed
 from c2rf.forest.problem import make_problem, make_statement
@@ -71,14 +71,13 @@ def test_an_aggregation_excludes_nothing_that_its_cuts_allow(drawn, data):
 
 @given(nodes())
 @settings(max_examples=80)
-def test_divisors_and_subset_sums_exclude_no_count(drawn):
+def test_divisors_exclude_no_count(drawn):
     counts, node = drawn
     problem, pool = known(ONE_EACH, counts, 1)
     exact = Propagation(problem, pool)
     allowed = points(node, counts)
     anywhere = points(Node(node.lower, node.upper, None), counts)
     assert exact.distance(node, 5) <= min(abs(int(np.dot(z, counts)) - 5) for z in anywhere)
-    assert not (exact.sums(node) and allowed)
     closed = exact.steps(node)
     assert not (closed and allowed)
     if not closed:
@@ -96,21 +95,11 @@ def test_counts_with_a_common_divisor_move_the_interval():
     assert exact.steps(node)
 
 
-def test_subset_sums_of_large_counts_close_a_node():
-    problem, pool = known(ONE_EACH, [1000, 301, 7], 450)
-    exact = Propagation(problem, pool)
-    closed, open_ = free_node(3, (309, 600)), free_node(3, (308, 600))
-    assert exact.sums(closed)
-    assert closed.rules == [("sums", 1)]
-    assert not exact.sums(open_)
-    assert open_.rules == []
-
-
 @pytest.mark.parametrize("size", [1, 10**15])
 def test_the_bound_of_a_rule_is_that_of_the_linear_program(size):
     """At most one of three patterns is positive: 5 of 9 rows cannot be."""
     problem, pool = known(ONE_EACH, [3 * size, 3 * size, 3 * size], 9 * size)
-    relaxation = Relaxation(problem, pool, build_conflict_graph(problem).cuts(3))
+    relaxation = Relaxation(problem, pool, pair_cuts(problem))
     relaxation.add([Cut((0, 1, 2), 1)])
     exact = Propagation(problem, pool)
     node = exact.root(9 * size)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -63,17 +63,6 @@ def test_boxes_without_a_point():
 @pytest.mark.parametrize("offset", [(1e30, 1e30), (-1e30, -1e30), (1e17, 2e17)])
 def test_offsets_beyond_whole_numbers_have_no_lattice(offset):
     assert OddLattice.of(make_problem([[1, -1], [-1, 1]], 1, offset=offset)) is None
-
-
-@given(boxes(), st.integers(1, 50))
-def test_all_points_are_those_of_enumeration(problem, at_once):
-    lattice = OddLattice.of(problem)
-    assume(lattice is not None)
-    ends = zip(lattice.lower.tolist(), lattice.upper.tolist(), strict=True)
-    expected = {point for point in product(*(range(a, b + 1) for a, b in ends)) if sum(point) % 2}
-    found = [tuple(point) for part in lattice.all_points(at_once) for point in part.tolist()]
-    assert len(found) == len(expected)
-    assert set(found) == expected
 
 
 def random_problem(rng, n_patterns=40, n_columns=6, widest=9, n_positive=None):
@@ -215,14 +204,3 @@ def test_chains_visit_points_as_often_as_the_boltzmann_distribution_says(shrinka
                 visits[tuple(point)] += 1
     share = np.array([visits[point] for point in points]) / sum(visits.values())
     np.testing.assert_allclose(share, expected / expected.sum(), atol=0.01)
-
-
-def test_the_scan_finds_every_tree_that_decides_alone():
-    rng = np.random.default_rng(3)
-    votes = rng.choice([-1, 1], (60, 9))
-    for column in range(9):
-        problem = make_problem(votes, int((votes[:, column] > 0).sum()))
-        tempering = Tempering(problem, OddLattice.of(problem), rng)
-        for _ in tempering.scan_axes():
-            pass
-        assert tempering.chains.eta == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 
 from brute import optimum
 from c2rf.forest.problem import MARGIN_TOLERANCE, Problem, make_problem
-from c2rf.forest.search.lattice import OddLattice
 from c2rf.forest.search.searcher import Searcher, closest_subsets, search_neighbourhood
 from c2rf.forest.votes import PatternTable
 from strategies import problems
@@ -169,39 +167,6 @@ def test_without_patterns_any_weights_do():
     searcher = Searcher(nothing)
     assert not searcher.run(10**18)
     assert searcher.eta == 3
-
-
-def test_small_lattices_are_enumerated():
-    """One point of all has the right count, among counts that tell nothing of the way."""
-    rng = np.random.default_rng(5)
-    votes = np.unique(rng.choice([-1, 1], (40, 6)), axis=0)
-    table = PatternTable.from_votes(votes)
-    counts = rng.integers(1, 2**50, table.n_patterns)
-    problem = make_problem(PatternTable(table.words, counts, 6), 0, 1, 4)
-    points = np.concatenate(list(OddLattice.of(problem).all_points(1000)))
-    totals = (points @ problem.patterns.T > 0) @ problem.counts
-    target = int(totals[rng.integers(len(totals))])
-    searcher = Searcher(replace(problem, n_positive=target), 0)
-    assert searcher.run(3 * 10**9)
-    assert searcher.eta == 0
-
-
-def test_a_search_that_cannot_succeed_enumerates_and_goes_on(monkeypatch):
-    """Nothing reaches 0: after the first epoch come lines, all points, and the next epoch."""
-    votes = np.where(np.random.default_rng(0).random((12, 5)) < 0.6, 1, -1)
-    problem = make_problem(votes, 0, 1, 3)
-    searcher = Searcher(problem, 0)
-    looked = []
-    kept = OddLattice.all_points
-
-    def all_points(lattice, at_once):
-        looked.append(at_once)
-        return kept(lattice, at_once)
-
-    monkeypatch.setattr(OddLattice, "all_points", all_points)
-    assert not searcher.run(10**9)
-    assert len(looked) == 1
-    assert searcher.eta == optimum(problem)
 
 
 # Neighbourhood search

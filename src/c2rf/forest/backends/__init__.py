@@ -4,7 +4,7 @@ A solver sees a :class:`MatrixModel` and :class:`SolverOptions`, and answers wit
 :class:`RawResult` in one vocabulary for all. "Has a solution" (``x is not None``) and "is proven
 optimal" (``status``) are two facts: an incumbent at a limit is never thrown away.
 
-A solver is added by a file with ``run(model, options)`` and ``version()``, a line in
+A solver is added by a file with ``run(model, options, watch)`` and ``version()``, a line in
 :data:`BACKENDS` and an extra in ``pyproject.toml``. They run in a process of their own
 (:mod:`c2rf.forest.backends.process`).
 """
@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from types import FrameType
 from typing import Final, Literal
 
 import numpy as np
@@ -60,33 +59,6 @@ class MatrixModel:
     integrality: NDArray[np.bool_]
     priorities: NDArray[np.int64] | None = None
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.row_lower)
-
-    @property
-    def n_cols(self) -> int:
-        """Number of columns."""
-        return len(self.col_lower)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A moment of a solve: incumbent and bound as floats (infinite if there is none).
-
-    ``x`` is the incumbent itself where the solver has just found it and tells.
-    """
-
-    incumbent: float
-    bound: float
-    nodes: int
-    seconds: float
-    x: Floats | None = None
-
-
-OnProgress = Callable[[Progress], bool | None]
-
 
 @dataclass(frozen=True)
 class SolverOptions:
@@ -103,26 +75,20 @@ class SolverOptions:
     extra : dict
         Options of the solver under its own names, which override all others; an unknown one is
         an error.
-    on_progress : callable or None
-        Called from time to time while a model with integer columns is solved; returning True
-        stops the solver. What it raises stops the solver, too, and is raised again afterwards.
     """
 
     time_limit: float | None = None
     threads: int = 1
     seed: int = 0
     extra: dict[str, object] = field(default_factory=dict)
-    on_progress: OnProgress | None = None
 
 
 # What it answers
 
-RawStatus = Literal["optimal", "infeasible", "limit", "interrupted", "stopped", "failed"]
-OpenStatus = RawStatus | Literal["infeasible or unbounded"]
+RawStatus = Literal["optimal", "infeasible", "limit", "interrupted", "failed"]
 
 SOLVER_INFINITY: Final = 1e20
 """Solvers without a float infinity mean infinity from here on."""
-
 
 ABSOLUTE_GAP: Final = 1e-6
 """Distance of incumbent and bound at which an incumbent counts as optimal."""
@@ -135,8 +101,8 @@ class RawResult:
     Parameters
     ----------
     status : str
-        "optimal", "infeasible", "limit" (time, nodes or memory), "interrupted" (Ctrl-C),
-        "stopped" (by the progress callback) or "failed" (unbounded, numerical problems).
+        "optimal", "infeasible", "limit" (time, nodes or memory), "interrupted" (Ctrl-C) or
+        "failed" (numerical problems).
     x : ndarray or None
         The incumbent, if there is one.
     bound : float
@@ -150,8 +116,26 @@ class RawResult:
     bound: float
     nodes: int
     seconds: float
-    log: str = ""
     interrupted: bool = False
+
+
+def settled(name: str) -> RawStatus:
+    """Return the status that a solver calls by that name.
+
+    All models have finite boxes: what is infeasible or unbounded is infeasible.
+
+    Examples
+    --------
+    >>> settled("kTimeLimit"), settled("inforunbd"), settled("NUMERIC")
+    ('limit', 'infeasible', 'failed')
+    """
+    name = name.lower().removeprefix("k").replace("_", "")
+    known: dict[str, RawStatus] = {
+        **dict.fromkeys(["optimal", "modelempty", "gaplimit"], "optimal"),
+        **dict.fromkeys(["infeasible", "unboundedorinfeasible", "inforunbd"], "infeasible"),
+        **dict.fromkeys(["interrupt", "interrupted", "userinterrupt"], "interrupted"),
+    }
+    return known.get(name, "limit" if "limit" in name else "failed")
 
 
 def integer_bound(bound: float) -> int:
@@ -182,76 +166,41 @@ def float_bound(value: float) -> float:
 
 
 class Watch:
-    """Passes the progress of a solver on, and knows when and why it must stop."""
+    """Passes the progress of a solver on, and says when it must stop."""
 
-    def __init__(self, on_progress: OnProgress | None = None) -> None:
-        self.on_progress = on_progress
-        self.started = time.perf_counter()
-        self.interrupted = self.stopped = False
-        self.error: BaseException | None = None
+    often = 0.1
+    """Seconds between two reports, but for better solutions."""
+
+    def __init__(self, report: Callable[[RawResult], None]) -> None:
+        self.report = report
+        self.interrupted = False
+        self._started, self._last = time.perf_counter(), -math.inf
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.perf_counter() - self.started
+        return time.perf_counter() - self._started
 
-    @property
-    def must_stop(self) -> bool:
-        """Whether the solver is to stop."""
-        return self.interrupted or self.stopped or self.error is not None
-
-    @property
-    def reason(self) -> RawStatus:
-        """Why a solver that stopped on request did so."""
-        return "stopped" if self.stopped else "interrupted"
-
-    def see(self, incumbent: float, bound: float, nodes: int, x: Floats | None = None) -> bool:
-        """Pass progress on and return whether the solver must stop."""
-        if self.on_progress is not None and not self.must_stop:
-            now = Progress(float_bound(incumbent), float_bound(bound), int(nodes), self.seconds, x)
-            # An error must not unwind through the solver's own frames.
-            try:
-                self.stopped = bool(self.on_progress(now))
-            except BaseException as error:
-                self.error = error
-        return self.must_stop
-
-    def listen(self) -> None:
-        """Take Ctrl-C as a request to stop; outside the main thread that is not possible."""
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, self._on_interrupt)
-
-    def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
-        self.interrupted = True
-
-
-def settle(status: OpenStatus, model: MatrixModel, watch: Watch) -> RawStatus:
-    """Settle what a solver leaves open: who stopped it, and what its presolve could not tell."""
-    if status == "interrupted":
-        return watch.reason
-    if status == "infeasible or unbounded":  # a finite box cannot be unbounded
-        cheapest = np.where(model.objective > 0, model.col_lower, model.col_upper)
-        bounded = np.isfinite(cheapest[model.objective != 0]).all()
-        return "infeasible" if bounded else "failed"
-    return status
+    def see(self, bound: float, nodes: float, x: Floats | None = None) -> bool:
+        """Pass on what is known, x being a better solution; return whether the solver must stop."""
+        if x is not None or self.seconds - self._last > self.often:
+            self._last = self.seconds
+            self.report(RawResult("limit", x, float_bound(bound), int(nodes), self._last))
+        return self.interrupted
 
 
 @contextmanager
-def watching(on_progress: OnProgress | None = None) -> Iterator[Watch]:
-    """Turn Ctrl-C into a request that the solver's callback sees, so that the incumbent is kept.
-
-    The handler before is put back afterwards. Outside the main thread Ctrl-C is left alone.
-    """
-    watch = Watch(on_progress)
-    before = signal.getsignal(signal.SIGINT)
-    watch.listen()
+def catching_interrupts() -> Iterator[threading.Event]:
+    """Set an event at Ctrl-C; outside of the main thread Ctrl-C is left alone."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
     try:
-        yield watch
+        yield pressed
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
-    if watch.error is not None:
-        raise watch.error
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 # Which solvers there are

@@ -13,14 +13,12 @@ from c2rf.exceptions import BackendError, InputError
 from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     MatrixModel,
-    OpenStatus,
     RawResult,
     SolverOptions,
     Watch,
     float_bound,
     installed,
-    settle,
-    watching,
+    settled,
 )
 
 _ALWAYS = {
@@ -33,30 +31,16 @@ _ALWAYS = {
 
 _MAX_SEED = 2_000_000_000
 
-_STATUS: dict[int, OpenStatus] = {
-    GRB.INTERRUPTED: "interrupted",
-    GRB.INF_OR_UNBD: "infeasible or unbounded",
-    GRB.OPTIMAL: "optimal",
-    GRB.INFEASIBLE: "infeasible",
-    GRB.TIME_LIMIT: "limit",
-    GRB.NODE_LIMIT: "limit",
-    GRB.ITERATION_LIMIT: "limit",
-    GRB.SOLUTION_LIMIT: "limit",
-    GRB.WORK_LIMIT: "limit",
-    GRB.MEM_LIMIT: "limit",
-    GRB.USER_OBJ_LIMIT: "limit",
-}
+_STATUS = {getattr(GRB.Status, name): name for name in dir(GRB.Status) if name.isupper()}
 
 
-def run(model: MatrixModel, options: SolverOptions) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions, watch: Watch) -> RawResult:
     """Solve a matrix model with Gurobi."""
-    log: list[str] = []
     try:
         with _environment() as environment, _load(environment, model) as solver:
             _set_options(solver, options)
-            with watching(options.on_progress) as watch:
-                _optimize(solver, _Callback(watch, log))
-            return _result(solver, model, watch, "".join(log))
+            _optimize(solver, watch)
+            return _result(solver, watch)
     except GurobiError as error:
         raise BackendError(f"Gurobi failed: {error}") from error
 
@@ -66,39 +50,18 @@ def version() -> str:
     return ".".join(map(str, gurobipy.gurobi.version()))
 
 
-class _Callback:
-    """The callback: keeps the log, lets the watch see what happens, stops when it says so."""
+def _optimize(solver: gurobipy.Model, watch: Watch) -> None:
+    kind = GRB.Callback
 
-    def __init__(self, watch: Watch, log: list[str]) -> None:
-        self.watch, self.log = watch, log
-        self.listening = False
-
-    def __call__(self, solver: gurobipy.Model, where: int) -> None:
-        if not self.listening:
-            # Gurobi has put its own handler of Ctrl-C over ours, which prints.
-            self.watch.listen()
-            self.listening = True
-        kind = GRB.Callback
-        if where == kind.MESSAGE:
-            self.log.append(solver.cbGet(kind.MSG_STRING))
-        elif where == kind.MIP:
-            self.watch.see(
-                solver.cbGet(kind.MIP_OBJBST),
-                solver.cbGet(kind.MIP_OBJBND),
-                solver.cbGet(kind.MIP_NODCNT),
-            )
+    def callback(solver: gurobipy.Model, where: int) -> None:
+        if where == kind.MIP:
+            watch.see(solver.cbGet(kind.MIP_OBJBND), solver.cbGet(kind.MIP_NODCNT))
         elif where == kind.MIPSOL:
-            self.watch.see(
-                min(solver.cbGet(kind.MIPSOL_OBJ), solver.cbGet(kind.MIPSOL_OBJBST)),
-                solver.cbGet(kind.MIPSOL_OBJBND),
-                solver.cbGet(kind.MIPSOL_NODCNT),
-                np.array(solver.cbGetSolution(solver.getVars())),
-            )
-        if self.watch.must_stop:
+            x = np.array(solver.cbGetSolution(solver.getVars()))
+            watch.see(solver.cbGet(kind.MIPSOL_OBJBND), solver.cbGet(kind.MIPSOL_NODCNT), x)
+        if watch.interrupted:
             solver.terminate()
 
-
-def _optimize(solver: gurobipy.Model, callback: _Callback) -> None:
     try:
         solver.optimize(callback)
     except GurobiError as error:
@@ -146,7 +109,7 @@ def _load(environment: gurobipy.Env, model: MatrixModel) -> gurobipy.Model:
     matrix = sparse.csc_array(model.matrix[rows])
     solver = gurobipy.loadModel(
         env=environment,
-        numvars=model.n_cols,
+        numvars=len(model.objective),
         numconstrs=len(rows),
         obj=model.objective,
         lb=model.col_lower,
@@ -165,13 +128,11 @@ def _load(environment: gurobipy.Env, model: MatrixModel) -> gurobipy.Model:
     return solver
 
 
-def _result(solver: gurobipy.Model, model: MatrixModel, watch: Watch, log: str) -> RawResult:
-    status = settle(_STATUS.get(solver.Status, "failed"), model, watch)
+def _result(solver: gurobipy.Model, watch: Watch) -> RawResult:
+    status = settled(_STATUS[solver.Status])
     x, bound = None, -np.inf
     if status not in ("infeasible", "failed"):
-        if solver.IsMIP or status == "optimal":
-            bound = float_bound(solver.ObjBound)
+        bound = float_bound(solver.ObjBound)
         if solver.SolCount > 0:
             x = np.array(solver.getAttr("X", solver.getVars()))
-    interrupted = watch.interrupted or status == "interrupted"
-    return RawResult(status, x, bound, int(solver.NodeCount), watch.seconds, log, interrupted)
+    return RawResult(status, x, bound, int(solver.NodeCount), watch.seconds)

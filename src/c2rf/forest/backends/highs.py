@@ -11,12 +11,10 @@ from c2rf.exceptions import BackendError, InputError
 from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     MatrixModel,
-    OpenStatus,
     RawResult,
     SolverOptions,
     Watch,
-    settle,
-    watching,
+    settled,
 )
 
 # The tightest tolerances keep big-M times tolerance small.
@@ -28,35 +26,19 @@ _ALWAYS = {
 }
 
 _Highs: Any = highspy.Highs
-_Kind = highspy.HighsModelStatus
-_STATUS: dict[object, OpenStatus] = {
-    _Kind.kInterrupt: "interrupted",
-    _Kind.kUnboundedOrInfeasible: "infeasible or unbounded",
-    _Kind.kOptimal: "optimal",
-    _Kind.kModelEmpty: "optimal",
-    _Kind.kInfeasible: "infeasible",
-    _Kind.kTimeLimit: "limit",
-    _Kind.kSolutionLimit: "limit",
-    _Kind.kIterationLimit: "limit",
-    _Kind.kObjectiveTarget: "limit",
-    _Kind.kMemoryLimit: "limit",
-}
 
 
-def run(model: MatrixModel, options: SolverOptions) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions, watch: Watch) -> RawResult:
     """Solve a matrix model with HiGHS."""
     _Highs.resetGlobalScheduler(True)  # the thread count may differ from the last run's
     solver = _Highs()  # a fresh one: its time limit counts all runs of the object
     _set_options(solver, options)
     _pass_model(solver, model)
-    log: list[str] = []
-    solver.cbLogging += lambda event: log.append(event.message)
-    with watching(options.on_progress) as watch:
-        solver.cbMipInterrupt += lambda event: _check_stop(event, watch)
-        solver.cbMipImprovingSolution += lambda event: _keep(event, watch)
-        solver.cbSimplexInterrupt += lambda event: event.interrupt(watch.must_stop)
-        solver.run()
-    return _result(solver, model, watch, "".join(log))
+    solver.cbMipInterrupt += lambda event: _see(event, watch)
+    solver.cbMipImprovingSolution += lambda event: _see(event, watch, better=True)
+    solver.cbSimplexInterrupt += lambda event: event.interrupt(watch.interrupted)
+    solver.run()
+    return _result(solver, watch)
 
 
 def version() -> str:
@@ -64,17 +46,11 @@ def version() -> str:
     return str(_Highs().version())
 
 
-def _check_stop(event: Any, watch: Watch) -> None:
+def _see(event: Any, watch: Watch, *, better: bool = False) -> None:
     seen = event.data_out
-    if watch.see(seen.mip_primal_bound, seen.mip_dual_bound, seen.mip_node_count):
+    x = np.array(seen.mip_solution, dtype=float) if better else None
+    if watch.see(seen.mip_dual_bound, seen.mip_node_count, x) and not better:
         event.interrupt()
-
-
-def _keep(event: Any, watch: Watch) -> None:
-    """Report a better solution as soon as it is found."""
-    seen = event.data_out
-    x = np.array(seen.mip_solution, dtype=float)
-    watch.see(seen.objective_function_value, seen.mip_dual_bound, seen.mip_node_count, x)
 
 
 def _set_options(solver: Any, options: SolverOptions) -> None:
@@ -97,9 +73,10 @@ def _set_options(solver: Any, options: SolverOptions) -> None:
 
 
 def _pass_model(solver: Any, model: MatrixModel) -> None:
+    n_rows, n_cols = model.matrix.shape
     status = solver.passModel(
-        model.n_cols,
-        model.n_rows,
+        n_cols,
+        n_rows,
         model.matrix.nnz,
         int(highspy.MatrixFormat.kRowwise),
         int(highspy.ObjSense.kMinimize),
@@ -115,23 +92,15 @@ def _pass_model(solver: Any, model: MatrixModel) -> None:
         model.integrality.astype(np.int32),
     )
     if status == highspy.HighsStatus.kError:
-        raise BackendError(
-            f"HiGHS refused a model of {model.n_cols} columns and {model.n_rows} rows"
-        )
+        raise BackendError(f"HiGHS refused a model of {n_cols} columns and {n_rows} rows")
 
 
-def _result(solver: Any, model: MatrixModel, watch: Watch, log: str) -> RawResult:
-    status = settle(_STATUS.get(solver.getModelStatus(), "failed"), model, watch)
+def _result(solver: Any, watch: Watch) -> RawResult:
+    status = settled(solver.getModelStatus().name)
     info = solver.getInfo()
-    x = None
-    if (
-        info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        and status not in ("failed", "infeasible")
-    ):
-        x = np.array(solver.getSolution().col_value)
-    integer = bool(model.integrality.any())
-    bound = info.mip_dual_bound if integer else info.objective_function_value
-    if status in ("infeasible", "failed") or (not integer and status != "optimal"):
-        bound = -np.inf
-    nodes = max(0, int(info.mip_node_count))
-    return RawResult(status, x, float(bound), nodes, watch.seconds, log, watch.interrupted)
+    x, bound = None, -np.inf
+    if status not in ("infeasible", "failed"):
+        bound = float(info.mip_dual_bound)
+        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+            x = np.array(solver.getSolution().col_value)
+    return RawResult(status, x, bound, max(0, int(info.mip_node_count)), watch.seconds)

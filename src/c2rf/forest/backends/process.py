@@ -2,8 +2,7 @@
 
 Some solvers do not look at a request to stop for minutes. So :func:`solve_model` gives the model to
 another process, and ends that process if the solver does not stop in time; the best solution it
-has reported is not lost. The process is kept for the next model. Where none can be started
-(programs frozen into one file, or that embed Python), the solver runs in this process.
+has reported is not lost. The process is kept for the next model.
 
 The second half of this file, from :func:`main` on, is what the other process runs. Models come in
 on standard input, messages go out on standard output, both pickled; what a solver prints goes
@@ -13,7 +12,6 @@ nowhere. The process ends when its input does.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import pickle
 import queue
@@ -31,29 +29,30 @@ import numpy as np
 from c2rf.exceptions import BackendError
 from c2rf.forest.backends import (
     MatrixModel,
-    Progress,
     RawResult,
-    RawStatus,
     SolverOptions,
     Watch,
+    catching_interrupts,
     check_backend,
-    watching,
 )
 
 # Seconds a solver has to stop by itself, after its time limit or a request.
 _GRACE = 1.0
 # Seconds between two looks at Ctrl-C and the clock.
 _LOOK = 0.05
-# Seconds between two messages about progress.
-_OFTEN = 0.1
 # The same path as here, so that the same modules are found, and none of the working folder.
 _BEGIN = "import sys; sys.path[:] = {}; from c2rf.forest.backends.process import main; main()"
 
 
 def solve_model(
-    model: MatrixModel, backend: str = "highs", options: SolverOptions | None = None
+    model: MatrixModel,
+    backend: str = "highs",
+    options: SolverOptions | None = None,
+    on_progress: Callable[[RawResult], None] = lambda _: None,
 ) -> RawResult:
     """Solve a matrix model with the named solver.
+
+    What is known so far is passed to ``on_progress`` from time to time.
 
     Examples
     --------
@@ -64,14 +63,23 @@ def solve_model(
     ('optimal', 0.0)
     """
     engine = check_backend(backend)
-    options = options or SolverOptions()
     _refuse_unusable(model)
     _refuse_too_large(model, engine.too_large, backend)
+    worker = _take()
     try:
-        return _solve_elsewhere(model, backend, options)
-    except _NoProcessError:
-        here: RawResult = import_module(f"c2rf.forest.backends.{backend}").run(model, options)
-        return here
+        with catching_interrupts() as pressed:
+            job = backend, model, options or SolverOptions()
+            answer = worker.solve(job, on_progress, pressed)
+    except BaseException:  # its answer would be taken for that to the next model
+        worker.end()
+        raise
+    if worker.alive:
+        _idle.append(worker)
+    else:
+        worker.end()
+    if isinstance(answer, Exception):
+        raise answer
+    return replace(answer, interrupted=pressed.is_set())
 
 
 def _refuse_unusable(model: MatrixModel) -> None:
@@ -99,30 +107,6 @@ def _refuse_too_large(model: MatrixModel, too_large: float, backend: str) -> Non
         )
 
 
-class _NoProcessError(BackendError):
-    """No process that runs solvers could be started."""
-
-
-def _solve_elsewhere(model: MatrixModel, backend: str, options: SolverOptions) -> RawResult:
-    worker = _take()
-    try:
-        with watching(options.on_progress) as watch:
-            answer = worker.solve(model, backend, options, watch)
-    except BaseException:  # its answer would be taken for that to the next model
-        worker.end()
-        raise
-    if worker.alive:
-        _idle.append(worker)
-    else:
-        worker.end()
-    if isinstance(answer, BaseException):
-        raise answer
-    if not watch.interrupted:
-        return answer
-    status: RawStatus = "interrupted" if answer.status == "stopped" else answer.status
-    return replace(answer, status=status, interrupted=True)
-
-
 class _Worker:
     """A process that solves one model after the other."""
 
@@ -135,41 +119,43 @@ class _Worker:
                 _command(), stdin=pipe, stdout=pipe, start_new_session=True
             )
         except OSError as error:
-            raise _NoProcessError(f"no process can be started: {error}") from error
-        self._lost: type[BackendError] = _NoProcessError
+            raise BackendError(_NO_PYTHON) from error
         self._messages: queue.Queue[tuple[str, Any]] = queue.Queue()
         self.alive = True  # set before the thread starts, which may set it to False at once
         threading.Thread(target=self._listen, daemon=True).start()
 
     def solve(
-        self, model: MatrixModel, backend: str, options: SolverOptions, watch: Watch
+        self,
+        job: tuple[str, MatrixModel, SolverOptions],
+        on_progress: Callable[[RawResult], None],
+        pressed: threading.Event,
     ) -> RawResult | Exception:
         """Return the solver's answer, or what is known if it must be ended."""
-        job = backend, model, replace(options, on_progress=None)
         # In a thread, because a process that is just starting reads late.
         sending = threading.Thread(target=self._send, args=(job,), daemon=True)
         sending.start()
-        limit = np.inf if options.time_limit is None else options.time_limit + _GRACE
-        best = Progress(np.inf, -np.inf, 0, 0.0)
-        asked_at = None
+        started, limit = time.perf_counter(), job[2].time_limit
+        end = np.inf if limit is None else started + limit + _GRACE
+        best = RawResult("limit", None, -np.inf, 0, 0.0)
+        asked = False
         while True:
             with contextlib.suppress(queue.Empty):
                 kind, content = self._messages.get(timeout=_LOOK)
-                if kind != "progress":
+                if kind == "answer":
                     answer: RawResult | Exception = content
                     return answer
                 best = replace(content, x=best.x if content.x is None else content.x)
-                watch.see(best.incumbent, best.bound, best.nodes)
-            if watch.must_stop and asked_at is None:
-                if sending.is_alive():  # the solver has not begun
-                    asked_at = -np.inf
-                else:
-                    asked_at = watch.seconds
+                on_progress(best)
+            if pressed.is_set() and not asked:
+                asked, grace = True, 0.0 if sending.is_alive() else _GRACE
+                end = min(end, time.perf_counter() + grace)
+                if grace:  # the solver has begun
                     self._send(None)
-            late = asked_at is not None and watch.seconds > asked_at + _GRACE
-            if late or watch.seconds > limit:
+            if time.perf_counter() > end:
                 self.end()
-                return _unfinished(best, watch.reason if watch.must_stop else "limit", watch)
+                seconds = time.perf_counter() - started
+                status = "interrupted" if asked else "limit"
+                return replace(best, status=status, seconds=seconds)
 
     def end(self) -> None:
         """End the process."""
@@ -194,29 +180,24 @@ class _Worker:
         assert pipe is not None
         try:
             while True:
-                kind, content = pickle.load(pipe)
-                if kind == "ready":
-                    self._lost = BackendError
-                else:
-                    self._messages.put((kind, content))
+                self._messages.put(pickle.load(pipe))
         except Exception:  # the pipe has ended, or what comes out of it is no message
             self.alive = False
-            lost = self._lost("the solver's process ended; memory may be short")
-            self._messages.put(("error", lost))
+            lost = BackendError("the solver's process ended; memory may be short")
+            self._messages.put(("answer", lost))
+
+
+_NO_PYTHON = (
+    "the solvers of the paper's methods run in a process of their own, and no Python can be "
+    'started for them here; use method="auto", which needs none'
+)
 
 
 def _command() -> list[str]:
     """Return the command that starts a process for solvers."""
     if getattr(sys, "frozen", False) or not sys.executable:
-        raise _NoProcessError("there is no Python to start")
+        raise BackendError(_NO_PYTHON)
     return [sys.executable, "-c", _BEGIN.format([part for part in sys.path if type(part) is str])]
-
-
-def _unfinished(best: Progress, status: RawStatus, watch: Watch) -> RawResult:
-    """Return what is known of a solve whose process was ended."""
-    bound = best.bound if np.isfinite(best.bound) else -np.inf
-    log = "the solver did not stop by itself and was ended"
-    return RawResult(status, best.x, bound, best.nodes, watch.seconds, log, watch.interrupted)
 
 
 _idle: list[_Worker] = []
@@ -237,7 +218,11 @@ def _take() -> _Worker:
 
 def main() -> None:
     """Solve the jobs of standard input, and end with it."""
-    serve(sys.stdin.buffer, _own_output(), lambda: os._exit(0))
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    serve(sys.stdin.buffer, answers, lambda: os._exit(0))
 
 
 def serve(asked: BinaryIO, answers: BinaryIO, at_end: Callable[[], None]) -> None:
@@ -250,32 +235,21 @@ def serve(asked: BinaryIO, answers: BinaryIO, at_end: Callable[[], None]) -> Non
     at_end : callable
         Called when the input ends, perhaps in the middle of a job.
     """
-    messages = _Messages(answers)
-    messages.send("ready", None)
+
+    def tell(kind: str, content: Any) -> None:
+        pickle.dump((kind, content), answers)
+        answers.flush()
+
     jobs: queue.Queue[Any] = queue.Queue()
-    stop = threading.Event()
-    threading.Thread(target=_listen, args=(asked, jobs, stop, at_end), daemon=True).start()
+    threading.Thread(target=_listen, args=(asked, jobs, at_end), daemon=True).start()
     while (job := jobs.get()) is not None:
-        backend, model, options = job
-        stop.clear()
-        messages.begin()
+        (backend, model, options), watch = job
+        watch.report = lambda known: tell("progress", known)
         try:
-            answer = _solve(backend, model, options, messages, stop)
-            messages.report_rest()
-            messages.send("result", answer)
+            solver = import_module(f"c2rf.forest.backends.{backend}")
+            tell("answer", solver.run(model, options, watch))
         except Exception as error:
-            messages.send("error", _portable(error))
-
-
-def _solve(
-    backend: str, model: Any, options: SolverOptions, messages: _Messages, stop: threading.Event
-) -> Any:
-    def on_progress(progress: Progress) -> bool:
-        messages.report(progress)
-        return stop.is_set()
-
-    solver = import_module(f"c2rf.forest.backends.{backend}")
-    return solver.run(model, replace(options, on_progress=on_progress))
+            tell("answer", _portable(error))
 
 
 def _portable(error: Exception) -> Exception:
@@ -284,54 +258,16 @@ def _portable(error: Exception) -> Exception:
     return error if ours else BackendError(f"{type(error).__name__}: {error}")
 
 
-def _own_output() -> BinaryIO:
-    """Keep standard output for messages; what solvers print goes nowhere."""
-    own = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    return own
-
-
-def _listen(
-    asked: BinaryIO, jobs: queue.Queue[Any], stop: threading.Event, at_end: Callable[[], None]
-) -> None:
-    """Read jobs, and requests to stop, until the input ends."""
+def _listen(asked: BinaryIO, jobs: queue.Queue[Any], at_end: Callable[[], None]) -> None:
+    """Read jobs, and requests to stop the last one, until the input ends."""
+    watch = Watch(lambda _: None)
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             job = pickle.load(asked)
             if job is None:
-                stop.set()
+                watch.interrupted = True
             else:
-                jobs.put(job)
+                watch = Watch(lambda _: None)
+                jobs.put((job, watch))
     at_end()
     jobs.put(None)
-
-
-class _Messages:
-    """Messages to the process that sent the jobs."""
-
-    def __init__(self, out: BinaryIO, often: float = _OFTEN) -> None:
-        self._out, self._often = out, often
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin a new job: its first progress is never held back."""
-        self._last = -math.inf
-        self._held_back: Progress | None = None
-
-    def send(self, kind: str, content: Any) -> None:
-        pickle.dump((kind, content), self._out)
-        self._out.flush()
-
-    def report(self, progress: Progress) -> None:
-        """Send progress if it has a solution or the last message is long enough ago."""
-        self._held_back = progress
-        if progress.x is not None or time.monotonic() - self._last > self._often:
-            self.report_rest()
-
-    def report_rest(self) -> None:
-        """Send what was held back."""
-        if self._held_back is not None:
-            self.send("progress", self._held_back)
-            self._held_back, self._last = None, time.monotonic()

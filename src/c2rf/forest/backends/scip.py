@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,37 +14,17 @@ from c2rf.forest.backends import (
     ABSOLUTE_GAP,
     SOLVER_INFINITY,
     MatrixModel,
-    OpenStatus,
     RawResult,
     SolverOptions,
     Watch,
     float_bound,
-    settle,
-    watching,
+    settled,
 )
 
 _ALWAYS = {
     "misc/catchctrlc": False,  # Ctrl-C is seen by the event handler
     "limits/gap": 0.0,
     "numerics/feastol": 1e-9,  # of rows and of integrality: big-M times tolerance stays small
-}
-
-_STATUS: dict[str, OpenStatus] = {
-    "userinterrupt": "interrupted",
-    "inforunbd": "infeasible or unbounded",
-    "optimal": "optimal",
-    "gaplimit": "optimal",
-    "infeasible": "infeasible",
-    "timelimit": "limit",
-    "nodelimit": "limit",
-    "totalnodelimit": "limit",
-    "stallnodelimit": "limit",
-    "sollimit": "limit",
-    "bestsollimit": "limit",
-    "restartlimit": "limit",
-    "primallimit": "limit",
-    "duallimit": "limit",
-    "memlimit": "limit",
 }
 
 _EVENTS = (
@@ -57,28 +35,23 @@ _EVENTS = (
 )
 
 
-def run(model: MatrixModel, options: SolverOptions) -> RawResult:
+def run(model: MatrixModel, options: SolverOptions, watch: Watch) -> RawResult:
     """Solve a matrix model with SCIP."""
     solver = Model()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            return _run(solver, model, options, Path(folder, "scip.log"))
-    finally:
-        solver.free()  # solver and event handler hold each other
-
-
-def _run(solver: Model, model: MatrixModel, options: SolverOptions, log: Path) -> RawResult:
-    solver.hideOutput()
-    solver.setLogfile(str(log))
-    _set_options(solver, options)
-    columns = _pass_model(solver, model)
-    with watching(options.on_progress) as watch:
+        solver.hideOutput()
+        _set_options(solver, options)
+        columns = _pass_model(solver, model)
         solver.includeEventhdlr(
             _EventHandler(watch, columns), "watch", "passes progress on and stops"
         )
-        _optimize(solver)
-    solver.setLogfile(None)
-    return _result(solver, columns, model, watch, log.read_text())
+        try:
+            solver.optimizeNogil()  # other threads go on
+        except Exception as error:
+            raise BackendError(f"SCIP failed: {error}") from error
+        return _result(solver, columns, watch)
+    finally:
+        solver.free()  # solver and event handler hold each other
 
 
 def version() -> str:
@@ -99,20 +72,11 @@ class _EventHandler(Eventhdlr):
             self.model.catchEvent(event, self)
 
     def eventexec(self, event: Any) -> None:
-        solver = self.model
-        value, x = solver.getPrimalbound(), None
-        if event.getType() == PY_SCIP_EVENTTYPE.BESTSOLFOUND:  # before it is the primal bound
-            value = min(value, solver.getSolObjVal(solver.getBestSol()))
+        solver, x = self.model, None
+        if event.getType() == PY_SCIP_EVENTTYPE.BESTSOLFOUND:
             x = _best(solver, self.columns)
-        if self.watch.see(value, solver.getDualbound(), solver.getNTotalNodes(), x):
+        if self.watch.see(solver.getDualbound(), solver.getNTotalNodes(), x):
             solver.interruptSolve()
-
-
-def _optimize(solver: Model) -> None:
-    try:
-        solver.optimizeNogil()  # other threads go on
-    except Exception as error:
-        raise BackendError(f"SCIP failed: {error}") from error
 
 
 def _set_options(solver: Model, options: SolverOptions) -> None:
@@ -168,14 +132,11 @@ def _best(solver: Model, columns: list[Any]) -> Floats:
     return np.array([best[column] for column in columns])
 
 
-def _result(
-    solver: Model, columns: list[Any], model: MatrixModel, watch: Watch, log: str
-) -> RawResult:
-    status = settle(_STATUS.get(solver.getStatus(), "failed"), model, watch)
+def _result(solver: Model, columns: list[Any], watch: Watch) -> RawResult:
+    status = settled(solver.getStatus())
     x, bound = None, -np.inf
     if status not in ("infeasible", "failed"):
         bound = float_bound(solver.getDualbound())
         if solver.getNSols() > 0:
             x = _best(solver, columns)
-    nodes = int(solver.getNTotalNodes())
-    return RawResult(status, x, bound, nodes, watch.seconds, log, watch.interrupted)
+    return RawResult(status, x, bound, int(solver.getNTotalNodes()), watch.seconds)

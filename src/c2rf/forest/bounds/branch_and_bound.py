@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Floats
-from c2rf.forest.bounds.conflict_graph import ConflictGraph
+from c2rf.forest.bounds.conflict_graph import Cut
 from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.bounds.relaxation import END, Node, Propagation, Relaxation, Relaxed, Rule
@@ -93,7 +93,7 @@ class BranchAndBound:
     ) -> int | Literal["closed", "open", "weights", "stuck"]:
         """Return whether a node is closed, or the pattern to branch on, or why there is neither."""
         exact = self.propagation
-        if exact.steps(node) or exact.sums(node):
+        if exact.steps(node):
             return "closed"
         rounds, before = _ROUNDS_BELOW if self.rules else _ROUNDS_AT_ROOT, -np.inf
         while not should_stop():
@@ -213,8 +213,8 @@ class Prover:
         The reduced problem.
     pool : CutPool
         The cuts found so far, and the user's problem, for which they are proven.
-    graph : ConflictGraph
-        The conflict graph of the reduced problem.
+    pairs : list of Cut
+        The first cuts of the relaxation, those of the conflict graph.
     seed : int
         Seed of the random choices in finding cuts.
 
@@ -230,14 +230,10 @@ class Prover:
         Whether branch and bound has taken over.
     """
 
-    def __init__(
-        self, problem: Problem, pool: CutPool, graph: ConflictGraph, *, seed: int = 0
-    ) -> None:
+    def __init__(self, problem: Problem, pool: CutPool, pairs: list[Cut], *, seed: int = 0) -> None:
         self.problem, self.pool = problem, pool
         self.propagation = Propagation(problem, pool)
-        self.relaxation = Relaxation(
-            problem, pool, graph.cuts(problem.n_patterns), self.propagation.certain, seed
-        )
+        self.relaxation = Relaxation(problem, pool, pairs, self.propagation.certain, seed)
         self._target = pool.statement.total
         # The best eta known; before any is known, a number above the eta of all weights
         self._cutoff = max(self._target, sum(pool.statement.counts) - self._target) + 1

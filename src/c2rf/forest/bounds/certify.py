@@ -20,7 +20,7 @@ import numpy as np
 from c2rf._utils.types import Ints
 from c2rf.exceptions import InfeasibleError, NoSolutionError
 from c2rf.forest.bounds.branch_and_bound import Prover
-from c2rf.forest.bounds.conflict_graph import MAX_PATTERNS, ConflictGraph, build_conflict_graph
+from c2rf.forest.bounds.conflict_graph import pair_cuts
 from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.relaxation import END, Aggregation, Node, Propagation, Rule
 from c2rf.forest.certificate import (
@@ -184,24 +184,11 @@ class Certifier:
     def prover(self) -> Prover:
         """Return the prover, made when it is first asked for."""
         if self._prover is None:
-            problem, graph = self.reduction.problem, self._conflict_graph()
-            self._prover = Prover(problem, self._pool, graph, seed=self.state.seed)
+            problem = self.reduction.problem
+            pairs = pair_cuts(problem)
+            self.state.stats["pairs"] = len(pairs)
+            self._prover = Prover(problem, self._pool, pairs, seed=self.state.seed)
         return self._prover
-
-    def _conflict_graph(self) -> ConflictGraph:
-        """Return the conflict graph, of fewer patterns if memory is short."""
-        most = MAX_PATTERNS
-        while True:
-            try:
-                graph = build_conflict_graph(self.reduction.problem, most)
-                break
-            except MemoryError:
-                if most == 0:
-                    raise
-                most = most // 4 if most > 100 else 0
-                self.state.warn(f"memory is short: pairs are looked for among {most} patterns only")
-        self.state.stats["pairs"] = graph.n_pairs
-        return graph
 
     def prove(self, eta: int | None, seconds: float | None) -> None:
         """Try to prove that nothing is closer than eta (None: no weights at all), for a time."""

@@ -1,17 +1,15 @@
-"""Cuts that a z violates, found in three ways, and the pool in which cuts are proven exactly.
+"""Cuts that a z violates, found in two ways, and the pool in which cuts are proven exactly.
 
 All cuts are on literals, as in :mod:`c2rf.forest.bounds.conflict_graph`; the value of a literal
 under a fractional z is z_i or 1 - z_i. The columns in which a literal is +1 are its support.
 
 - **Clique cuts.** At most one of some literals is true if any two exclude each other.
-- **Cardinality cuts.** If every column is in the support of few of k literals, few of them are
-  true: one at most if the supports are disjoint, three at most if no column is in more than two.
 - **Farkas cuts.** If multipliers on k literals prove that the box does not allow all of them, at
   most k - 1 are true.
 
-Cliques and cardinality cuts are grown greedily, Farkas cuts come from linear programs. The latter
-two are lifted: literals are exchanged for those with the largest support for which the proof still
-holds. A literal implies those with a larger support, so that the lifted cut says more.
+Cliques are grown greedily. Farkas cuts come from linear programs and are lifted: literals are
+exchanged for those with the largest support for which the proof still holds. A literal implies
+those with a larger support, so that the lifted cut says more.
 
 All this is in floats. The :class:`CutPool` proves a cut again, in whole numbers and on the votes
 and the box of the user, before a certificate relies on it.
@@ -27,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from c2rf._utils.compiled import compiled, summing
-from c2rf._utils.types import Bools, Floats, Ints
+from c2rf._utils.types import Floats, Ints
 from c2rf.forest.bounds.conflict_graph import (
     MAX_PATTERNS,
     Cut,
@@ -189,14 +187,9 @@ def _grow_cliques(
     return members[:begin], starts[: found + 1]
 
 
-# Cardinality and Farkas cuts
+# Farkas cuts
 
-_SEEDS = 96
-_CANDIDATES = 1500
-_ENOUGH = (
-    60  # with this number of cliques, or of cliques and cardinality cuts, no others are sought
-)
-_MOST_TRUE = 3  # in cardinality cuts
+_ENOUGH = 60  # with this number of cliques no others are sought
 _FARKAS_CUTS = 40
 _LONG = 14  # longer cuts are kept only if there are no others
 # Work of a round without Farkas cuts, and of one of these, about nanoseconds
@@ -251,10 +244,8 @@ class Separator:
         cuts = self._cliques.cuts(value)
         if len(cuts) < _ENOUGH:
             names = self._smallest(value)
-            found = dict.fromkeys(_until(should_stop, self._cardinality_cuts(names, value)))
-            if len(found) < _ENOUGH:
-                likely = names[value[names] > 0.5]
-                found |= dict.fromkeys(_until(should_stop, self._farkas_cuts(likely, value)))
+            likely = names[value[names] > 0.5]
+            found = dict.fromkeys(_until(should_stop, self._farkas_cuts(likely, value)))
             short = [cut for cut in found if len(cut.literals) <= _LONG] or list(found)
             cuts += sorted(short, key=lambda cut: (-_depth(cut, value), cut.literals))
         return [
@@ -280,21 +271,20 @@ class Separator:
 
     # Lifting
 
-    def _lift(self, literals: Ints, y: Floats, most: int, value: Floats) -> Iterator[Cut]:
+    def _lift(self, literals: Ints, y: Floats, value: Floats) -> Iterator[Cut]:
         """Yield the cut on the largest supports for which the proof holds, if z violates it.
 
         Only literals of no smaller value are taken, so what was violated stays violated.
         """
-        lifted, total = literals.copy(), float(y.sum())
-        picked = total if most == len(literals) - 1 else most + 1.0
+        lifted, total, most = literals.copy(), float(y.sum()), len(literals) - 1
         for place in np.argsort(y, kind="stable"):
             load = y @ self._votes[lifted].astype(float)
-            now = greatest_scores(self._problem, load, total, picked)
-            price = greatest_scores(self._problem, load + 2 * y[place], total, picked) - now
-            slack = picked * self._spare - now.sum()
+            now = greatest_scores(self._problem, load)
+            price = greatest_scores(self._problem, load + 2 * y[place]) - now
+            slack = total * self._spare - now.sum()
             lifted[place] = self._largest_above(lifted[place], price, slack, lifted, value)
         violated = value[lifted].sum() > most + _VIOLATION
-        if violated and excludes(self._problem, self._votes[lifted], y, picked):
+        if violated and excludes(self._problem, self._votes[lifted], y):
             order = np.argsort(lifted)
             multipliers = None if (y == 1).all() else tuple(y[order].tolist())
             yield Cut(tuple(lifted[order].tolist()), most, multipliers)
@@ -310,50 +300,6 @@ class Separator:
         above = np.flatnonzero(fits)
         above = above[self._support[above] @ np.where(self._support[name], 0.0, price) < slack]
         return int(above[self._size[above].argmax()]) if len(above) else int(name)
-
-    # Cardinality cuts
-
-    def _cardinality_cuts(self, names: Ints, value: Floats) -> Iterator[Cut]:
-        """Yield families of which at most ``_MOST_TRUE`` are true, where z promises more."""
-        density = value[names] / np.maximum(1, self._size[names])
-        names = names[np.argsort(-density, kind="stable")[:_CANDIDATES]]
-        if len(names) <= _MOST_TRUE:
-            return
-        for family in np.unique(self._grow_families(names, value[names]), axis=0):
-            literals = names[family]
-            if value[literals].sum() > _MOST_TRUE + _VIOLATION:
-                yield from self._lift(literals, np.ones(len(literals)), _MOST_TRUE, value)
-
-    def _grow_families(self, names: Ints, value: Floats) -> Bools:
-        """Grow families greedily, many at a time, from different seeds and penalties of size."""
-        votes = self._votes[names].astype(float)
-        picked = _MOST_TRUE + 1
-        n_seeds = min(_SEEDS, len(names))
-        seeds = self._rng.choice(len(names), size=n_seeds, replace=False)
-        # How much the reach that a literal adds counts against its value
-        penalty = self._rng.uniform(size=n_seeds) / (2 * np.abs(self._problem.lower).sum() + 1e-9)
-        member = np.zeros((n_seeds, len(names)), dtype=bool)
-        member[np.arange(n_seeds), seeds] = True
-        load = votes[seeds]
-        growing = np.arange(n_seeds)
-        for size in range(2, len(names) + 1):
-            # A literal brings +1 or -1 to each column.
-            with_it, against_it = (
-                greatest_scores(self._problem, load[growing] + vote, size, picked)
-                for vote in (1, -1)
-            )
-            cost = (with_it - against_it) @ (votes.T > 0)
-            reach = against_it.sum(axis=1)[:, None] + cost
-            fits = (reach < picked * self._spare) & ~member[growing]
-            score = np.where(fits, value - penalty[growing, None] * cost, -np.inf)
-            best = score.argmax(axis=1)
-            more = fits[np.arange(len(growing)), best]
-            growing, best = growing[more], best[more]
-            if len(growing) == 0:
-                break
-            member[growing, best] = True
-            load[growing] += votes[best]
-        return member
 
     # Farkas cuts
 
@@ -371,7 +317,7 @@ class Separator:
                 if optimum is None or optimum.x is None:
                     break
                 used = np.flatnonzero(optimum.x[:k] > 1e-9)
-                yield from self._lift(names[used], optimum.x[used], len(used) - 1, value)
+                yield from self._lift(names[used], optimum.x[used], value)
                 # The next cut must do without some of these.
                 drop = used[self._rng.uniform(size=len(used)) < 0.3]
                 drop = drop if len(drop) else used[:1]

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from c2rf._utils.types import Floats, Ints
-from c2rf.forest.backends import watching
+from c2rf.forest.backends import catching_interrupts
 from c2rf.forest.bounds.conflict_graph import Cut, excludes
 from c2rf.forest.problem import Problem, scores
 
@@ -105,10 +105,10 @@ class LinearProgram:
 
         ``should_stop`` is asked at every step of the simplex method. Ctrl-C ends the solve, too.
         """
-        with watching() as watch:
-            self._must_stop = lambda: watch.must_stop or should_stop()
+        with catching_interrupts() as pressed:
+            self._must_stop = lambda: pressed.is_set() or should_stop()
             self._solver.run()
-        if watch.interrupted:
+        if pressed.is_set():
             raise KeyboardInterrupt
         return self._optimum()
 
@@ -208,7 +208,7 @@ def _farkas_cut(
     rows, y = rows[used], multipliers[used]
     order = np.argsort(rows + problem.n_patterns * (signs[rows] < 0))
     rows, y = rows[order], y[order]
-    if not excludes(problem, signs[rows, None] * problem.patterns[rows], y, float(y.sum())):
+    if not excludes(problem, signs[rows, None] * problem.patterns[rows], y):
         return None
     names = rows + problem.n_patterns * (signs[rows] < 0)
     return Cut(tuple(names.tolist()), len(names) - 1, tuple(y.tolist()))

@@ -4,7 +4,7 @@ A :class:`Node` of branch and bound supposes bounds of z, and an interval for T,
 positive rows. The :class:`Relaxation` is the linear program with all cuts known so far; it suggests
 a z and multipliers of the cuts. :class:`Propagation` rounds the multipliers to whole numbers, adds
 the cuts up without rounding, and so closes a node or fixes some of its z. Poor multipliers only
-prove less. Divisors and subset sums of the counts propagate, too.
+prove less. Divisors of the counts propagate, too.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ class Relaxation:
 
     Examples
     --------
-    >>> from c2rf.forest.bounds.conflict_graph import build_conflict_graph
+    >>> from c2rf.forest.bounds.conflict_graph import pair_cuts
     >>> from c2rf.forest.problem import make_problem
     >>> from c2rf.forest.problem import make_statement
     >>> from c2rf.forest.votes import PatternTable
     >>> votes = PatternTable.from_votes([[1, -1, -1]] * 3 + [[-1, 1, 1]] * 2)
     >>> pool = CutPool(make_statement(votes, 1, 1.0, 100.0), np.arange(2))
     >>> problem = make_problem(votes, 1)
-    >>> relaxation = Relaxation(problem, pool, build_conflict_graph(problem).cuts(2))
+    >>> relaxation = Relaxation(problem, pool, pair_cuts(problem))
     >>> node = Node(np.zeros(2, np.int8), np.ones(2, np.int8), (1, 1))
     >>> relaxation.solve(node, (1, 1)).z.round(6) + 0.0  # the pattern of two rows is positive
     array([0., 1.])
@@ -248,8 +248,6 @@ class Relaxation:
 # Duals are rounded to multiples of 2 ** -these, the finer one if the coarser proves less.
 _FINENESS = (20, 40)
 _SAFE = 1 << 62
-_MOST_SUMS = 4096
-_MOST_LARGE = 24
 
 
 class Propagation:
@@ -286,7 +284,7 @@ class Propagation:
         """Apply a rule to a node, say whether that closes it; note it there if it has an effect."""
         if isinstance(rule, Aggregation):
             return self._fix(node, rule, *self._least(node, rule))
-        return self.steps(node) if rule[0] == "steps" else self.sums(node)
+        return self.steps(node)
 
     # Aggregated cuts
 
@@ -376,7 +374,7 @@ class Propagation:
                 return Aggregation(0, (row,), (1,))
         return None
 
-    # Divisors and subset sums of counts
+    # Divisors of counts
 
     def allows(self, node: Node, positive: Bools) -> bool:
         """Whether the count of these positive patterns lies in the interval of a node."""
@@ -411,37 +409,7 @@ class Propagation:
             node.rules.append(("steps",))
         return new[0] > new[1]
 
-    def sums(self, node: Node) -> bool:
-        """Use the subset sums of a few large counts; True if none lets T be in the interval."""
-        if node.interval is None:
-            return False
-        (low, high), (certain, free) = node.interval, self._split_counts(node)
-        free.sort(reverse=True)
-        if not _few_large(free, high - low):
-            return False
-        rest, values = sum(free), {certain}
-        for k, count in enumerate(free, start=1):
-            rest -= count
-            both = values | {value + count for value in values}
-            values = {value for value in both if value <= high and value + rest >= low}
-            if not values:
-                node.rules.append(("sums", k))
-                return True
-            if len(values) > _MOST_SUMS:
-                return False
-        return False
-
     def _split_counts(self, node: Node) -> tuple[int, list[int]]:
         """Return the count that is certain to be positive, and the free counts."""
         certain = self.certain + sum(self.counts[i] for i in np.flatnonzero(node.lower))
         return certain, [self.counts[i] for i in np.flatnonzero(node.free)]
-
-
-def _few_large(counts: list[int], width: int) -> bool:
-    """Whether a few counts are so large that the others cannot fill the gaps between their sums."""
-    rest = sum(counts) + width
-    for count in counts[:_MOST_LARGE]:
-        rest -= count
-        if rest < count:
-            return True
-    return False

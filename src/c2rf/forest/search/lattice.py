@@ -16,8 +16,6 @@ visited otherwise.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -112,29 +110,6 @@ class OddLattice:
         downward = points[:, widest] > self.lower[widest]
         points[:, widest] += even * np.where(downward, -1, 1)
         return points
-
-    @property
-    def size(self) -> int:
-        """Number of integer points in the box, about half of which have an odd sum."""
-        return math.prod((self.upper - self.lower + 1).tolist())
-
-    def all_points(self, at_once: int) -> Iterator[Ints]:
-        """Yield all points, some at a time.
-
-        Examples
-        --------
-        >>> small = OddLattice(1.0, np.array([1, 1]), np.array([2, 3]))
-        >>> [points.tolist() for points in small.all_points(4)]
-        [[[2, 1], [1, 2]], [[2, 3]]]
-        """
-        for start in range(0, self.size, at_once):
-            rest = np.arange(start, min(start + at_once, self.size))
-            columns = []
-            for low, high in zip(self.lower.tolist(), self.upper.tolist(), strict=True):
-                rest, digit = np.divmod(rest, high - low + 1)
-                columns.append(low + digit)
-            points = np.column_stack(columns)
-            yield points[points.sum(axis=1) % 2 == 1]
 
     def weights(self, point: Ints) -> Floats:
         """Return the weights that a lattice point stands for."""
@@ -318,16 +293,6 @@ class Tempering:
         # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
         longest = int((lattice.upper - lattice.lower).max()) + 1
         self.work_per_step = 100_000 + n_levels * (20 * problem.n_patterns + 60 * longest)
-
-    def scan_axes(self) -> Iterator[None]:
-        """Scan along each coordinate from the lowest point, some at a time."""
-        n, q = len(self._temperature), len(self._lattice.lower)
-        lowest = self._lattice.near(self._lattice.weights(self._lattice.lower)[None, :])
-        self.chains.place(np.repeat(lowest, n, axis=0))
-        for start in range(0, q, n):
-            columns = np.arange(start, start + n) % q
-            self.chains.count_along(columns, columns, np.ones(n, dtype=np.int64))
-            yield
 
     def restart(self) -> None:
         """Begin new chains at random points, those of the second set at mostly small ones."""

@@ -1,11 +1,11 @@
 """The search for weights as a whole: what is tried, in which order, for how long.
 
-Parallel tempering on the odd lattice comes first (:mod:`c2rf.forest.search.lattice`), with exact
-line search from the best weights in between; in boxes without lattice points, line search alone
-(:mod:`c2rf.forest.search.line_search`). Both alternate with :func:`search_neighbourhood`: around
-any weights, small changes turn the signs of the patterns with the smallest scores. Which of these
-should be positive for the count to be right is a subset-sum problem. Meet in the middle sees 2**r
-subsets for the price of 2**(r/2), and a linear program then looks for weights with these signs.
+Parallel tempering on the odd lattice (:mod:`c2rf.forest.search.lattice`), or exact line search in
+boxes without lattice points (:mod:`c2rf.forest.search.line_search`). Both alternate with
+:func:`search_neighbourhood`: around any weights, small changes turn the signs of the patterns with
+the smallest scores. Which of these should be positive for the count to be right is a subset-sum
+problem. Meet in the middle sees 2**r subsets for the price of 2**(r/2), and a linear program then
+looks for weights with these signs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import Incumbent
 from c2rf.forest.problem import Problem, scores
 from c2rf.forest.search.lattice import (
-    LOWEST_TEMPERATURE,
     Chains,
     OddLattice,
     Tempering,
@@ -149,14 +148,10 @@ def _all_subsets(counts: Ints, now: Bools, costs: Floats) -> tuple[Ints, Floats]
 
 _FIRST_EPOCH = 2000
 _GROWTH = 1.5
-_LINE_SHARE = 0.1
 # Work of neighbourhood search, as a part of the chains' work, and how many linear programs later
 # it begins: the chains alone soon solve easy problems.
 _NEIGHBOURHOOD_SHARE = 1.0
 _FIRST_NEIGHBOURHOOD = 5
-# Lattices with at most this number of points times votes are enumerated after the first epoch.
-_SMALL = 2 * 10**9
-_POINTS_AT_ONCE = 1 << 12
 # From so many trees on, smoothing and descents begin, and do this many times the work of chains.
 # Tried on magic and twonorm with 100, 200 and 500 deep trees: after a minute, chains alone stand 0,
 # 13 and 30 percent (magic), 0, 7 and 40 percent (twonorm) above what both find.
@@ -255,9 +250,7 @@ class Searcher(Incumbent):
             yield from self._search_lattice(lattice, Tempering(problem, lattice, self._rng))
 
     def _search_lattice(self, lattice: OddLattice, tempering: Tempering) -> Iterator[int]:
-        """Temper on the odd lattice, from ever new starts; improve the best by line search."""
-        for _ in tempering.scan_axes():
-            yield self._note(tempering.chains, tempering.work_per_step)
+        """Temper on the odd lattice, from ever new starts."""
         large, due = self._large_forest_search(lattice), _LARGE_FIRST
         length = float(_FIRST_EPOCH)
         while True:
@@ -275,13 +268,6 @@ class Searcher(Incumbent):
                     yield work
                 if self._is_neighbourhood_due(tempering.work_per_step):
                     yield self._search_neighbourhood(tempering.any_weights())
-            assert self.best is not None
-            chain = HitAndRun(self.problem, self.best, self._rng)
-            share = _LINE_SHARE * length * tempering.work_per_step
-            for _ in range(int(share / chain.work_per_step)):
-                yield self._step(chain, LOWEST_TEMPERATURE)
-            if length == _FIRST_EPOCH and lattice.size * self.problem.patterns.size <= _SMALL:
-                yield from self._enumerate(lattice)
             length *= _GROWTH
 
     def _large_forest_search(self, lattice: OddLattice) -> Iterator[int] | None:
@@ -291,18 +277,6 @@ class Searcher(Incumbent):
             return None
         large = LargeForestSearch(problem, lattice, self._rng)
         return (self._note(large, work) for work in large.steps())
-
-    def _enumerate(self, lattice: OddLattice) -> Iterator[int]:
-        """Count the positives at all points of a lattice."""
-        problem = self.problem
-        votes = problem.patterns.T.astype(np.float32)  # scores are small integers
-        counts = problem.counts.astype(np.float64)
-        for points in lattice.all_points(_POINTS_AT_ONCE):
-            positive = (points.astype(np.float32) @ votes > 0).astype(np.float64) @ counts
-            distance = np.abs(positive - problem.n_positive)
-            if self.eta is None or distance.min(initial=np.inf) < self.eta:
-                self._keep(lattice.weights(points[distance.argmin()]))
-            yield len(points) * (problem.patterns.size // 4 + 2 * problem.n_patterns)
 
     def _search_lines(self) -> Iterator[int]:
         """Move along real lines, from ever new starts: offered, or anywhere in the box."""
