@@ -26,19 +26,19 @@ def prove(prover: Prover, cutoff: int | None = None, at_most: int | None = None)
     before = 0
     statement = prover.pool.statement
     for _ in range(600):
-        step = prover.step(cutoff)
-        assert step.bound == prover.bound >= before
-        assert at_most is None or step.bound <= at_most
-        before = step.bound
-        if step.weights is not None:
+        prover.step(cutoff)
+        assert prover.bound >= before
+        assert at_most is None or prover.bound <= at_most
+        before = prover.bound
+        if prover.weights is not None:
             # What the caller does with weights that are closer than what was known.
             shift = max(0, prover.propagation.certain - statement.total)
-            found = prover.problem.eta(step.weights) + shift
+            found = prover.problem.eta(prover.weights) + shift
             cutoff = found if cutoff is None else min(cutoff, found)
-        if step.done:
+        if prover.done:
             for certificate in certificates(prover):
                 proven = check_certificate(statement, certificate)
                 assert at_most is None or proven <= at_most
-            return None if prover.infeasible else step.bound
-        assert not step.stuck
+            return None if prover.infeasible else prover.bound
+        assert not prover.stuck
     raise AssertionError("no end")

@@ -11,7 +11,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
-from c2rf.exceptions import BackendError, InfeasibleError, InputError
+from c2rf.exceptions import BackendError, InfeasibleError
 
 VOTES = "a,b,c\n1,1,-1\n-1,1,-1\n-1,1,1\n-1,-1,1\n"
 
@@ -173,16 +173,6 @@ class TestWhatVerifyClaims:
         self.said(capsys, line)
         stats = json.loads(Path("m.json").read_text())["stats"]
         assert stats["distance_from_equal"] >= 0
-
-    def test_vipr_that_is_refused_for_its_size_loses_nothing(self, capsys, monkeypatch):
-        def refuse(*given: object) -> str:
-            raise InputError("too many lines")
-
-        monkeypatch.setattr("c2rf.data.forest_files.vipr_text", refuse)
-        line = "solve votes.csv --total 4 --out t.json --vipr t.vipr"
-        assert "too many lines" in self.said(capsys, line, 2)
-        assert Path("t.json").exists()
-        assert not Path("t.vipr").exists()
 
 
 class TestSolverOptions:

@@ -304,26 +304,6 @@ def test_option_of_the_wrong_type_is_refused(backend, bad):
         solve_model(covering(1), backend, SolverOptions(extra={name: bad}))
 
 
-@pytest.mark.parametrize(
-    ("part", "bad"),
-    [("objective", np.nan), ("objective", INF), ("row_lower", np.nan), ("col_upper", np.nan)],
-)
-def test_unusable_numbers_are_refused(backend, part, bad):
-    model = covering(1)
-    values = getattr(model, part).copy()
-    values[-1] = bad
-    with pytest.raises(BackendError, match=f"{part} has {bad}"):
-        solve_model(replace(model, **{part: values}), backend)
-
-
-def test_unusable_matrix_is_refused(backend):
-    model = covering(1)
-    matrix = model.matrix.copy()
-    matrix.data[0] = np.nan
-    with pytest.raises(BackendError, match="matrix has nan"):
-        solve_model(replace(model, matrix=matrix), backend)
-
-
 @pytest.mark.parametrize("backend", [b for b in backends.installed() if b != "gurobi"])
 def test_too_large_numbers_are_refused_with_advice(backend):
     votes = [[1, 1, -1], [1, -1, 1]]

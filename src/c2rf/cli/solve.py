@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,7 +88,7 @@ def solve(
     Prints how close the total is met and what is proven; writes weights and labels to --out.
     """
     import c2rf
-    from c2rf.data.atomic import check_output
+    from c2rf.data.atomic import atomic_outputs, check_output
     from c2rf.data.forest_files import (
         StoredSolution,
         certificate_text,
@@ -109,7 +108,6 @@ def solve(
     cast = read_votes(votes, say=terminal.note(quiet))
     n_positive = check_total(known, len(cast), "--total")
     found: c2rf.Solution | c2rf.InfeasibleError
-    texts: dict[Path | None, Callable[[], str]] = {}
     try:
         with terminal.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
             found = c2rf.solve(
@@ -130,12 +128,18 @@ def solve(
             )
     except c2rf.InfeasibleError as error:
         found = error
-    else:
+    texts: dict[Path, str] = {}
+    if certificate is not None:
+        texts[certificate] = certificate_text(found.certificate or {})
+    if vipr is not None:
+        texts[vipr] = verified_vipr(cast, n_positive, found, lower, upper, shift)
+    if not isinstance(found, c2rf.InfeasibleError):
         stored = StoredSolution(found, n_positive, lower, upper, shift, votes_digest(cast))
-        texts[out] = stored.text
-    texts[certificate] = partial(certificate_text, found.certificate or {})
-    foreign = partial(verified_vipr, cast, n_positive, found, lower, upper, shift)
-    _write(texts, vipr, foreign, force)
+        if out is not None:
+            texts[out] = stored.text()
+    with atomic_outputs(list(texts), force=force) as temporary:
+        for path, text in zip(temporary, texts.values(), strict=True):
+            path.write_text(text, encoding="utf-8")
     if isinstance(found, c2rf.InfeasibleError):
         raise found
     terminal.say(_summary(stored, outputs), quiet=quiet)
@@ -165,30 +169,6 @@ def parse_solver_options(given: Sequence[str] | None) -> dict[str, Any] | None:
                 found[name] = read(value)
                 break
     return found or None
-
-
-def _write(
-    texts: dict[Path | None, Callable[[], str]],
-    vipr: Path | None,
-    foreign: Callable[[], str],
-    force: bool,
-) -> None:
-    """Write the files that have a name, all or none; only VIPR may be refused for its size."""
-    from c2rf.data.atomic import atomic_outputs
-    from c2rf.exceptions import InputError
-
-    refused = None
-    named = {path: text() for path, text in texts.items() if path is not None}
-    if vipr is not None:
-        try:
-            named[vipr] = foreign()
-        except InputError as error:  # what was found is not lost
-            refused = error
-    with atomic_outputs(list(named), force=force) as temporary:
-        for path, place in zip(named, temporary, strict=True):
-            place.write_text(named[path], encoding="utf-8")
-    if refused is not None:
-        raise refused
 
 
 def _summary(stored: StoredSolution, outputs: list[Path]) -> list[tuple[str, str]]:

@@ -344,23 +344,9 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         voter = Voter(self._ensemble, rows.checker, 1 if rows.is_distributed else self.n_jobs)
         in_memory = isinstance(rows.rows, Memory)
         table = rows.reduce(partial(voter.count, inverse=in_memory), PatternTable.merged)
-        solution = self._solve(table, count(table.n_points), seed)
-        labels = self._as_classes(solution.labels > 0)
-        codes = table.inverse
-        if codes is None:
-            self.patterns_ = table
-            codes = rows.map(partial(voter.find, table), np.zeros(1, dtype=np.int32))
-        else:
-            solution = replace(solution, labels=solution.labels[codes])
-        self.solution_: Solution | None = solution
-        score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
-        self._rows = LabeledPopulation(rows.rows, labels, codes, score)
-
-    def _solve(self, table: PatternTable, n_positive: int, seed: int) -> Solution:
-        """Choose weights for the total, and keep them."""
         solution = solve(
             table,
-            n_positive,
+            count(table.n_points),
             self.lower,
             self.upper,
             method=self.method,
@@ -373,7 +359,16 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             solver_options=self.solver_options,
         )
         self.weights_, self.offset_ = solution.weights, float(solution.offset)
-        return solution
+        labels = self._as_classes(solution.labels > 0)
+        codes = table.inverse
+        if codes is None:
+            self.patterns_ = table
+            codes = rows.map(partial(voter.find, table), np.zeros(1, dtype=np.int32))
+        else:
+            solution = replace(solution, labels=solution.labels[codes])
+        self.solution_: Solution | None = solution
+        score = self._toward_second(scores(table.patterns, self.weights_) + self.offset_)
+        self._rows = LabeledPopulation(rows.rows, labels, codes, score)
 
     def _as_classes(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
         says_second = positive == (self.pos_label_ == self.classes_[1])

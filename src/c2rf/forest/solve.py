@@ -28,7 +28,7 @@ from c2rf._utils.text import all_of, check_choice
 from c2rf._utils.types import Floats, check_whole
 from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
 from c2rf.forest.backends import BACKENDS, check_backend
-from c2rf.forest.bounds.branch_and_bound import Prover, ProverStep
+from c2rf.forest.bounds.branch_and_bound import Prover
 from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
 from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import SolveState
@@ -198,7 +198,6 @@ def solve(
 def _run_method(state: SolveState, method: str, certifier: Certifier) -> None:
     """Run the method; Ctrl-C ends it in good order."""
     try:
-        certifier.refuse_infeasible()
         if state.problem.n_patterns == 0:  # all signs are fixed: any weights do
             state.offer(state.problem.upper)
         elif method == "auto":
@@ -350,13 +349,13 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
             _search_only(state, searcher)
             break
         before = _work(prover)
-        stuck = _prove(state, prover, searcher)
+        _prove(state, prover, searcher)
         first_branching = prover.stalled and branchings == 0
         branchings += prover.stalled
         least = _long_search(state, prover) if first_branching else h * _SEARCH
         share = _GREAT_SHARE if prover.is_reachable else _SHARE
         _search(state, searcher, max(least, int(share * (_work(prover) - before))))
-        if stuck and not state.over:
+        if prover.stuck and not state.over:
             state.warn("no method could close the gap")
             break
 
@@ -403,22 +402,21 @@ def _search(state: SolveState, searcher: Searcher, work: int) -> None:
         keep_best()
 
 
-def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> bool:
-    """Raise the bound by some steps, and offer what they suggest; say whether it is stuck."""
+def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> None:
+    """Raise the bound by some steps, and offer what they suggest."""
     with state.phase("bound"):
         enough = _work(prover) + state.problem.n_patterns * _SEARCH
         while True:
             eta = None if state.eta is None else state.eta + state.eta_shift
-            step = prover.step(eta, lambda: state.over)
+            prover.step(eta, lambda: state.over)
             raise_if_infeasible(prover)
-            state.raise_bound(step.bound - state.eta_shift)
-            if step.weights is not None:
-                state.offer(step.weights)
-            if state.over or not prover.stalled or _work(prover) > enough or step.stuck:
+            state.raise_bound(prover.bound - state.eta_shift)
+            if prover.weights is not None:
+                state.offer(prover.weights)
+            if state.over or not prover.stalled or _work(prover) > enough or prover.stuck:
                 break
         if not state.over:
-            _offer_suggestion(state, searcher, step)
-    return step.stuck
+            _offer_suggestion(state, searcher, prover)
 
 
 def _work(prover: Prover) -> int:
@@ -426,11 +424,11 @@ def _work(prover: Prover) -> int:
     return prover.work + _NODE * prover.nodes
 
 
-def _offer_suggestion(state: SolveState, searcher: Searcher, step: ProverStep) -> None:
+def _offer_suggestion(state: SolveState, searcher: Searcher, prover: Prover) -> None:
     """Offer weights with the signs that the relaxation suggests, or weights close to that."""
-    weights = step.weights
-    if weights is None and step.signs is not None:
-        weights, _, _ = find_weights(state.problem, step.signs)
+    weights = prover.weights
+    if weights is None and prover.signs is not None:
+        weights, _, _ = find_weights(state.problem, prover.signs)
     if weights is not None:
         state.offer(weights)
         searcher.offer(weights)

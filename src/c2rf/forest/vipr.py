@@ -169,17 +169,11 @@ class _Writer:
     def _assume(self, row: _Row) -> int:
         return self._write(row, "asm")
 
-    def _combine(
-        self,
-        sense: str,
-        used: Iterable[tuple[int, Fraction]],
-        rule: str = "lin",
-        rhs: Fraction | int | None = None,
-    ) -> int:
+    def _sum(self, sense: str, used: Iterable[tuple[int, Fraction]]) -> tuple[Sparse, _Row]:
         """Add up constraints, each times its multiplier, as "<=" (sense L) or as ">=" (G).
 
-        A constraint of the other sense enters with its sign turned. With ``rhs`` the result is
-        written with this right-hand side, which must not say more.
+        A constraint of the other sense enters with its sign turned. Returned are the multipliers
+        with these signs, and the sum.
         """
         signed: Sparse = {}
         for number, y in used:
@@ -187,25 +181,33 @@ class _Writer:
             signed[number] = signed.get(number, Fraction(0)) + own
         signed = {number: y for number, y in signed.items() if y}
         coefs: Sparse = {}
-        found = Fraction(0)
         for number, y in signed.items():
-            row = self.rows[number]
-            found += y * row.rhs
-            for k, c in row.coefs.items():
+            for k, c in self.rows[number].coefs.items():
                 coefs[k] = coefs.get(k, Fraction(0)) + y * c
+        rhs = sum((y * self.rows[number].rhs for number, y in signed.items()), Fraction(0))
+        return signed, _Row({k: c for k, c in coefs.items() if c}, sense, rhs)
+
+    def _combine(
+        self,
+        sense: str,
+        used: Iterable[tuple[int, Fraction]],
+        rule: str = "lin",
+        rhs: Fraction | int | None = None,
+    ) -> int:
+        """Write a sum of constraints; with this right-hand side, which must not say more."""
+        signed, row = self._sum(sense, used)
+        found = row.rhs
         if rule == "rnd":
             found = Fraction(floor(found) if sense == "L" else ceil(found))
         if rhs is None:
             rhs = found
         if found > rhs if sense == "L" else found < rhs:
             raise AssertionError("a derived line says more than its reason; please report it")
-        coefs = {k: c for k, c in coefs.items() if c}
-        return self._write(_Row(coefs, sense, Fraction(rhs)), f"{rule} {_listed(signed)}")
+        return self._write(row._replace(rhs=Fraction(rhs)), f"{rule} {_listed(signed)}")
 
     def _absurd(self, used: Sequence[tuple[int, Fraction]]) -> int:
         """Write 0 <= -1 from constraints that add up to 0 <= something negative."""
-        sides = ((y, self.rows[number]) for number, y in used)
-        total = sum(y * row.rhs * (1 if row.sense == "L" else -1) for y, row in sides)
+        total = self._sum("L", used)[1].rhs
         return self._combine("L", [(number, y / -total) for number, y in used], rhs=-1)
 
     def _join(self, row: _Row, one: int, one_assumed: int, other: int, other_assumed: int) -> int:
@@ -354,15 +356,7 @@ class _Writer:
             used.append((end, Fraction(abs(m))))
         pairs = zip(numbers[1::2], numbers[2::2], strict=True)
         used += [(proven[row], Fraction(y)) for row, y in pairs if y]
-        slope: Sparse = {}
-        rhs = Fraction(0)
-        for number, y in used:
-            coefs, sense, own = self.rows[number]
-            sign = y if sense == "L" else -y
-            rhs += sign * own
-            for k, c in coefs.items():
-                slope[k] = slope.get(k, Fraction(0)) + sign * c
-        slope = {k: c for k, c in slope.items() if c}
+        slope, _, rhs = self._sum("L", used)[1]
         fixed = {k: self._fixed(node, k - self.n_weights) for k in slope}
         values = {k: (c < 0) if fixed[k] is None else fixed[k] for k, c in slope.items()}
         smallest = sum(c * int(values[k] or 0) for k, c in slope.items()) - rhs

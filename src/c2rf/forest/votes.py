@@ -11,7 +11,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -251,20 +250,9 @@ class PatternTable:
         moved = np.concatenate([place[self.inverse], place[len(self.words) + other.inverse]])
         return PatternTable(both.words, both.counts, both.n_trees, moved)
 
-    def lookup(self, votes: ArrayLike) -> NDArray[np.int64]:
-        """Return for each row of ``votes`` the index of its pattern, -1 where it has none."""
-        checked = check_votes(votes)
-        if checked.shape[1] != self.n_trees:
-            raise InputError(
-                f"the table is of {self.n_trees} trees; found votes of {checked.shape[1]}"
-            )
-        return self.lookup_words(pack(checked))
-
     def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Like :meth:`lookup`, for packed votes."""
-        if self.n_trees <= _MAX_DENSE_TREES:
-            return self._places[words[:, 0]]
-        if words.shape[1] == 1:
+        """Return for each row of packed votes the index of its pattern, -1 where it has none."""
+        if words.shape[1] == 1 and self.n_patterns:
             found = np.searchsorted(self.words[:, 0], words[:, 0])
             found = np.minimum(found, self.n_patterns - 1)
             return np.where(self.words[found, 0] == words[:, 0], found, -1)
@@ -273,13 +261,6 @@ class PatternTable:
         index = np.full(both.n_patterns, -1, dtype=np.int64)
         index[both.inverse[: self.n_patterns]] = np.arange(self.n_patterns)
         return index[both.inverse[self.n_patterns :]]
-
-    @cached_property
-    def _places(self) -> NDArray[np.int64]:
-        """The index of each possible pattern of few trees, -1 where it has none."""
-        places = np.full(1 << self.n_trees, -1, dtype=np.int64)
-        places[self.words[:, 0]] = np.arange(self.n_patterns)
-        return places
 
     @property
     def patterns(self) -> NDArray[np.int8]:

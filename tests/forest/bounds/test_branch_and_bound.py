@@ -48,11 +48,10 @@ def test_other_boxes_against_the_full_model(box):
     assert prove(certifier_of(votes, target, *box).prover(), best + 20) == best
 
 
-@pytest.mark.parametrize("limit", ["_MOST_PAIRS", "_FEW_PAIRS"])
-def test_cliques_take_the_place_of_too_many_pairs(limit, monkeypatch):
+def test_cliques_take_the_place_of_too_many_pairs(monkeypatch):
     votes, target = hard_votes(0)
     best = prove(certifier_of(votes, target).prover(), 150)
-    monkeypatch.setattr(c2rf.forest.bounds.relaxation, limit, 5)
+    monkeypatch.setattr(c2rf.forest.bounds.relaxation, "_MOST_PAIRS", 5)
     assert prove(certifier_of(votes, target).prover(), 150, at_most=best) == best
 
 
@@ -69,15 +68,17 @@ def test_where_a_bound_takes_too_many_nodes_a_smaller_one_is_tried(monkeypatch):
 def test_a_cutoff_settles_what_is_asked_only():
     prover = certifier_of(*hard_votes(1)).prover()
     assert prove(prover, cutoff=1) == 1
-    assert prover.step(cutoff=1).done
+    prover.step(cutoff=1)
+    assert prover.done
 
 
 def test_limits_keep_the_bound_valid():
     votes, target = hard_votes(2)
     prover = certifier_of(votes, target).prover()
     best = true_eta(votes, target)
-    steps = [prover.step(150, lambda: True) for _ in range(3)]
-    assert all(0 <= step.bound <= best for step in steps)
+    for _ in range(3):
+        prover.step(150, lambda: True)
+        assert 0 <= prover.bound <= best
 
 
 def test_the_same_seed_takes_the_same_way():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from c2rf.forest.problem import Problem, make_problem
-from c2rf.forest.search.lattice import Chains, OddLattice, Tempering, odd_lattice_point
+from c2rf.forest.search.lattice import OddLattice, Tempering, odd_lattice_point
 
 SEEDS = st.integers(0, 2**32 - 1)
 ends = st.integers(-12, 12).map(lambda k: k / 4)
@@ -139,7 +139,7 @@ def test_the_counts_along_a_line_are_those_of_its_points(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng)
     lattice = OddLattice.of(problem)
-    chains = Chains(problem, lattice)
+    chains = Tempering(problem, lattice, rng)
     chains.place(random_points(rng, lattice, 3))
     seen = chains.distance.min()
     first, second, sign = random_lines(rng, 3, problem.n_columns)
@@ -165,12 +165,11 @@ def test_what_chains_know_of_themselves_stays_true(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng)
     lattice = OddLattice.of(problem)
-    tempering = Tempering(problem, lattice, rng)
-    tempering.restart()
-    tempering.insert([problem.lower, problem.upper])
-    chains = tempering.chains
+    chains = Tempering(problem, lattice, rng)
+    chains.restart()
+    chains.insert([problem.lower, problem.upper])
     for _ in range(20):
-        tempering.step()
+        chains.step()
         assert chains.eta <= chains.distance.min()
     for point, positives in zip(chains.points, chains.positives, strict=True):
         assert ((point >= lattice.lower) & (point <= lattice.upper)).all()
@@ -193,12 +192,13 @@ def test_chains_visit_points_as_often_as_the_boltzmann_distribution_says(shrinka
         ]
     )
     n = 200
-    chains = Chains(problem, lattice)
+    chains = Tempering(problem, lattice, rng)
+    chains._temperature, chains._shrinkage = np.full(n, temperature), np.full(n, shrinkage)
     chains.place(random_points(rng, lattice, n))
     visits = dict.fromkeys(points, 0)
     for step in range(550):
         lines = chains.count_along(*random_lines(rng, n, 3))
-        chains.move(lines, np.full(n, temperature), np.full(n, shrinkage), rng)
+        chains.move(lines)
         if step >= 50:
             for point in chains.points.tolist():
                 visits[tuple(point)] += 1

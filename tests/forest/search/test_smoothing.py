@@ -88,8 +88,7 @@ class TestBoundsThatStall:
     @pytest.fixture(autouse=True)
     def soon(self, monkeypatch):
         """Cuts stall after their first round, and the last search is short."""
-        for name in ("_BLIND_ROUNDS", "_IDLE_ROUNDS"):
-            monkeypatch.setattr(f"c2rf.forest.bounds.branch_and_bound.{name}", 1)
+        monkeypatch.setattr("c2rf.forest.bounds.branch_and_bound._IDLE_ROUNDS", 1)
         monkeypatch.setattr("c2rf.forest.solve._LAST_SEARCH", 10**6)
         monkeypatch.setattr("c2rf.forest.solve._USEFUL", 2.0)
 

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -63,7 +63,6 @@ def solve_model(
     ('optimal', 0.0)
     """
     engine = check_backend(backend)
-    _refuse_unusable(model)
     _refuse_too_large(model, engine.too_large, backend)
     worker = _take()
     try:
@@ -80,20 +79,6 @@ def solve_model(
     if isinstance(answer, Exception):
         raise answer
     return replace(answer, interrupted=pressed.is_set())
-
-
-def _refuse_unusable(model: MatrixModel) -> None:
-    """Refuse NaN and infinite coefficients, which some solvers would silently change."""
-    for part in fields(model):
-        values = getattr(model, part.name)
-        if values is None:
-            continue
-        values = values.data if part.name == "matrix" else values
-        is_coefficient = part.name in ("matrix", "objective")
-        bad = ~np.isfinite(values) if is_coefficient else np.isnan(values)
-        if bad.any():
-            worst = values[bad][0]
-            raise BackendError(f"the model's {part.name} has {worst} in it: no solver takes that")
 
 
 def _refuse_too_large(model: MatrixModel, too_large: float, backend: str) -> None:

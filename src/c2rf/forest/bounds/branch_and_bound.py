@@ -15,7 +15,6 @@ certificate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -166,40 +165,9 @@ _LEAST_PART = 0.1
 _LEAST_RISE = 0.25
 # After this number of rounds without progress, branch and bound begins.
 _IDLE_ROUNDS = 4
-# While eta is about 0, finding this many cuts counts as progress, too, in the first rounds.
-_MANY_CUTS = 60
-_BLIND_ROUNDS = 40
-# After the first round cuts on pairs are dropped if they are many, and if the gap is more than this
-# fraction of the cutoff.
-_NEAR = 0.01
 # Nodes after which a smaller bound is tried, and the factor by which they grow with each proof.
 _FIRST_NODES = 60
 _GROWTH = 1.5
-
-
-@dataclass(frozen=True, eq=False)
-class ProverStep:
-    """The state of the proof after a step.
-
-    Parameters
-    ----------
-    bound : int
-        Proven: no weights miss the total by less.
-    signs : ndarray of int8 or None
-        Signs by rounding the relaxation, as a start for a search.
-    weights : ndarray or None
-        Weights that miss the total by less than the bound tried, if the step found any.
-    done : bool
-        The bound has reached the best eta known, or there are no weights at all.
-    stuck : bool
-        A node stays undecided because of rounding errors: more steps will not help.
-    """
-
-    bound: int
-    signs: NDArray[np.int8] | None = None
-    weights: Floats | None = None
-    done: bool = False
-    stuck: bool = False
 
 
 class Prover:
@@ -228,6 +196,12 @@ class Prover:
         Bounds and the rules that prove them, in the order in which they were found.
     stalled : bool
         Whether branch and bound has taken over.
+    signs : ndarray of int8 or None
+        Signs by rounding the relaxation of the last step, as a start for a search.
+    weights : ndarray or None
+        Weights that miss the total by less than the bound tried, if the last step found any.
+    stuck : bool
+        A node stays undecided because of rounding errors: more steps will not help.
     """
 
     def __init__(self, problem: Problem, pool: CutPool, pairs: list[Cut], *, seed: int = 0) -> None:
@@ -246,7 +220,9 @@ class Prover:
         # The fraction of the gap that a tree is to close, and the nodes after which it is halved
         self._part, self._most_nodes = 1.0, float(_FIRST_NODES)
         self.rounds = self.nodes = 0
-        self.infeasible = False
+        self.infeasible = self.stuck = False
+        self.signs: NDArray[np.int8] | None = None
+        self.weights: Floats | None = None
 
     @property
     def work(self) -> int:
@@ -259,13 +235,13 @@ class Prover:
         return self._eta <= self.bound
 
     @property
-    def _done(self) -> bool:
-        """Whether the bound has reached the best eta known."""
+    def done(self) -> bool:
+        """Whether the bound has reached the best eta known, or there are no weights at all."""
         return self.bound >= self._cutoff or self.infeasible
 
     def step(
         self, cutoff: int | None = None, should_stop: Callable[[], bool] = lambda: False
-    ) -> ProverStep:
+    ) -> None:
         """Do one piece of work: a linear program and cuts, or a node if cuts stall.
 
         Parameters
@@ -275,11 +251,13 @@ class Prover:
         should_stop : callable
             Called now and then; the step ends early if it returns True.
         """
+        self.signs = self.weights = None
         if cutoff is not None:
             self._lower_cutoff(cutoff)
-        if self._done:
-            return ProverStep(self.bound, done=True)
-        return self._branch(should_stop) if self.stalled else self._cut(should_stop)
+        if self.stalled and not self.done:
+            self._branch(should_stop)
+        elif not self.done:
+            self._cut(should_stop)
 
     def _lower_cutoff(self, cutoff: int) -> None:
         self._known = True
@@ -307,32 +285,28 @@ class Prover:
 
     # Cutting planes
 
-    def _cut(self, should_stop: Callable[[], bool]) -> ProverStep:
+    def _cut(self, should_stop: Callable[[], bool]) -> None:
         """Solve the relaxation at the root and add cuts that its solution violates."""
         self.rounds += 1
         self._use_divisor()
-        if self._done:
-            return ProverStep(self.bound, done=True)
+        if self.done:
+            return
         low, high = self._root.interval or (0, 0)
         most = self._cutoff - 1
         relaxed = self.relaxation.solve(self._root, (low + most, high - most), should_stop)
         if relaxed is None or relaxed.z is None:
             self.stalled = True
-            return ProverStep(self.bound)
+            return
+        self.signs = as_signs(relaxed.z)
         self._use_duals(relaxed)
-        if self._done:
-            return ProverStep(self.bound, done=True)
+        if self.done:
+            return
         gap = most - relaxed.eta
-        if self.rounds == 1 and gap > _NEAR * self._cutoff and self.relaxation.drop_many_pairs():
-            return ProverStep(self.bound, as_signs(relaxed.z))
         rises = relaxed.eta - self._eta > min(_LEAST_PART * gap, _LEAST_RISE)
         self._eta = max(self._eta, relaxed.eta)
         cuts = self.relaxation.separate(relaxed.z, should_stop)
-        # As long as z meets the total, eta cannot tell whether cuts help.
-        rises |= relaxed.eta < _LEAST_RISE and cuts >= _MANY_CUTS and self.rounds < _BLIND_ROUNDS
         self._idle = 0 if rises else self._idle + 1
         self.stalled = cuts == 0 or self._idle >= _IDLE_ROUNDS
-        return ProverStep(self.bound, as_signs(relaxed.z))
 
     def _use_divisor(self) -> None:
         """Raise the bound to the distance from the total to the nearest attainable count."""
@@ -355,28 +329,26 @@ class Prover:
 
     # Branch and bound
 
-    def _branch(self, should_stop: Callable[[], bool]) -> ProverStep:
+    def _branch(self, should_stop: Callable[[], bool]) -> None:
         """Process one node of the tree of the bound that is being tried."""
         if self._tree is None or self._is_refuted(self._tree.bound):
             self._tree = self._new_tree()
         tree = self._tree
         outcome = tree.step(should_stop)
         self.nodes += 1
-        signs = None if tree.z is None else as_signs(tree.z)
+        self.signs = None if tree.z is None else as_signs(tree.z)
+        if outcome != "open":
+            self._tree = None
         if outcome == "weights":
-            self._tree = None
-            return ProverStep(self.bound, signs, tree.weights)
-        if outcome == "stuck":
-            self._tree = None
-            return ProverStep(self.bound, signs, stuck=True)
-        if outcome == "proven":
-            self._tree = None
+            self.weights = tree.weights
+        elif outcome == "stuck":
+            self.stuck = True
+        elif outcome == "proven":
             self._prove(tree.bound, tree.rules)
             self._part = min(1.0, 2 * self._part)
             self._most_nodes *= _GROWTH
         elif tree.n_nodes > self._most_nodes:
             self._try_less()
-        return ProverStep(self.bound, signs, done=self._done)
 
     def _is_refuted(self, bound: int | None) -> bool:
         """Whether weights are known that miss the total by less than a bound."""

@@ -77,10 +77,8 @@ _TIGHT = 1e-6
 _IDLE_SOLVES = 6
 _MANY_IDLE = 500
 _CUTS_PER_ROUND = 400  # or a quarter of the patterns, if that is more
-# More pairs than the first number are not used at all, more than the second only at first:
-# they make linear programs slow, and cliques say more with fewer rows.
+# More pairs are not used at all: they make linear programs slow, and cliques say more.
 _MOST_PAIRS = 70_000
-_FEW_PAIRS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,13 +226,6 @@ class Relaxation:
         self._drop(np.isin(self._rows, list(bad)))
         self._unproven |= bad
         return bool(bad)
-
-    def drop_many_pairs(self) -> bool:
-        """Remove all cuts if they are many; return whether they were. At first all are pairs."""
-        many = len(self.pool.cuts) > _FEW_PAIRS
-        if many:
-            self._drop(np.ones(len(self._rows), dtype=bool))
-        return many
 
     def _drop(self, which: Bools) -> None:
         if which.any():

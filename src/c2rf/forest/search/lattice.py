@@ -132,8 +132,21 @@ class LatticeLines(NamedTuple):
     """Distance of these counts from the target, infinite outside of the box."""
 
 
-class Chains:
-    """Markov chains on the odd lattice: their points and scores, and the best point seen.
+_SCORES_AT_ONCE = 1 << 18
+_MOST_TEMPERATURES = 8
+LOWEST_TEMPERATURE = 1.0
+_HIGHEST_PER_POINT = 0.004
+_SHRINKAGE = (0.5, 1.5)
+
+
+def temperatures(problem: Problem, n: int) -> Floats:
+    """Return n temperatures, from one that tells a count from the next one upwards."""
+    highest = max(LOWEST_TEMPERATURE, _HIGHEST_PER_POINT * problem.n_points)
+    return np.geomspace(LOWEST_TEMPERATURE, highest, n)
+
+
+class Tempering:
+    """Parallel tempering on the odd lattice, with two sets of temperatures.
 
     Parameters
     ----------
@@ -141,10 +154,19 @@ class Chains:
         Patterns, counts and the target.
     lattice : OddLattice
         The points.
+    rng : numpy Generator
+        The source of all random choices.
+
+    Attributes
+    ----------
+    best : ndarray or None
+        The best point seen on any line.
+    eta : float
+        How far its count is from the target.
     """
 
-    def __init__(self, problem: Problem, lattice: OddLattice) -> None:
-        self.lattice = lattice
+    def __init__(self, problem: Problem, lattice: OddLattice, rng: np.random.Generator) -> None:
+        self.lattice, self._rng = lattice, rng
         self.best: Ints | None = None
         self.eta = np.inf
         self._target = problem.n_positive
@@ -152,6 +174,63 @@ class Chains:
         self._votes = np.ascontiguousarray(problem.patterns.T)
         self._longest = 1 + int((lattice.upper - lattice.lower).max())
         self._log = np.log1p(np.arange(self._longest))
+        n_levels = min(_MOST_TEMPERATURES, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
+        self._levels = temperatures(problem, n_levels)
+        self._chain_at = np.arange(2 * n_levels).reshape(2, n_levels)
+        self._shrinkage = np.repeat(_SHRINKAGE, n_levels)
+        self._temperature = np.tile(self._levels, 2)
+        self._parity = 0
+        # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
+        self.work_per_step = 100_000 + n_levels * (20 * problem.n_patterns + 60 * self._longest)
+
+    def restart(self) -> None:
+        """Begin new chains at random points, those of the second set at mostly small ones."""
+        lattice, n_levels = self.lattice, len(self._levels)
+        draws = self._rng.random((2 * n_levels, len(lattice.lower)))
+        widths = lattice.upper - lattice.lower
+        draws[n_levels:] = np.expm1(draws[n_levels:] * np.log1p(widths)) / np.maximum(widths, 1)
+        self.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
+
+    def insert(self, starts: list[Floats]) -> None:
+        """Move chains to points near some weights, the last ones if they are too many."""
+        chosen = self._chain_at.T.ravel()[: len(starts)]  # low temperatures of both sets first
+        points = self.points.copy()
+        points[chosen] = self.lattice.near(np.stack(starts[::-1][: len(chosen)]))
+        self.place(points)
+
+    def any_weights(self) -> Floats:
+        """Return the weights of a random chain."""
+        chain = self._rng.integers(len(self._temperature))
+        return self.lattice.weights(self.points[chain])
+
+    def step(self) -> None:
+        """Move every chain along a random line, then let neighbours swap temperatures."""
+        n, q = self.points.shape
+        first, second = self._rng.integers(q, size=(2, n))
+        sign = np.where((first == second) | (self._rng.random(n) < 0.5), 1, -1)
+        lines = self.count_along(first, second, sign)
+        self.move(lines)
+        self._swap()
+
+    def _swap(self) -> None:
+        """Swap neighbouring temperatures of a set, by the rule of Metropolis."""
+        lower = slice(self._parity, len(self._levels) - 1, 2)
+        upper = slice(self._parity + 1, len(self._levels), 2)
+        cold, hot = self._chain_at[:, lower], self._chain_at[:, upper]
+        distance = self.distance
+        # P(swap) = min(1, exp((E_cold - E_hot) (1 / T_cold - 1 / T_hot)))
+        exponent = (distance[cold] - distance[hot]) * (
+            1 / self._levels[lower] - 1 / self._levels[upper]
+        )
+        swap = -self._rng.standard_exponential(exponent.shape) < exponent
+        self._chain_at[:, lower], self._chain_at[:, upper] = (
+            np.where(swap, hot, cold),
+            np.where(swap, cold, hot),
+        )
+        self._temperature[self._chain_at] = self._levels
+        self._parity = 1 - self._parity
+
+    # Lines
 
     def place(self, points: Ints) -> None:
         """Begin a chain at each of these points."""
@@ -181,22 +260,16 @@ class Chains:
             self._note(distance[self._all, nearest], self._points_on(lines, nearest - back))
         return lines
 
-    def move(
-        self,
-        lines: LatticeLines,
-        temperature: Floats,
-        shrinkage: Floats,
-        rng: np.random.Generator,
-    ) -> None:
+    def move(self, lines: LatticeLines) -> None:
         """Draw a new point on each line and move there.
 
         A point is drawn with probability proportional to exp(-distance / temperature) times
         prod_j (1 + point_j - lower_j) ** -shrinkage, which favours few large weights.
         """
         # The smallest  energy - T * Gumbel noise  is a draw from exp(-energy / T).
-        noise = np.log(rng.standard_exponential(lines.distance.shape))
-        noise += shrinkage[:, None] * self._log_above_lower(lines)
-        drawn = (lines.distance + temperature[:, None] * noise).argmin(axis=1)
+        noise = np.log(self._rng.standard_exponential(lines.distance.shape))
+        noise += self._shrinkage[:, None] * self._log_above_lower(lines)
+        drawn = (lines.distance + self._temperature[:, None] * noise).argmin(axis=1)
         steps = drawn - lines.back
         self.points = self._points_on(lines, steps)
         self.positives = lines.positives[self._all, drawn]
@@ -253,90 +326,3 @@ class Chains:
         nearest = int(distance.argmin())
         if distance[nearest] < self.eta:
             self.eta, self.best = float(distance[nearest]), points[nearest].copy()
-
-
-_SCORES_AT_ONCE = 1 << 18
-_MOST_TEMPERATURES = 8
-LOWEST_TEMPERATURE = 1.0
-_HIGHEST_PER_POINT = 0.004
-_SHRINKAGE = (0.5, 1.5)
-
-
-def temperatures(problem: Problem, n: int) -> Floats:
-    """Return n temperatures, from one that tells a count from the next one upwards."""
-    highest = max(LOWEST_TEMPERATURE, _HIGHEST_PER_POINT * problem.n_points)
-    return np.geomspace(LOWEST_TEMPERATURE, highest, n)
-
-
-class Tempering:
-    """Parallel tempering on the odd lattice, with two sets of temperatures.
-
-    Parameters
-    ----------
-    problem : Problem
-        Patterns, counts and the target.
-    lattice : OddLattice
-        The points.
-    rng : numpy Generator
-        The source of all random choices.
-    """
-
-    def __init__(self, problem: Problem, lattice: OddLattice, rng: np.random.Generator) -> None:
-        self.chains = Chains(problem, lattice)
-        self._lattice, self._rng = lattice, rng
-        n_levels = min(_MOST_TEMPERATURES, max(1, _SCORES_AT_ONCE // (2 * problem.n_patterns)))
-        self._levels = temperatures(problem, n_levels)
-        self._chain_at = np.arange(2 * n_levels).reshape(2, n_levels)
-        self._shrinkage = np.repeat(_SHRINKAGE, n_levels)
-        self._temperature = np.tile(self._levels, 2)
-        self._parity = 0
-        # About nanoseconds: a fixed part, and passes over all scores and all points of the lines.
-        longest = int((lattice.upper - lattice.lower).max()) + 1
-        self.work_per_step = 100_000 + n_levels * (20 * problem.n_patterns + 60 * longest)
-
-    def restart(self) -> None:
-        """Begin new chains at random points, those of the second set at mostly small ones."""
-        lattice, n_levels = self._lattice, len(self._levels)
-        draws = self._rng.random((2 * n_levels, len(lattice.lower)))
-        widths = lattice.upper - lattice.lower
-        draws[n_levels:] = np.expm1(draws[n_levels:] * np.log1p(widths)) / np.maximum(widths, 1)
-        self.chains.place(lattice.near(lattice.weights(lattice.lower + draws * widths)))
-
-    def insert(self, starts: list[Floats]) -> None:
-        """Move chains to points near some weights, the last ones if they are too many."""
-        chosen = self._chain_at.T.ravel()[: len(starts)]  # low temperatures of both sets first
-        points = self.chains.points.copy()
-        points[chosen] = self._lattice.near(np.stack(starts[::-1][: len(chosen)]))
-        self.chains.place(points)
-
-    def any_weights(self) -> Floats:
-        """Return the weights of a random chain."""
-        chain = self._rng.integers(len(self._temperature))
-        return self._lattice.weights(self.chains.points[chain])
-
-    def step(self) -> None:
-        """Move every chain along a random line, then let neighbours swap temperatures."""
-        n, q = self.chains.points.shape
-        first, second = self._rng.integers(q, size=(2, n))
-        sign = np.where((first == second) | (self._rng.random(n) < 0.5), 1, -1)
-        lines = self.chains.count_along(first, second, sign)
-        self.chains.move(lines, self._temperature, self._shrinkage, self._rng)
-        self._swap()
-
-    def _swap(self) -> None:
-        """Swap neighbouring temperatures of a set, by the rule of Metropolis."""
-        lower = slice(self._parity, len(self._levels) - 1, 2)
-        upper = slice(self._parity + 1, len(self._levels), 2)
-        cold, hot = self._chain_at[:, lower], self._chain_at[:, upper]
-        distance = self.chains.distance
-        # P(swap) = min(1, exp((E_cold - E_hot) (1 / T_cold - 1 / T_hot)))
-        exponent = (distance[cold] - distance[hot]) * (
-            1 / self._levels[lower] - 1 / self._levels[upper]
-        )
-        swap = -self._rng.standard_exponential(exponent.shape) < exponent
-        self._chain_at[:, lower], self._chain_at[:, upper] = (
-            np.where(swap, hot, cold),
-            np.where(swap, cold, hot),
-        )
-        self._temperature[self._chain_at] = self._levels
-        self._parity = 1 - self._parity

@@ -19,7 +19,6 @@ from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.incumbent import Incumbent
 from c2rf.forest.problem import Problem, scores
 from c2rf.forest.search.lattice import (
-    Chains,
     OddLattice,
     Tempering,
     odd_lattice_point,
@@ -247,10 +246,11 @@ class Searcher(Incumbent):
         if lattice is None or (lattice.lower == lattice.upper).all():
             yield from self._search_lines()
         else:
-            yield from self._search_lattice(lattice, Tempering(problem, lattice, self._rng))
+            yield from self._search_lattice(lattice)
 
-    def _search_lattice(self, lattice: OddLattice, tempering: Tempering) -> Iterator[int]:
+    def _search_lattice(self, lattice: OddLattice) -> Iterator[int]:
         """Temper on the odd lattice, from ever new starts."""
+        tempering = Tempering(self.problem, lattice, self._rng)
         large, due = self._large_forest_search(lattice), _LARGE_FIRST
         length = float(_FIRST_EPOCH)
         while True:
@@ -260,7 +260,7 @@ class Searcher(Incumbent):
                     tempering.insert(self._starts)
                     self._starts.clear()
                 tempering.step()
-                yield self._note(tempering.chains, tempering.work_per_step)
+                yield self._note(tempering, tempering.work_per_step)
                 due += _LARGE_SHARE * tempering.work_per_step
                 while large is not None and due > 0:
                     work = next(large)
@@ -309,7 +309,7 @@ class Searcher(Incumbent):
         self._neighbourhood_work -= done
         return done
 
-    def _note(self, found: Chains | LargeForestSearch, work: int) -> int:
+    def _note(self, found: Tempering | LargeForestSearch, work: int) -> int:
         """Keep the best lattice point found if it is the best so far; return the work of that."""
         if found.best is not None and (self.eta is None or found.eta < self.eta):
             # Integers with an odd sum: all margins are met. Only counts can be beyond floats.
