@@ -7,8 +7,10 @@ compile it, and while lines are traced that takes longer.
 from __future__ import annotations
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 from c2rf.forest.bounds.cuts import CliqueSeparator
+from c2rf.forest.ensembles import Ensemble
 from c2rf.forest.problem import make_problem
 from c2rf.imputation.draw import MarginIndex, run_excursions
 from c2rf.learners.trees import Growth, grow_forest
@@ -37,7 +39,14 @@ def compile_cliques() -> None:
     CliqueSeparator(problem, np.random.default_rng(0)).cuts(np.full(6, 0.5))
 
 
+def compile_votes() -> None:
+    """Ask a shallow tree."""
+    tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
+    Ensemble([tree], np.arange(2)).votes(np.zeros((2, 1)))
+
+
 if __name__ == "__main__":
     compile_trees()
     compile_chain()
     compile_cliques()
+    compile_votes()

@@ -174,6 +174,16 @@ class TestWhatVerifyClaims:
         stats = json.loads(Path("m.json").read_text())["stats"]
         assert stats["distance_from_equal"] >= 0
 
+    def test_vipr_that_is_refused_for_its_size_loses_nothing(self, capsys, monkeypatch):
+        def refuse(*given: object) -> str:
+            raise c2rf.InputError("too many lines")
+
+        monkeypatch.setattr("c2rf.data.forest_files.vipr_text", refuse)
+        line = "solve votes.csv --total 4 --out t.json --vipr t.vipr"
+        assert "too many lines" in self.said(capsys, line, 2)
+        assert Path("t.json").exists()
+        assert not Path("t.vipr").exists()
+
 
 class TestSolverOptions:
     def test_reach_the_solver(self, votes, capsys):

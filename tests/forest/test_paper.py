@@ -408,9 +408,9 @@ def test_that_there_are_no_weights_needs_a_proof(monkeypatch):
         c2rf.solve(votes, 1, 1.1, 1.9, method="p-c2rf")
 
 
-def test_a_failing_solver_is_an_error_with_its_log(monkeypatch):
+def test_a_failing_solver_is_an_error(monkeypatch):
     monkeypatch.setattr("c2rf.forest.incumbent.solve_model", answering("failed"))
-    with pytest.raises(BackendError, match="log of the solver"):
+    with pytest.raises(BackendError, match="highs failed on this model"):
         c2rf.solve(VOTES, TARGET, method="p-c2rf")
 
 
@@ -434,8 +434,8 @@ def test_an_impossible_z_is_cut_off_and_solved_again(monkeypatch):
     solution = solution_of(monkeypatch, backend, votes, 10)
     assert solution.stats["impossible_z"] == 1
     assert len(models) == 2
-    assert models[1].n_rows == models[0].n_rows + 1
-    z = np.zeros(models[1].n_cols)
+    assert models[1].matrix.shape[0] == models[0].matrix.shape[0] + 1
+    z = np.zeros(models[1].matrix.shape[1])
     z[models[1].integrality] = 1
     assert (models[1].matrix @ z)[-1] > models[1].row_upper[-1]  # all positive: excluded
     assert (solution.eta, solution.status) == (optimum(make_problem(votes, 10)), "optimal")

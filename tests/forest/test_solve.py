@@ -260,8 +260,6 @@ def test_a_tie_of_equal_weights_is_named():
     votes = [[1, -1, 1, -1], [1, 1, 1, -1]]
     with pytest.raises(InfeasibleError, match=r"Widen \[lower, upper\]: with"):
         c2rf.solve(votes, 1, 1, 1)
-    with pytest.raises(InfeasibleError):
-        c2rf.solve(votes, 1, 1, 1, time_limit=0)
     assert c2rf.solve(votes, 1, 1, 1, offset=(-1, 1)).eta == 0
 
 

@@ -98,15 +98,9 @@ class TestRules:
     def test_split(self):
         """Counts of 10, 7 and 3: sums near 15 are 13 and 17."""
         statement = statement_of(SUMS, 15)
-        tree = [
-            ["split", 2],
-            ["split", 3],
-            ["steps"],
-            ["steps"],
-            ["split", 3],
-            ["steps"],
-            ["steps"],
-        ]
+        tree = [["steps"]]
+        for pattern in (3, 2, 1):
+            tree = [["split", pattern], *tree, *tree]
         found = certificate_of(statement, 2, [], tree)
         assert check(vipr.vipr_text(statement, found)) == "range 2 inf"
 

@@ -131,8 +131,12 @@ def solve(
     texts: dict[Path, str] = {}
     if certificate is not None:
         texts[certificate] = certificate_text(found.certificate or {})
+    refused = None
     if vipr is not None:
-        texts[vipr] = verified_vipr(cast, n_positive, found, lower, upper, shift)
+        try:
+            texts[vipr] = verified_vipr(cast, n_positive, found, lower, upper, shift)
+        except c2rf.InputError as error:  # what was found is not lost
+            refused = error
     if not isinstance(found, c2rf.InfeasibleError):
         stored = StoredSolution(found, n_positive, lower, upper, shift, votes_digest(cast))
         if out is not None:
@@ -140,8 +144,8 @@ def solve(
     with atomic_outputs(list(texts), force=force) as temporary:
         for path, text in zip(temporary, texts.values(), strict=True):
             path.write_text(text, encoding="utf-8")
-    if isinstance(found, c2rf.InfeasibleError):
-        raise found
+    if refused or isinstance(found, c2rf.InfeasibleError):
+        raise refused or found
     terminal.say(_summary(stored, outputs), quiet=quiet)
     exit_if_interrupted(found)
 

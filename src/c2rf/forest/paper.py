@@ -387,7 +387,8 @@ def _solve_models(state: SolveState, priorities: bool) -> RawResult | None:
         raw = state.solve_raw(model)
         if raw.status == "failed":
             raise BackendError(
-                f"{state.backend} failed; its log ends:\n{raw.log[-500:]}\nTry another backend."
+                f"{state.backend} failed on this model; try another backend, or a box with a "
+                "smaller upper / lower"
             )
         cut = None if raw.x is None else _offer_exact(state, raw.x)
         if cut is None:

@@ -327,9 +327,10 @@ _LONGEST_SEARCH = 4 * 10**10
 # The search may take this part of the work of the proof; the greater part where the linear
 # programs do not exclude that weights reach the bound.
 _SHARE, _GREAT_SHARE = 0.5, 1.0
-# A large forest of whose eta less than this part is proven when cuts stall is only searched;
-# without a time limit for this much more work, a minute or two.
+# A large forest of whose eta less than this part is proven when cuts stall, or after that work, is
+# only searched; without a time limit for this much more work, a minute or two.
 _USEFUL, _LAST_SEARCH = 0.1, 10**11
+_ENOUGH_CUTS = 10**10
 # Work of a node of branch and bound besides its linear programs and cuts.
 _NODE = 2 * 10**6
 
@@ -362,9 +363,10 @@ def solve_auto(state: SolveState, certifier: Certifier) -> None:
 
 def _bound_stalls(state: SolveState, prover: Prover) -> bool:
     """Say whether no useful bound will be proven: many trees, and cuts that raise it to nothing."""
-    if state.problem.n_columns < LARGE_FOREST or state.eta is None or not prover.stalled:
+    if state.problem.n_columns < LARGE_FOREST or state.eta is None:
         return False
-    return prover.bound - state.eta_shift < _USEFUL * state.eta
+    tried = prover.stalled or _work(prover) > _ENOUGH_CUTS
+    return tried and prover.bound - state.eta_shift < _USEFUL * state.eta
 
 
 def _search_only(state: SolveState, searcher: Searcher) -> None:

@@ -14,10 +14,10 @@ certificate      VIPR
 decided sign     one ``rnd``
 not all of k     one ``rnd``: big-M rows, box ends that cancel alpha, bounds of z that fill up
 clique of k      its pairs, then k - 2 ``rnd``
-at most m of k   refused: its proof is exponential (as is that of ``sums``; c2rf finds neither)
+at most m of k   refused: its proof is exponential
 ``add``          ``lin`` where it closes the case, one ``rnd`` for each z that it fixes
 ``steps``        one ``rnd`` per end, one ``lin`` back
-``sums``         refused
+``sums``         refused, too
 ``split``        two ``asm``, one ``uns``
 ===============  ==================================================================================
 """
@@ -428,7 +428,7 @@ class _Writer:
 def _no_short_proof(of: str) -> InputError:
     return InputError(
         f"the certificate has a {of}, and VIPR has no short proof of that: this certificate cannot "
-        "be written as VIPR; those of c2rf.solve have none"
+        "be written as VIPR"
     )
 
 

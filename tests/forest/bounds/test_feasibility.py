@@ -36,7 +36,7 @@ def is_proven(problem, cut):
     """Whether the multipliers of a Farkas cut prove it."""
     literals = np.concatenate([problem.patterns, -problem.patterns])[list(cut.literals)]
     y = np.array(cut.multipliers)
-    return cut.most == len(literals) - 1 and excludes(problem, literals, y, float(y.sum()))
+    return cut.most == len(literals) - 1 and excludes(problem, literals, y)
 
 
 @given(signs_of_patterns())

@@ -71,13 +71,14 @@ def test_an_aggregation_excludes_nothing_that_its_cuts_allow(drawn, data):
 
 @given(nodes())
 @settings(max_examples=80)
-def test_divisors_exclude_no_count(drawn):
+def test_divisors_and_subset_sums_exclude_no_count(drawn):
     counts, node = drawn
     problem, pool = known(ONE_EACH, counts, 1)
     exact = Propagation(problem, pool)
     allowed = points(node, counts)
     anywhere = points(Node(node.lower, node.upper, None), counts)
     assert exact.distance(node, 5) <= min(abs(int(np.dot(z, counts)) - 5) for z in anywhere)
+    assert not (exact.sums(node) and allowed)
     closed = exact.steps(node)
     assert not (closed and allowed)
     if not closed:
@@ -95,6 +96,16 @@ def test_counts_with_a_common_divisor_move_the_interval():
     assert exact.steps(node)
 
 
+def test_subset_sums_of_large_counts_close_a_node():
+    problem, pool = known(ONE_EACH, [1000, 301, 7], 450)
+    exact = Propagation(problem, pool)
+    closed, open_ = free_node(3, (309, 600)), free_node(3, (308, 600))
+    assert exact.sums(closed)
+    assert closed.rules == [("sums", 1)]
+    assert not exact.sums(open_)
+    assert open_.rules == []
+
+
 @pytest.mark.parametrize("size", [1, 10**15])
 def test_the_bound_of_a_rule_is_that_of_the_linear_program(size):
     """At most one of three patterns is positive: 5 of 9 rows cannot be."""
@@ -108,7 +119,7 @@ def test_the_bound_of_a_rule_is_that_of_the_linear_program(size):
     rule = exact.rounded(relaxed)
     assert exact.bound(node, rule, 9 * size) == 6 * size
     tight = exact.root(6 * size)
-    assert exact.apply_duals(tight, relaxed) == (True, 0)
+    assert exact.apply_duals(tight, relaxed)
 
 
 def test_duals_of_cuts_without_a_proof_are_left_out():
@@ -133,23 +144,3 @@ def test_a_node_with_all_signs_fixed_violates_a_cut_or_none():
     assert rule == Aggregation(0, (0,), (1,))
     assert exact.apply(node, rule)
     assert exact.violated(node.child(0, 0)) is None
-
-
-def test_idle_rows_go_and_come_back_under_their_number(monkeypatch):
-    monkeypatch.setattr("c2rf.forest.bounds.relaxation._IDLE_SOLVES", 2)
-    monkeypatch.setattr("c2rf.forest.bounds.relaxation._MANY_IDLE", 0)
-    problem, pool = known(ONE_EACH, [1, 1, 1], 3)
-    always = [Cut((0, 3), 2), Cut((1, 4), 2), Cut((2, 5), 2)]  # never tight
-    relaxation = Relaxation(problem, pool, always)
-    clique = Cut((0, 1, 2), 1)
-    assert relaxation.add([clique]) == 1
-    monkeypatch.setattr(relaxation._separator, "cuts", lambda *_: [])
-    node, etas = free_node(3, (3, 3)), []
-    for _ in range(4):
-        relaxed = relaxation.solve(node, (3, 3))
-        etas.append(relaxed.eta)
-        relaxation.separate(relaxed.z)
-    assert etas == pytest.approx([2.0] * 4)
-    assert relaxation.add([clique]) == 0  # it is tight, and stayed
-    assert relaxation.add([*always, clique]) == 3  # what was slack had gone
-    assert relaxation.solve(node, (3, 3)).rows.tolist() == [3]

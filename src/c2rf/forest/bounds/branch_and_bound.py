@@ -28,10 +28,8 @@ from c2rf.forest.bounds.relaxation import END, Node, Propagation, Relaxation, Re
 from c2rf.forest.problem import Problem
 
 _INTEGRAL = 1e-6
-# Rounds of cuts in a node. One that raises eta by less than this fraction of the gap counts twice.
-_ROUNDS_AT_ROOT = 20
-_ROUNDS_BELOW = 4
-_LEAST_RISE_OF_CUTS = 0.02
+# Rounds of cuts in a node
+_ROUNDS_AT_ROOT, _ROUNDS_BELOW = 10, 2
 
 
 class BranchAndBound:
@@ -92,15 +90,14 @@ class BranchAndBound:
     ) -> int | Literal["closed", "open", "weights", "stuck"]:
         """Return whether a node is closed, or the pattern to branch on, or why there is neither."""
         exact = self.propagation
-        if exact.steps(node):
+        if exact.steps(node) or exact.sums(node):
             return "closed"
-        rounds, before = _ROUNDS_BELOW if self.rules else _ROUNDS_AT_ROOT, -np.inf
+        rounds = _ROUNDS_BELOW if self.rules else _ROUNDS_AT_ROOT
         while not should_stop():
             relaxed = self._relax(node, should_stop)
             if relaxed is None:
                 return "open" if should_stop() else self._any_free(node)
-            closed, n_fixed = exact.apply_duals(node, relaxed)
-            if closed:
+            if exact.apply_duals(node, relaxed):
                 return "closed"
             if self.relaxation.drop_unproven(relaxed.rows):
                 continue
@@ -113,12 +110,7 @@ class BranchAndBound:
                     continue
                 refuted = self.weights is not None and exact.allows(node, z > 0.5)
                 return "weights" if refuted else self._any_free(node)
-            gap = max(1.0, self._refuted_by - relaxed.eta)
-            rises = relaxed.eta - before > _LEAST_RISE_OF_CUTS * gap
-            before = max(before, relaxed.eta)
-            if n_fixed and rises:
-                continue
-            rounds -= 1 if rises else 2
+            rounds -= 1
             if rounds < 0 or not self.relaxation.separate(z, should_stop):
                 return self._branch(node, z)
         return "open"

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ MAX_PATTERNS = 10_000
 The implications take (2 x MAX_PATTERNS)^2 bits, 50 MB, three times over.
 """
 
+_MOST_PRODUCTS = 10**10  # of votes, to find pairs: a second or so
 _BLOCK_ENTRIES = 1 << 22
 
 
@@ -124,7 +126,8 @@ def pair_cuts(problem: Problem, max_patterns: int = MAX_PATTERNS) -> list[Cut]:
     [Cut(literals=(0, 3), most=1, multipliers=None)]
     """
     n = problem.n_patterns
-    rows, spare = heaviest(problem, np.arange(n), max_patterns), 1 - slack(problem)
+    most = min(max_patterns, isqrt(_MOST_PRODUCTS // (4 * problem.n_columns)))
+    rows, spare = heaviest(problem, np.arange(n), most), 1 - slack(problem)
     # Both literals of each row, sorted by their scores in the middle of the box. a -> b needs
     # s_a < s_b + 2, and if it holds with s_a >= s_b, so does b -> a: implications go up, or
     # both ways.

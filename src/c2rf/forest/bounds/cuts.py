@@ -40,7 +40,6 @@ from c2rf.forest.problem import Problem
 from c2rf.forest.votes import pack
 
 _VIOLATION = 1e-3  # a cut that z violates by less is not worth a row
-_LEAST_VALUE = 0.02  # literals of a smaller value are left out
 _EQUAL_VALUES = 1e-9
 
 # Clique cuts
@@ -48,9 +47,6 @@ _EQUAL_VALUES = 1e-9
 # Seeds tried at a time, or a quarter of all literals, until a tenth of them has given a clique
 _CLIQUE_SEEDS = 600
 _LONGEST_CLIQUE = 100
-_FAILURES = 8  # literals that lead to no violated clique, for each seed
-# Among literals of about the same value, those with higher scores make stronger cliques.
-_SCORE_BONUS = 0.02
 
 
 class CliqueSeparator:
@@ -89,9 +85,9 @@ class CliqueSeparator:
 
     def cuts(self, value: Floats) -> list[Cut]:
         """Return cliques whose literals have a value above one in all, the most violated first."""
-        height = self._middle / max(1e-300, float(np.abs(self._middle).max(initial=0.0)))
-        order = np.argsort(-(value + _SCORE_BONUS * height), kind="stable")
-        order = order[value[order] > _LEAST_VALUE]
+        # Among literals of equal values, those with higher scores make stronger cliques.
+        order = np.lexsort((-self._middle, -value.round(9)))
+        order = order[value[order] > _EQUAL_VALUES]
         found: dict[tuple[int, ...], float] = {}
         seeds = self._rng.permutation(len(order))
         at_once = max(_CLIQUE_SEEDS, len(order) // 4)
@@ -117,7 +113,6 @@ class CliqueSeparator:
             seeds,
             1 + _VIOLATION,
             _LONGEST_CLIQUE,
-            _FAILURES,
         )
         ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         return [order[members[begin:end]] for begin, end in ends]
@@ -149,13 +144,11 @@ def _grow_cliques(
     seeds: Ints,
     least: float,
     longest: int,
-    failures: int,
 ) -> tuple[Ints, Ints]:
     """Grow a clique from every seed, taking the first literal that fits again and again.
 
-    Literals after which the clique could not get a value above ``least`` are passed over, up to
-    ``failures`` times. Returns the members of the cliques with such a value, and where each of
-    them begins.
+    Literals after which the clique could not get a value above ``least`` are passed over. Returns
+    the members of the cliques with such a value, and where each of them begins.
     """
     n = len(votes)
     members = np.empty(len(seeds) * min(n, longest), np.int64)
@@ -165,8 +158,8 @@ def _grow_cliques(
     for seed in seeds:
         fits[:] = np.arange(n)
         literal, place, left = seed, -1, n
-        size, total, failed = 0, 0.0, 0
-        while size < longest and failed < failures:
+        size, total = 0, 0.0
+        while size < longest:
             rest = fits[place + 1 : left]
             kept = _excluded(votes, weighted, middle, limit, literal, rest, narrower)
             if total + value[literal] + value[narrower[:kept]].sum() > least:
@@ -174,8 +167,6 @@ def _grow_cliques(
                 size, total = size + 1, total + value[literal]
                 fits, narrower = narrower, fits
                 left, place = kept, -1
-            else:
-                failed += 1
             place += 1
             if place >= left or size == 0:
                 break
@@ -243,9 +234,7 @@ class Separator:
         value = np.concatenate([z[self._rows], 1 - z[self._rows]])
         cuts = self._cliques.cuts(value)
         if len(cuts) < _ENOUGH:
-            names = self._smallest(value)
-            likely = names[value[names] > 0.5]
-            found = dict.fromkeys(_until(should_stop, self._farkas_cuts(likely, value)))
+            found = dict.fromkeys(_until(should_stop, self._farkas_cuts(value)))
             short = [cut for cut in found if len(cut.literals) <= _LONG] or list(found)
             cuts += sorted(short, key=lambda cut: (-_depth(cut, value), cut.literals))
         return [
@@ -253,12 +242,12 @@ class Separator:
         ]
 
     def _smallest(self, value: Floats) -> Ints:
-        """Return literals without those that imply nothing more than a smaller one of equal value.
+        """Return likely literals but for those that imply no more than a smaller one as likely.
 
         Small supports make proofs; lifting then makes the support large.
         """
         order = np.argsort(self._size, kind="stable")
-        order = order[value[order] > _LEAST_VALUE]
+        order = order[value[order] > 0.5]
         kept = np.zeros(len(order), dtype=np.int64)
         n_kept = 0
         for name in order:
@@ -303,8 +292,9 @@ class Separator:
 
     # Farkas cuts
 
-    def _farkas_cuts(self, names: Ints, value: Floats) -> Iterator[Cut]:
+    def _farkas_cuts(self, value: Floats) -> Iterator[Cut]:
         """Yield sets of literals, all likely by z, that multipliers show to exclude each other."""
+        names = self._smallest(value)
         k, q = len(names), self._problem.n_columns
         for bounded in (False, True):
             program = self._multiplier_program(names, bounded)

@@ -30,15 +30,16 @@ _Kind = highspy.HighsModelStatus
 
 # Nanoseconds per iteration, row and column, about.
 _PER_ITERATION = 12
+# Work of one solve, at most: a program that takes longer says nothing in useful time.
+_MOST_WORK = 3 * 10**10
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimal x, the duals and the values of the rows; without x, duals that prove that."""
+    """An optimal x and the duals; without x, duals that prove that there is none."""
 
     x: Floats | None
     duals: Floats
-    rows: Floats | None = None
 
 
 class LinearProgram:
@@ -103,10 +104,13 @@ class LinearProgram:
     def solve(self, should_stop: Callable[[], bool] = lambda: False) -> Optimum | None:
         """Return an optimum, or why there is none; None if stopped before either is known.
 
-        ``should_stop`` is asked at every step of the simplex method. Ctrl-C ends the solve, too.
+        ``should_stop`` is asked at every step of the simplex method. Ctrl-C ends the solve, too,
+        and so does work without end.
         """
         with catching_interrupts() as pressed:
             self._must_stop = lambda: pressed.is_set() or should_stop()
+            most = _MOST_WORK // (_PER_ITERATION * (self._solver.getNumRow() + self.n_cols))
+            self._solver.setOptionValue("simplex_iteration_limit", max(1, most))
             self._solver.run()
         if pressed.is_set():
             raise KeyboardInterrupt
@@ -125,8 +129,7 @@ class LinearProgram:
         if kind != _Kind.kOptimal:
             return None
         solution = self._solver.getSolution()
-        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
-        return Optimum(x, duals, np.array(solution.row_value))
+        return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
 
 
 # Margins are added to the linear program this many at a time, the most violated first.

@@ -4,7 +4,7 @@ A :class:`Node` of branch and bound supposes bounds of z, and an interval for T,
 positive rows. The :class:`Relaxation` is the linear program with all cuts known so far; it suggests
 a z and multipliers of the cuts. :class:`Propagation` rounds the multipliers to whole numbers, adds
 the cuts up without rounding, and so closes a node or fixes some of its z. Poor multipliers only
-prove less. Divisors of the counts propagate, too.
+prove less. Divisors and subset sums of the counts propagate, too.
 """
 
 from __future__ import annotations
@@ -72,10 +72,6 @@ class Node:
 # Counts are scaled so that none is greater than this: large ones cost the solver precision.
 _LARGEST_COUNT = 2.0**17
 _SMALLEST_DUAL = 1e-9
-# Rows that were not tight in this number of solves are idle, and are dropped if they are many.
-_TIGHT = 1e-6
-_IDLE_SOLVES = 6
-_MANY_IDLE = 500
 _CUTS_PER_ROUND = 400  # or a quarter of the patterns, if that is more
 # More pairs are not used at all: they make linear programs slow, and cliques say more.
 _MOST_PAIRS = 70_000
@@ -142,10 +138,7 @@ class Relaxation:
         infinite = np.array([np.inf, np.inf])
         self._program.add_rows(sparse.csr_array(rows), -infinite, infinite)
         self._lower, self._upper = np.zeros(n, np.int8), np.ones(n, np.int8)
-        # For each cut in the program its number in the pool, its right-hand side, and for how
-        # many solves it was idle
-        self._rows, self._idle = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._sides = np.zeros(0)
+        self._rows = np.zeros(0, np.int64)  # for each cut in the program its number in the pool
         self._unproven: set[int] = set()
         self._separator = Separator(problem, seed)
         self.add(pairs if len(pairs) <= _MOST_PAIRS else [])
@@ -185,9 +178,7 @@ class Relaxation:
         duals = np.maximum(0.0, -optimum.duals[2:])
         used = duals > _SMALLEST_DUAL
         z, eta = None, np.inf
-        if optimum.x is not None and optimum.rows is not None:
-            tight = optimum.rows[2:] > self._sides - _TIGHT
-            self._idle = np.where(tight, 0, self._idle + 1)
+        if optimum.x is not None:
             z, eta = np.clip(optimum.x[:-1], 0, 1), float(optimum.x[-1]) * self._scale
         return Relaxed(z, eta, of_count, self._rows[used], duals[used] * self._scale)
 
@@ -201,9 +192,6 @@ class Relaxation:
 
     def separate(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Add cuts that z violates; return how many."""
-        idle = self._idle >= _IDLE_SOLVES
-        if idle.sum() > max(_MANY_IDLE, len(idle) // 3):
-            self._drop(idle)
         most = max(_CUTS_PER_ROUND, self.problem.n_patterns // 4)
         return self.add(self._separator.cuts(z, should_stop)[:most])
 
@@ -216,22 +204,17 @@ class Relaxation:
             matrix.resize((len(new), self.problem.n_patterns + 1))
             self._program.add_rows(matrix, np.full(len(new), -np.inf), upper)
             self._rows = np.append(self._rows, np.array(list(new), dtype=np.int64))
-            self._idle = np.append(self._idle, np.zeros(len(new), dtype=np.int64))
-            self._sides = np.append(self._sides, upper)
         return len(new)
 
     def drop_unproven(self, rows: Ints) -> bool:
         """Remove cuts without an exact proof, permanently; return whether there were any."""
         bad = {row for row in rows.tolist() if self.pool.proof(row) is None}
-        self._drop(np.isin(self._rows, list(bad)))
-        self._unproven |= bad
-        return bool(bad)
-
-    def _drop(self, which: Bools) -> None:
+        which = np.isin(self._rows, list(bad))
         if which.any():
             self._program.drop_rows(np.flatnonzero(which) + 2)
-            self._rows, self._idle = self._rows[~which], self._idle[~which]
-            self._sides = self._sides[~which]
+            self._rows = self._rows[~which]
+        self._unproven |= bad
+        return bool(bad)
 
 
 # Whole numbers: what the duals and the counts prove
@@ -239,6 +222,8 @@ class Relaxation:
 # Duals are rounded to multiples of 2 ** -these, the finer one if the coarser proves less.
 _FINENESS = (20, 40)
 _SAFE = 1 << 62
+_MOST_SUMS = 4096
+_MOST_LARGE = 24
 
 
 class Propagation:
@@ -275,24 +260,19 @@ class Propagation:
         """Apply a rule to a node, say whether that closes it; note it there if it has an effect."""
         if isinstance(rule, Aggregation):
             return self._fix(node, rule, *self._least(node, rule))
-        return self.steps(node)
+        return self.steps(node) if rule[0] == "steps" else self.sums(node)
 
     # Aggregated cuts
 
-    def apply_duals(self, node: Node, relaxed: Relaxed) -> tuple[bool, int]:
-        """Apply the duals of the relaxation; say whether the node is closed, and how many z fixed.
-
-        The duals may be those of any node.
-        """
-        free = int(node.free.sum())
+    def apply_duals(self, node: Node, relaxed: Relaxed) -> bool:
+        """Apply the duals of the relaxation of any node; say whether this node is closed."""
         for fineness in _FINENESS:
             rule = self.rounded(relaxed, fineness, with_count=node.interval is not None)
             least, slope = self._least(node, rule)
             # One unit of eta is worth |m|: what is missing may be rounding.
             if not -abs(rule.of_count) < 64 * least <= 0:
                 break
-        closed = self._fix(node, rule, least, slope)
-        return closed, free - int(node.free.sum())
+        return self._fix(node, rule, least, slope)
 
     def rounded(
         self, relaxed: Relaxed, fineness: int = _FINENESS[0], with_count: bool = True
@@ -365,7 +345,7 @@ class Propagation:
                 return Aggregation(0, (row,), (1,))
         return None
 
-    # Divisors of counts
+    # Divisors and subset sums of counts
 
     def allows(self, node: Node, positive: Bools) -> bool:
         """Whether the count of these positive patterns lies in the interval of a node."""
@@ -400,7 +380,37 @@ class Propagation:
             node.rules.append(("steps",))
         return new[0] > new[1]
 
+    def sums(self, node: Node) -> bool:
+        """Use the subset sums of a few large counts; True if none lets T be in the interval."""
+        if node.interval is None:
+            return False
+        (low, high), (certain, free) = node.interval, self._split_counts(node)
+        free.sort(reverse=True)
+        if not _few_large(free, high - low):
+            return False
+        rest, values = sum(free), {certain}
+        for k, count in enumerate(free, start=1):
+            rest -= count
+            both = values | {value + count for value in values}
+            values = {value for value in both if value <= high and value + rest >= low}
+            if not values:
+                node.rules.append(("sums", k))
+                return True
+            if len(values) > _MOST_SUMS:
+                return False
+        return False
+
     def _split_counts(self, node: Node) -> tuple[int, list[int]]:
         """Return the count that is certain to be positive, and the free counts."""
         certain = self.certain + sum(self.counts[i] for i in np.flatnonzero(node.lower))
         return certain, [self.counts[i] for i in np.flatnonzero(node.free)]
+
+
+def _few_large(counts: list[int], width: int) -> bool:
+    """Whether a few counts are so large that the others cannot fill the gaps between their sums."""
+    rest = sum(counts) + width
+    for count in counts[:_MOST_LARGE]:
+        rest -= count
+        if rest < count:
+            return True
+    return False
