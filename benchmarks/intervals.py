@@ -26,7 +26,6 @@ from c2rf.bench.data import NAMES, load
 from c2rf.bench.protocol import sample_seed
 from c2rf.datasets import biased_sample
 from c2rf.inference.audit import (
-    Design,
     deviations,
     difference_estimate,
     inclusion_probabilities,
@@ -153,19 +152,17 @@ def without_model(data: Any, labeled: Any, rest: Any, domain: Any) -> Any:
     """Return the widths of intervals by class-weighted labeled rows alone."""
     from scipy import stats
 
-    from c2rf.inference.estimates import HeldOutRows
-
     codes = (data.y[labeled] > 0).astype(int)
     counts = np.bincount(data.y[rest] > 0, minlength=2).astype(float)
     values, places = np.unique(domain[rest], return_inverse=True)
     rates = np.broadcast_to(counts / counts.sum(), (len(values), 2))
     where = np.searchsorted(values, domain[labeled]).clip(max=len(values) - 1)
     where = np.where(values[where] == domain[labeled], where, -1)
-    rows = HeldOutRows(codes, np.full((len(codes), 2), 0.5), where, np.ones(len(codes)))
+    half = np.full((len(codes), 2), 0.5)
     known = Domains(np.bincount(places).astype(float), rates, 0 * rates, counts, counts[None])
-    found = held_out_shares(rows, known, power=0.0)
-    half = stats.t.ppf(0.975, np.maximum(found.df, 1)) * found.standard_error
-    return (np.clip(found.share + half, 0, 1) - np.clip(found.share - half, 0, 1))[:, 1]
+    share, error, df = held_out_shares(codes, half, where, np.ones(len(codes)), known, power=0.0)
+    half = stats.t.ppf(0.975, df) * error
+    return (np.clip(share + half, 0, 1) - np.clip(share - half, 0, 1))[:, 1]
 
 
 def difference(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -194,13 +191,13 @@ def audits(data: Any, number: int, name: str, seed: int, n_draws: int = 200) -> 
         given = {"model": confidence, "shuffled": rng.permutation(confidence)}.get(kind, np.ones(N))
         sizes = deviations(given)
         chances = inclusion_probabilities(sizes, 100)
-        of_wrong = Design(1 - given, chances)
-        of_class = Design(np.where(labels, given, 1 - given), chances)
+        of_wrong = (1 - given, chances)
+        of_class = (np.where(labels, given, 1 - given), chances)
         hits, errors, widths = [], [], []
         for _ in range(n_draws):
             rows = systematic_sample(chances, rng)
-            found = difference_estimate(wrong[rows], rows, of_wrong)
-            share = difference_estimate(truth[rows].astype(float), rows, of_class)
+            found = difference_estimate(wrong[rows], rows, *of_wrong)
+            share = difference_estimate(truth[rows].astype(float), rows, *of_class)
             hits.append((inside(found, wrong.mean()), inside(share, truth.mean())))
             errors.append(found.estimate - wrong.mean())
             widths.append(found.high - found.low)
@@ -230,11 +227,11 @@ def by_domains(
     for g, n in enumerate(allotted):
         own = np.flatnonzero(codes == g)
         chances = inclusion_probabilities(sizes[own], int(n))
-        design = Design(1 - given[own], chances)
+        design = (1 - given[own], chances)
         for _ in range(n_draws // 2):
             rows = systematic_sample(chances, rng)
             hits.append(
-                inside(difference_estimate(wrong[own][rows], rows, design), wrong[own].mean())
+                inside(difference_estimate(wrong[own][rows], rows, *design), wrong[own].mean())
             )
     return {"coverage_domains": float(np.mean(hits))}
 

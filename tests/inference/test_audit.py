@@ -10,7 +10,6 @@ from scipy import stats
 
 from c2rf.inference.audit import (
     FLOOR,
-    Design,
     deviations,
     difference_estimate,
     find_clusters,
@@ -45,33 +44,33 @@ def test_rows_are_drawn_as_often_as_they_say() -> None:
 def test_unbiased_over_all_samples_of_a_tiny_population() -> None:
     # Every order, and every start that matters: the mean of the estimates is the truth.
     confidence, wrong = np.array([0.9, 0.6, 0.8, 0.5]), np.array([0.0, 1, 1, 0])
-    design = Design(1 - confidence, inclusion_probabilities(deviations(confidence), 2))
+    design = (1 - confidence, inclusion_probabilities(deviations(confidence), 2))
     sums = []
     for order in map(np.array, permutations(range(4))):
-        ends = np.cumsum(design.probabilities[order])
+        ends = np.cumsum(design[1][order])
         breaks = np.unique(np.concatenate([[0.0, 1.0], ends % 1.0]))
         for low, high in pairwise(breaks):
             rows = order[np.searchsorted(ends, (low + high) / 2 + np.arange(2), side="right")]
-            off = ((wrong - design.expected)[rows] / design.probabilities[rows]).sum()
+            off = ((wrong - design[0])[rows] / design[1][rows]).sum()
             sums.append((high - low) * off)
-    expected = np.sum(sums) / 24 / 4 + design.expected.mean()
+    expected = np.sum(sums) / 24 / 4 + design[0].mean()
     assert expected == pytest.approx(wrong.mean())
 
 
 def test_of_a_simple_random_sample_it_is_wilson_s_interval_where_few_are_wrong() -> None:
     n, N = 200, 1_000_000
-    design = Design(np.zeros(N), np.full(N, n / N))
+    design = (np.zeros(N), np.full(N, n / N))
     y = np.repeat([1.0, 0.0], [2, n - 2])
-    found = difference_estimate(y, np.arange(n), design)
+    found = difference_estimate(y, np.arange(n), *design)
     assert found.estimate == pytest.approx(0.01)
     wilson = stats.binomtest(2, n).proportion_ci(method="wilson")
     assert found.high == pytest.approx(wilson.high, abs=1.5e-3)
-    assert difference_estimate(0 * y, np.arange(n), design).high > 0.015
+    assert difference_estimate(0 * y, np.arange(n), *design).high > 0.015
 
 
 def test_all_rows_checked_leave_nothing_open() -> None:
     y = np.array([1.0, 0, 0, 1])
-    found = difference_estimate(y, np.arange(4), Design(np.full(4, 0.2), np.ones(4)))
+    found = difference_estimate(y, np.arange(4), np.full(4, 0.2), np.ones(4))
     assert found == (0.5, 0.0, 0.5, 0.5)
 
 
@@ -84,23 +83,23 @@ def test_intervals_cover_whatever_the_model_says(kind: str) -> None:
         confidence = rng.permutation(confidence)
     elif kind == "sure":
         confidence = np.ones(1500)
-    design = Design(1 - confidence, inclusion_probabilities(deviations(confidence), 80))
+    design = (1 - confidence, inclusion_probabilities(deviations(confidence), 80))
     covered = []
     for _ in range(120):
-        rows = systematic_sample(design.probabilities, rng)
-        found = difference_estimate(wrong[rows], rows, design)
+        rows = systematic_sample(design[1], rng)
+        found = difference_estimate(wrong[rows], rows, *design)
         covered.append(found.low <= wrong.mean() <= found.high)
     assert np.mean(covered) >= 0.9
 
 
 def test_undecided_rows_widen_the_interval_both_ways() -> None:
-    design = Design(np.full(500, 0.2), np.full(500, 0.1))
+    design = (np.full(500, 0.2), np.full(500, 0.1))
     y, rows = np.repeat([1.0, 0.0], [10, 40]), np.arange(50)
-    whole = difference_estimate(y, rows, design)
+    whole = difference_estimate(y, rows, *design)
     decided = np.arange(50) % 10 != 0
-    part = difference_estimate(y, rows, design, decided=decided)
+    part = difference_estimate(y, rows, *design, decided=decided)
     assert part.low <= whole.low < whole.high <= part.high
-    as_wrong = difference_estimate(np.where(decided, y, 1.0), rows, design)
+    as_wrong = difference_estimate(np.where(decided, y, 1.0), rows, *design)
     assert part.high == as_wrong.high
 
 
@@ -109,9 +108,9 @@ def test_the_width_is_what_was_wished_for() -> None:
     confidence = rng.uniform(0.5, 1, 20_000)
     wrong = (rng.random(20_000) > confidence).astype(float)
     n = rows_for_width(confidence, 0.06)
-    design = Design(1 - confidence, inclusion_probabilities(deviations(confidence), n))
-    rows = systematic_sample(design.probabilities, rng)
-    found = difference_estimate(wrong[rows], rows, design)
+    design = (1 - confidence, inclusion_probabilities(deviations(confidence), n))
+    rows = systematic_sample(design[1], rng)
+    found = difference_estimate(wrong[rows], rows, *design)
     assert found.high - found.low == pytest.approx(0.06, rel=0.1)
     assert rows_for_width(np.ones(1000), 0.5) >= 2
     assert deviations(np.ones(1))[0] == np.sqrt(FLOOR)

@@ -78,7 +78,7 @@ def draw(
     from c2rf.data.write import TableWriter, check_writable
     from c2rf.exceptions import InputError
     from c2rf.inference.audit import rows_for_width
-    from c2rf.workflow.audit import draw_sheet, read_labels
+    from c2rf.workflow.audit import audit_sample, read_labels
 
     if (n is None) == (width is None):
         raise InputError("say how many rows to draw with --n 100, or how exact with --width 5%")
@@ -89,7 +89,7 @@ def draw(
         check_output(out, force=force, inputs=[labels, *([rows] if rows else [])])
         check_writable(out)
     with terminal.waiting("drawing", quiet):
-        found = read_labels(labels, id, how, rows)
+        found = read_labels(labels, id, rows, how)
         lines = []
         if width is not None:
             share = parse_share(width)
@@ -98,9 +98,10 @@ def draw(
             n = rows_for_width(found.confidence, share)
             lines = [("width", f"{percent(share)} takes {n:,} rows, if the confidences are right")]
         if out is not None:
-            sheet = draw_sheet(
-                found, n, id, split_names(by), split_names(columns) if columns else None,
-                show_label, purpose, seed,  # type: ignore[arg-type]
+            sheet = audit_sample(
+                found, n, id=id, by=split_names(by), show_label=show_label,
+                columns=split_names(columns) if columns else None,
+                purpose=purpose, random_state=seed,
             )  # fmt: skip
             with atomic_output(out, force=force) as path, TableWriter(path) as writer:
                 writer.write(sheet)
@@ -142,7 +143,7 @@ def read(
     from c2rf._utils.text import percent, short
     from c2rf.data.atomic import atomic_outputs, check_output
     from c2rf.data.write import check_writable, write_formatted
-    from c2rf.workflow.audit import audit_lines, read_labels, read_sheet
+    from c2rf.workflow import audit as audits
     from c2rf.workflow.result import check_report
 
     how = Options(target="true", totals=[], **common.parsed(given)).read_as
@@ -154,8 +155,10 @@ def read(
     if table_out is not None:
         check_writable(table_out)
     with terminal.waiting("estimating", quiet):
-        found = read_sheet(
-            read_labels(labels, id, how, rows), checked, id, target, split_names(by), level, how
+        sheet = audits.read_frame(checked, "the check file", how)
+        given_labels = audits.read_labels(labels, id, rows, how)
+        found = audits.audit(
+            given_labels, sheet, id=id, target=target, by=split_names(by), level=level
         )
         with atomic_outputs(paths, force=force) as temporaries:
             for path, temporary in zip(paths, temporaries, strict=True):
@@ -171,4 +174,4 @@ def read(
     ]  # fmt: skip
     written = (("report", report), ("table", table_out))
     outputs = [(name, str(path)) for name, path in written if path is not None]
-    terminal.say([*audit_lines(found), *shares, *outputs], quiet=quiet)
+    terminal.say([*audits.audit_lines(found), *shares, *outputs], quiet=quiet)

@@ -36,8 +36,6 @@ from c2rf.exceptions import InputError, InputTypeError
 from c2rf.imputation.draw import DrawMethod, draw_labels, drawn_totals
 from c2rf.inference.estimates import (
     Domains,
-    HeldOutRows,
-    HeldOutShares,
     estimates_table,
     held_out_shares,
     too_few_labeled,
@@ -223,13 +221,12 @@ class Imputer:
             why = "there are no estimates by held-out rows: the estimator was fitted before"
         held_out = None
         if not why:
-            found = self._held_out(domains, labeled, codes)
+            share, error, df = self._held_out(domains, labeled, codes)
             fixed = np.full(left.n_rows, -1) if self.problem.known is None else self.problem.known
             known = _counted(fixed, domains, len(classes), weights)
-            open_sizes = sizes - known.sum(axis=1)
-            part = (open_sizes / sizes)[:, None]
-            share = np.where(part > 0, found.share, 0.0) * part + known / sizes[:, None]
-            held_out = HeldOutShares(share, found.standard_error * part, found.df)
+            part = ((sizes - known.sum(axis=1)) / sizes)[:, None]
+            share = np.where(part > 0, share, 0.0) * part + known / sizes[:, None]
+            held_out = share, error * part, df
         names = pd.DataFrame(index=range(1))
         if domains.columns:
             values = [name if len(domains.columns) > 1 else (name,) for name in domains.names]
@@ -238,7 +235,9 @@ class Imputer:
         table.attrs["note"] = why
         return table
 
-    def _held_out(self, domains: Groups, labeled: Codes, codes: Codes) -> HeldOutShares:
+    def _held_out(
+        self, domains: Groups, labeled: Codes, codes: Codes
+    ) -> tuple[Floats, Floats, Floats]:
         """Return the shares of the rows whose class is not known, by held-out labeled rows."""
         training, problem = self.training, self.problem
         probabilities, of_sample = training.out_of_fold(problem, self.found.counts)
@@ -267,9 +266,8 @@ class Imputer:
             )
             draws = np.array([(each.lower + each.upper) / 2 for each in bounds])
         own_weight = np.ones(len(codes)) if training.weight is None else training.weight
-        rows = HeldOutRows(codes, probabilities, labeled, own_weight)
-        sizes = np.where(sizes > 0, sizes, 1.0)
-        return held_out_shares(rows, Domains(sizes, shares, errors, counts, draws))
+        known = Domains(np.where(sizes > 0, sizes, 1.0), shares, errors, counts, draws)
+        return held_out_shares(codes, probabilities, labeled, own_weight, known)
 
     def _logs(self, replicate: Replicate) -> Floats:
         """Return the logarithms of probabilities of all rows."""

@@ -114,23 +114,13 @@ def rows_for_width(confidence: Floats, width: float, level: float = 0.95) -> int
     return int(min(max(np.ceil(needed - 1e-9), 2), N))
 
 
-class Design(NamedTuple):
-    """What is known of all rows that were drawn from.
-
-    Parameters
-    ----------
-    expected : ndarray of shape (n_rows,)
-        What the model expects of each, from 0 to 1.
-    probabilities : ndarray of shape (n_rows,)
-        With which each was drawn.
-    """
-
-    expected: Floats
-    probabilities: Floats
-
-
 def difference_estimate(
-    y: Floats, rows: Codes, design: Design, level: float = 0.95, decided: Bools | None = None
+    y: Floats,
+    rows: Codes,
+    expected: Floats,
+    probabilities: Floats,
+    level: float = 0.95,
+    decided: Bools | None = None,
 ) -> Interval:
     """Return the mean of y over all rows, given y in the rows that were drawn.
 
@@ -140,8 +130,10 @@ def difference_estimate(
         What was found.
     rows : ndarray of int, shape (n_drawn,)
         The rows that were drawn, two or more.
-    design : Design
-        What is known of all rows.
+    expected : ndarray of shape (n_rows,)
+        What the model expects of each row of all, from 0 to 1.
+    probabilities : ndarray of shape (n_rows,)
+        With which each was drawn.
     level : float
         How often the interval should hold the mean.
     decided : ndarray of bool, shape (n_drawn,), optional
@@ -150,38 +142,45 @@ def difference_estimate(
 
     Examples
     --------
-    >>> design = Design(np.full(1000, 0.1), np.full(1000, 0.05))
-    >>> y = np.repeat([1.0, 0.0], [10, 40])
-    >>> found = difference_estimate(y, np.arange(50), design)
+    >>> y, expected = np.repeat([1.0, 0.0], [10, 40]), np.full(1000, 0.1)
+    >>> found = difference_estimate(y, np.arange(50), expected, np.full(1000, 0.05))
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.088, 0.311)
     """
     if decided is not None and not decided.all():
         values = [np.where(decided, y, 0.0), np.where(decided, y, 1.0)]
-        lowest, highest = (difference_estimate(each, rows, design, level) for each in values)
-        middle, error = _estimate(np.where(decided, y, design.expected[rows]), rows, design)
+        lowest, highest = (
+            difference_estimate(each, rows, expected, probabilities, level) for each in values
+        )
+        middle, error = _estimate(
+            np.where(decided, y, expected[rows]), rows, expected, probabilities
+        )
         return Interval(float(np.clip(middle, 0.0, 1.0)), error, lowest.low, highest.high)
-    estimate, error = _estimate(y, rows, design)
+    estimate, error = _estimate(y, rows, expected, probabilities)
     steps = np.linspace(0.0, 1.0, _STEPS + 1)
     by_sample = float(stats.t.ppf((1 + level) / 2, len(rows) - 1)) * error
     by_model = 0.0 * steps
     if min(y.sum(), len(y) - y.sum()) < FEW:
-        by_model = float(stats.norm.ppf((1 + level) / 2)) * _errors_if(steps, design)
+        by_model = float(stats.norm.ppf((1 + level) / 2)) * _errors_if(
+            steps, expected, probabilities
+        )
     near = np.abs(steps - estimate) <= np.maximum(by_sample, by_model)
     inside = float(np.clip(estimate, 0.0, 1.0))
     ends = (steps[near].min(), steps[near].max()) if near.any() else (inside, inside)
     low, high = min(float(ends[0]), inside), max(float(ends[1]), inside)
-    if error == 0 and (design.probabilities >= 1).all():  # all rows were checked
+    if error == 0 and (probabilities >= 1).all():  # all rows were checked
         low = high = inside
     return Interval(inside, error, low, high)
 
 
-def _estimate(y: Floats, rows: Codes, design: Design) -> tuple[float, float]:
+def _estimate(
+    y: Floats, rows: Codes, expected: Floats, probabilities: Floats
+) -> tuple[float, float]:
     """Return the estimate and its standard error, by the approximations of Hájek."""
-    n, drawn = len(rows), design.probabilities[rows]
-    off = y - design.expected[rows]
+    n, drawn = len(rows), probabilities[rows]
+    off = y - expected[rows]
     mean_off = (off / drawn).sum() / (1 / drawn).sum()
-    estimate = float(design.expected.mean() + mean_off)
+    estimate = float(expected.mean() + mean_off)
     share = (1 - drawn) * n / (n - 1)
     if share.sum() <= 0:
         return estimate, 0.0
@@ -190,13 +189,12 @@ def _estimate(y: Floats, rows: Codes, design: Design) -> tuple[float, float]:
     return estimate, float(np.sqrt((share * (each - centre) ** 2).sum()) / (1 / drawn).sum())
 
 
-def _errors_if(means: Floats, design: Design) -> Floats:
+def _errors_if(means: Floats, a: Floats, pi: Floats) -> Floats:
     """Return the standard error of the estimate if y had these means.
 
     The chances of y are those that the model expects, all shifted by as much on the scale of
     log-odds. Rows are put in bins by what is expected.
     """
-    a, pi = design.expected, design.probabilities
     N, odds = len(a), logit(np.clip(a, _SURE, 1 - _SURE))
     edges = np.linspace(odds.min(), odds.max() + 1e-9, _BINS + 1)
     place = np.minimum(np.searchsorted(edges, odds, side="right") - 1, _BINS - 1)

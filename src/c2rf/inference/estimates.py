@@ -36,6 +36,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
 from c2rf._utils.types import Bools, Codes, Floats
@@ -44,32 +45,11 @@ from c2rf.imputation.rubin import pool
 LEAST_LABELED = 5
 """With fewer labeled rows of any class there is no estimate by held-out rows."""
 
-OUTLIERS = 1.0
+OUTLIERS, MISSED = 1.0, 0.0
 """Labeled rows of each class that are added to the variance: in the domain with the chance that the
 model gives, and off by as much as the others. Without, a domain with hardly any labeled rows of a
 class would seem certain. Chosen on 6 samples of the paper's 13 data sets, with seeds of their
 own."""
-
-
-class HeldOutRows(NamedTuple):
-    """Labeled rows with probabilities of models that did not learn from them.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_labeled,)
-        Their classes.
-    probabilities : ndarray of shape (n_labeled, n_classes)
-        Out of fold.
-    domains : ndarray of int, shape (n_labeled,)
-        Their domains, -1 for one that no unlabeled row is in.
-    weights : ndarray of shape (n_labeled,)
-        How much each counts.
-    """
-
-    codes: Codes
-    probabilities: Floats
-    domains: Codes
-    weights: Floats
 
 
 class Domains(NamedTuple):
@@ -94,23 +74,26 @@ class Domains(NamedTuple):
     drawn_counts: Floats
 
 
-class HeldOutShares(NamedTuple):
-    """Shares of classes in domains, their standard errors and degrees of freedom."""
-
-    share: Floats
-    standard_error: Floats
-    df: Floats
-
-
 def held_out_shares(
-    rows: HeldOutRows, domains: Domains, power: float | None = None
-) -> HeldOutShares:
+    codes: Codes,
+    probabilities: Floats,
+    places: Codes,
+    weights: Floats,
+    domains: Domains,
+    power: float | None = None,
+) -> tuple[Floats, Floats, Floats]:
     """Return the shares of classes in domains by the difference estimator.
 
     Parameters
     ----------
-    rows : HeldOutRows
-        The labeled rows; every class with a total has two or more.
+    codes : ndarray of int, shape (n_labeled,)
+        The classes of the labeled rows; every class with a total has two or more.
+    probabilities : ndarray of shape (n_labeled, n_classes)
+        Of models that did not learn from them.
+    places : ndarray of int, shape (n_labeled,)
+        Their domains, -1 for one that no unlabeled row is in.
+    weights : ndarray of shape (n_labeled,)
+        How much each counts.
     domains : Domains
         The unlabeled rows.
     power : float, optional
@@ -118,90 +101,76 @@ def held_out_shares(
 
     Returns
     -------
-    HeldOutShares
-        Arrays of shape (n_domains, n_classes).
+    tuple of ndarray of shape (n_domains, n_classes)
+        The shares, their standard errors and degrees of freedom.
 
     Examples
     --------
-    >>> rows = HeldOutRows(
-    ...     np.array([0, 0, 1, 1]), np.full((4, 2), 0.5), np.array([0, 1, 0, 0]), np.ones(4)
-    ... )
     >>> half = np.full((2, 2), 0.5)
     >>> known = Domains(np.array([60.0, 40]), half, 0 * half, np.array([40.0, 60]), half[:1])
-    >>> held_out_shares(rows, known).share.round(2).tolist()  # 1.0 in the first domain
+    >>> shares, errors, df = held_out_shares(
+    ...     np.array([0, 0, 1, 1]), np.full((4, 2), 0.5), np.array([0, 1, 0, 0]), np.ones(4), known
+    ... )
+    >>> shares.round(2).tolist()  # 1.0 in the first domain
     [[0.17, 0.83], [0.75, 0.25]]
     """
-    n_domains, n_classes = domains.shares.shape
-    inside, n = rows.domains >= 0, np.bincount(rows.codes, minlength=n_classes)
-    at = np.where(inside, rows.domains, 0)
-    s = domains.shares
-    u = (np.eye(n_classes)[rows.codes] - s[at]) * inside[:, None]
-    v = (rows.probabilities - s[at]) * inside[:, None]
+    (n_domains, n_classes), s = domains.shares.shape, domains.shares
+    n, is_class = np.bincount(codes, minlength=n_classes), np.eye(n_classes)[codes]
+    u, v = is_class - s[places], probabilities - s[places]
+    missed = (is_class - probabilities) ** 2
     # Of each class c: means over its labeled rows, in each domain, and their (co)variances.
     means = np.zeros((2, n_classes, n_domains, n_classes))
     spread = np.zeros((3, n_classes, n_domains, n_classes))
-    effective = np.zeros((n_classes, n_domains))
+    effective, off = np.zeros((n_classes, n_domains)), np.zeros((n_classes, n_classes))
     for c in np.flatnonzero(domains.counts > 0):
-        own = np.flatnonzero(rows.codes == c)
-        share = rows.weights[own] / rows.weights[own].sum()
-        means[:, c] = [_summed(share[:, None] * z[own], at[own], n_domains) for z in (u, v)]
+        share = np.where(codes == c, weights, 0.0) / weights[codes == c].sum()
+        own = np.flatnonzero((codes == c) & (places >= 0))
+        summed = csr_array((share[own], (places[own], np.arange(len(own)))), (n_domains, len(own)))
+        squares, effective[c] = summed.power(2), np.bincount(places[own], minlength=n_domains)
+        means[:, c] = [summed @ u[own], summed @ v[own]]
         factor = n[c] / (n[c] - 1) * (1 + n[c] / domains.counts[c])
         for place, (a, b) in enumerate(((0, 0), (0, 1), (1, 1))):
             z, y = (u, v)[a][own], (u, v)[b][own]
-            of_squares = _summed(share[:, None] ** 2 * z * y, at[own], n_domains)
-            mixed = [_summed(share[:, None] ** 2 * each, at[own], n_domains) for each in (z, y)]
-            centred = of_squares - means[a, c] * mixed[1] - means[b, c] * mixed[0]
-            centred += means[a, c] * means[b, c] * (share**2).sum()
+            centred = squares @ (z * y) + means[a, c] * means[b, c] * (share**2).sum()
+            centred -= means[a, c] * (squares @ y) + means[b, c] * (squares @ z)
             spread[place, c] = domains.counts[c] ** 2 * factor * centred
-        effective[c] = np.bincount(rows.domains[own][inside[own]], minlength=n_domains)
+        off[c] = missed[codes == c].mean(axis=0)
     if power is None:
         together = (spread / (domains.sizes**2)[:, None]).sum(axis=(1, 2))
         best = np.divide(together[1], together[2], out=np.zeros(n_classes), where=together[2] > 0)
         w = np.clip(best, 0.0, 1.0)
     else:
         w = np.full(n_classes, power)
-    variances = spread[0] - 2 * w * spread[1] + w**2 * spread[2]
-    variances = np.maximum(variances, 0) + _of_outliers(rows, domains, w, n)
+    variances = np.maximum(spread[0] - 2 * w * spread[1] + w**2 * spread[2], 0.0)
+    for c in np.flatnonzero(domains.counts > 0):
+        chance = np.minimum(s[:, c] * domains.sizes / domains.counts[c], 1.0)[:, None]
+        elsewhere = (np.eye(n_classes)[c] - s) ** 2 * (1 - chance)
+        each = (1 - w) ** 2 * elsewhere + w**2 * (off[c] + MISSED * (1 - off[c]))
+        variances[c] += OUTLIERS * chance * each * (domains.counts[c] / n[c]) ** 2
     differences = means[0] - w * means[1]
     sizes = domains.sizes[:, None]
-    share = s + np.tensordot(domains.counts, differences, axes=1) / sizes
+    shares = s + np.tensordot(domains.counts, differences, axes=1) / sizes
     total = variances.sum(axis=0)
     least = np.maximum(effective, 2)[:, :, None] - 1
     df = np.divide(
         total**2, (variances**2 / least).sum(axis=0), out=np.ones_like(total), where=total > 0
     )
+    df = np.maximum(df, 1.0)
     if len(domains.drawn_counts) > 1:
         total = total + np.tensordot(domains.drawn_counts, differences, axes=1).var(axis=0, ddof=1)
-    error = np.sqrt(total / sizes**2 + (w * domains.errors) ** 2)
-    found = HeldOutShares(share, error, df)
+    errors = np.sqrt(total / sizes**2 + (w * domains.errors) ** 2)
     if power is not None:
-        return found
+        return shares, errors, df
     # Around the rates of the classes, by the labeled rows alone, where the model does not help.
     rates = np.broadcast_to(domains.counts / domains.counts.sum(), s.shape)
-    alone = held_out_shares(rows, domains._replace(shares=rates, errors=0 * rates), 0.0)
-    widths = [stats.t.ppf(0.975, np.maximum(f.df, 1)) * f.standard_error for f in (alone, found)]
+    known = domains._replace(shares=rates, errors=0 * rates)
+    alone = held_out_shares(codes, probabilities, places, weights, known, 0.0)
+    widths = [stats.t.ppf(0.975, each[2]) * each[1] for each in (alone, (shares, errors, df))]
     better = (widths[0] ** 2).sum(axis=0) < (widths[1] ** 2).sum(axis=0)
-    return HeldOutShares(*(np.where(better, a, b) for a, b in zip(alone, found, strict=True)))
-
-
-def _summed(values: Floats, at: Codes, n_domains: int) -> Floats:
-    """Return the sums of rows of values by domain."""
-    found = np.zeros((n_domains, values.shape[1]))
-    np.add.at(found, at, values)
-    return found
-
-
-def _of_outliers(rows: HeldOutRows, domains: Domains, w: Floats, n: Codes) -> Floats:
-    """Return the variances that :data:`OUTLIERS` add, classes c by domains by classes k."""
-    n_classes = len(w)
-    missed = (np.eye(n_classes)[rows.codes] - rows.probabilities) ** 2
-    found = np.zeros((n_classes, *domains.shares.shape))
-    for c in np.flatnonzero(domains.counts > 0):
-        chance = np.minimum(domains.shares[:, c] * domains.sizes / domains.counts[c], 1.0)[:, None]
-        elsewhere = (1 - w) ** 2 * (np.eye(n_classes)[c] - domains.shares) ** 2 * (1 - chance)
-        off = elsewhere + w**2 * missed[rows.codes == c].mean(axis=0)
-        found[c] = OUTLIERS * chance * off * (domains.counts[c] / n[c]) ** 2
-    return found
+    one, other, third = (
+        np.where(better, a, b) for a, b in zip(alone, (shares, errors, df), strict=True)
+    )
+    return one, other, third
 
 
 def too_few_labeled(codes: Codes, counts: Floats, classes: Sequence[Any]) -> str:
@@ -233,7 +202,7 @@ def differs_by_chance(difference: Floats, error: Floats, df: Floats, level: floa
     """
     n_classes = difference.shape[1]
     ratio = np.divide(np.abs(difference), error, out=np.zeros_like(error), where=error > 0)
-    p_values = 2 * stats.t.sf(ratio, np.maximum(df, 1.0))
+    p_values = 2 * stats.t.sf(ratio, df)
     order = np.argsort(p_values, axis=None, kind="stable")
     alike = 2 if n_classes == 2 else 1
     left = (order.size - np.arange(order.size)) / alike
@@ -248,7 +217,7 @@ def estimates_table(
     classes: Sequence[Any],
     sizes: Floats,
     imputed: Floats,
-    held_out: HeldOutShares | None,
+    held_out: tuple[Floats, Floats, Floats] | None,
     labeled_rows: NDArray[Any],
     level: float = 0.95,
 ) -> pd.DataFrame:
@@ -264,8 +233,8 @@ def estimates_table(
         Rows of each domain, or sums of their weights.
     imputed : ndarray of shape (n_imputations, n_domains, n_classes)
         The counts by each imputation.
-    held_out : HeldOutShares, optional
-        The shares by held-out rows.
+    held_out : tuple of ndarray, optional
+        The shares by held-out rows, as of :func:`held_out_shares`.
     labeled_rows : ndarray of int, shape (n_domains, n_classes)
         How many labeled rows there are.
     level : float
@@ -282,7 +251,7 @@ def estimates_table(
     differs = pd.array([None] * low.size, dtype="boolean")
     if held_out is not None:
         share, error, df = held_out
-        half = stats.t.ppf((1 + level) / 2, np.maximum(df, 1.0)) * error
+        half = stats.t.ppf((1 + level) / 2, df) * error
         ends = share, share - half, share + half
         held = {name: np.clip(end, 0, 1) for name, end in zip(held, ends, strict=True)}
         both = np.hypot(error, shares.standard_error)

@@ -17,15 +17,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from scipy import stats
+from scipy.optimize import brentq
 
-from c2rf._utils.frames import as_pandas
+from c2rf._utils.frames import as_numbers, as_pandas
 from c2rf._utils.text import all_of, check_choice, count, nearest, option_name, percent, short
-from c2rf._utils.types import Bools, Codes, Floats, Texts, is_number, is_whole
+from c2rf._utils.types import Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.inference.audit import (
-    Design,
     Interval,
     deviations,
     difference_estimate,
@@ -100,10 +100,12 @@ class LabeledRows:
         return found
 
 
-def read_labels(given: Any, id: str, how: ReadAs = AS_FOUND, rows: Any = None) -> LabeledRows:
-    """Read labels, and join the columns of ``rows`` to them by the id."""
+def read_labels(given: Any, id: str, rows: Any = None, how: ReadAs = AS_FOUND) -> LabeledRows:
+    """Read labels, if not done already, and join the columns of ``rows`` to them by the id."""
+    if isinstance(given, LabeledRows):
+        return given
     given = given.labels if hasattr(given, "summary") and hasattr(given, "labels") else given
-    table = _frame(given, how, "the labels")
+    table = read_frame(given, "the labels", how)
     for name in (id, LABEL):
         if name not in table:
             raise InputError(
@@ -129,7 +131,7 @@ def read_labels(given: Any, id: str, how: ReadAs = AS_FOUND, rows: Any = None) -
             )
         confidence = numbers.to_numpy(dtype=float)
     if rows is not None:
-        table = _joined(table, ids, _frame(rows, how, "the rows"), id)
+        table = _joined(table, ids, read_frame(rows, "the rows", how), id)
     return LabeledRows(table, ids, labels, confidence)
 
 
@@ -186,23 +188,7 @@ def audit_sample(
     >>> found.accuracy.estimate, found.accuracy.low > 0.9
     (1.0, True)
     """
-    return draw_sheet(
-        read_labels(labels, id, rows=rows), n, id, _names(by), columns, show_label, purpose,
-        random_state,
-    )  # fmt: skip
-
-
-def draw_sheet(
-    labels: LabeledRows,
-    n: Any,
-    id: str,
-    by: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    show_label: bool = False,
-    purpose: Purpose = "audit",
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Draw a sheet of rows to check, see :func:`audit_sample`."""
+    labels, by = read_labels(labels, id, rows), _names(by)
     N, table = len(labels.ids), labels.table
     if not is_whole(n):
         raise InputTypeError(f"n must be a whole number; found {n!r}")
@@ -211,13 +197,13 @@ def draw_sheet(
         raise InputError(
             f"{option_name('n')} must be from 2 to {N:,}, the number of rows; found {n:,}"
         )
-    domains, rng = labels.domains(by), np.random.default_rng([seed, 17])
+    domains, rng = labels.domains(by), np.random.default_rng([random_state, 17])
     sizes = deviations(labels.confidence)
     if purpose == "learn":
         sizes = learning_sizes(labels.confidence)
     shares = _allocated(int(n), domains, sizes)
     probabilities, shown = np.zeros(N), _shown(table, id, columns, by)
-    numbers = _as_numbers(table[shown]) if purpose == "learn" and shown else None
+    numbers = as_numbers(table[shown]) if purpose == "learn" and shown else None
     drawn = []
     for g, share in enumerate(shares):
         own = np.flatnonzero(domains.codes == g)
@@ -228,28 +214,15 @@ def draw_sheet(
             order = spread_order(model.predict(numbers[own]), rng)
         drawn.append(own[systematic_sample(probabilities[own], rng, order)])
     found = np.sort(np.concatenate(drawn))
-    sheet = sheet_of(labels, found, probabilities, id, shown, show_label)
+    sheet = table[[id, *shown]].iloc[found].reset_index(drop=True)
+    if show_label:
+        sheet[LABEL] = labels.labels[found]
+    sheet[TRUE] = pd.Series([None] * len(found), dtype=object)
+    sheet[PROBABILITY] = [float(f"{p:.9g}") for p in probabilities[found]]
+    sheet[AUDIT] = _seals(labels, labels.ids[found], sheet[PROBABILITY].to_numpy())
     if purpose == "learn":
         sheet.attrs["note"] = expected_gain(labels.confidence[found], N)
     return sheet
-
-
-def sheet_of(
-    labels: LabeledRows,
-    rows: Codes,
-    probabilities: Floats,
-    id: str,
-    columns: Sequence[str],
-    show_label: bool = False,
-) -> pd.DataFrame:
-    """Return a sheet of rows that were drawn with these probabilities."""
-    table = labels.table[[id, *columns]].iloc[rows].reset_index(drop=True)
-    if show_label:
-        table[LABEL] = labels.labels[rows]
-    table[TRUE] = pd.Series([None] * len(rows), dtype=object)
-    table[PROBABILITY] = [float(f"{p:.9g}") for p in probabilities[rows]]
-    table[AUDIT] = _seals(labels, labels.ids[rows], table[PROBABILITY].to_numpy())
-    return table
 
 
 def _allocated(n: int, domains: Groups, sizes: Floats) -> Codes:
@@ -262,17 +235,13 @@ def _allocated(n: int, domains: Groups, sizes: Floats) -> Codes:
         )
     mass = np.bincount(domains.codes, sizes, number)
     wanted = n * (0.5 / number + 0.5 * mass / mass.sum())
-    while True:  # what does not fit into small domains goes to the others
-        low, high = wanted < 2, wanted > there
-        if not (low | high).any():
-            break
-        fixed = low | high | (wanted == 2) | (wanted == there)
-        wanted = np.clip(wanted, 2, there)
-        rest = n - wanted[fixed].sum()
-        if fixed.all() or wanted[~fixed].sum() <= 0:
-            break
-        wanted[~fixed] *= rest / wanted[~fixed].sum()
-    return np.minimum(largest_remainder(wanted, n), there)
+
+    def possible(factor: float) -> Floats:
+        return np.clip(factor * wanted, 2, there)
+
+    # What does not fit into small domains goes to the others.
+    factor = brentq(lambda factor: possible(factor).sum() - n, 0, (there / wanted).max())
+    return np.minimum(largest_remainder(possible(factor), n), there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,23 +326,11 @@ def audit(
         With ``accuracy``, ``confusion``, ``shares``, ``table``, ``domains``, ``expected`` and
         ``p_value``.
     """
-    return read_sheet(read_labels(labels, id, rows=rows), checked, id, target, _names(by), level)
-
-
-def read_sheet(
-    labels: LabeledRows,
-    checked: Any,
-    id: str,
-    target: str = TRUE,
-    by: Sequence[str] = (),
-    level: float = 0.95,
-    how: ReadAs = AS_FOUND,
-) -> Audit:
-    """Check a sheet that was filled in, and estimate, see :func:`audit`."""
+    labels, by = read_labels(labels, id, rows), _names(by)
     if not is_number(level) or not 0 < level < 1:
         raise InputError(f"level must be a number between 0 and 1; found {level!r}")
-    sheet = _frame(checked, how, "the check file")
-    rows, drawn = _checked_rows(labels, sheet, id)
+    sheet = read_frame(checked, "the check file")
+    drawn_rows, drawn = _checked_rows(labels, sheet, id)
     classes = sorted(set(labels.labels))
     truth = check_classes(sheet, target, classes)
     decided = truth.notna().to_numpy()
@@ -382,103 +339,74 @@ def read_sheet(
             f"the check file: all cells of the column {target!r} are empty; fill in the class of "
             "the rows that can be decided"
         )
-    N, confidence = len(labels.ids), labels.confidence
-    probabilities = np.full(N, np.nan)
-    probabilities[rows] = drawn
-    probabilities = _of_others(probabilities, labels, rows, drawn)
-    found = _Found(
-        labels, classes, rows, truth.to_numpy(dtype=object), decided, probabilities, level
-    )
-    everything = np.ones(N, dtype=bool)
-    accuracy = found.accuracy(everything)
+    N, confidence, found_labels = len(labels.ids), labels.confidence, truth.to_numpy(dtype=object)
+    probabilities = _probabilities(labels, drawn_rows, drawn)
+
+    def mean(y: Any, expected: Floats, within: Any = slice(None)) -> Interval:
+        """Estimate the mean of something in the rows of a domain."""
+        own = np.arange(N)[within]
+        inside = np.isin(drawn_rows, own)
+        return difference_estimate(
+            np.asarray(y, dtype=float)[inside], np.searchsorted(own, drawn_rows[inside]),
+            expected[own], probabilities[own], level, decided[inside],
+        )  # fmt: skip
+
+    chances = {name: _chances(labels, name) for name in classes}
+
+    def shares(within: Any = slice(None)) -> list[dict[str, Any]]:
+        """Return the share of each class in a domain."""
+        rows = []
+        for name in classes:
+            found = mean(found_labels == name, chances[name], within)
+            n, labeled = len(confidence[within]), float((labels.labels[within] == name).mean())
+            rows.append(
+                {"class": name, "count": n * found.estimate} | _named(found, "share")
+                | {"count_low": n * found.low, "count_high": n * found.high}
+                | {"share_of_labels": labeled}
+            )  # fmt: skip
+        return rows
+
+    right = found_labels == labels.labels[drawn_rows]
+    accuracy = mean(right, confidence)
     expected = float(confidence.mean()) if CONFIDENCE in labels.table else None
     p_value = None
     if expected is not None and accuracy.standard_error > 0:
         ratio = abs(accuracy.estimate - expected) / accuracy.standard_error
-        p_value = float(2 * stats.t.sf(ratio, len(rows) - 1))
+        p_value = float(2 * stats.t.sf(ratio, len(drawn_rows) - 1))
     domains = labels.domains(by)
     table, of_domains = [], []
     for g, name in enumerate(domains.names):
         own = domains.codes == g
-        values = name if len(by) > 1 else (name,)
-        place = dict(zip(by, values, strict=True)) if by else {}
-        number = int(own[rows].sum())
+        place = dict(zip(by, name if len(by) > 1 else (name,), strict=True)) if by else {}
+        number = int(own[drawn_rows].sum())
         if number < 2:
             raise InputError(
                 f"{option_name('by')}: {count(number, 'row')} of the domain {name!r} of "
                 f"{', '.join(by)} were checked; it takes 2 at least: leave it out, or draw with it"
             )
-        right = found.accuracy(own)
-        of_domains.append(
-            place | {"rows": int(own.sum()), "checked": number} | _named(right, "accuracy")
-        )
-        table += [place | row for row in found.shares(own)]
-    overall = found.shares(everything)
+        about = {"rows": int(own.sum()), "checked": number}
+        of_domains.append(place | about | _named(mean(right, confidence, own), "accuracy"))
+        table += [place | row for row in shares(own)]
+    confusion = {}
+    for label in classes:
+        own = labels.labels == label
+        for name in classes:
+            y = (found_labels == name) & own[drawn_rows]
+            confusion[label, name] = N * mean(y, np.where(own, chances[name], 0.0)).estimate
     return Audit(
-        accuracy, expected, p_value, found.confusion(), pd.DataFrame(overall).drop(columns="count"),
-        pd.DataFrame(table), pd.DataFrame(of_domains), len(rows), int((~decided).sum()), N, level,
+        accuracy, expected, p_value,
+        pd.Series(confusion).unstack().rename_axis(index="label", columns=TRUE),
+        pd.DataFrame(shares()).drop(columns="count"), pd.DataFrame(table),
+        pd.DataFrame(of_domains), len(drawn_rows), int((~decided).sum()), N, level,
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Checked rows, and the estimates that they give."""
-
-    labels: LabeledRows
-    classes: list[str]
-    rows: Codes
-    truth: Any
-    decided: Bools
-    probabilities: Floats
-    level: float
-
-    def mean(self, y: Any, expected: Floats, within: Bools) -> Interval:
-        """Estimate the mean of something in the rows of a domain."""
-        inside = within[self.rows]
-        place = np.cumsum(within) - 1
-        design = Design(expected[within], self.probabilities[within])
-        return difference_estimate(
-            np.asarray(y, dtype=float)[inside], place[self.rows[inside]], design, self.level,
-            self.decided[inside],
-        )  # fmt: skip
-
-    def accuracy(self, within: Bools) -> Interval:
-        right = self.truth == self.labels.labels[self.rows]
-        return self.mean(right, self.labels.confidence, within)
-
-    def expected(self, name: str) -> Floats:
-        """Return the chance of a class in each row: what is left of a label is the others'."""
-        own = self.labels.labels == name
-        numbers = pd.Series(self.labels.labels).value_counts()
-        others = len(own) - numbers.reindex(self.labels.labels).to_numpy()
-        share = np.divide(own.sum(), others, out=np.zeros(len(own)), where=others > 0)
-        return np.where(own, self.labels.confidence, (1 - self.labels.confidence) * share)
-
-    def shares(self, within: Bools) -> list[dict[str, Any]]:
-        """Return the share of each class in a domain."""
-        n, found = int(within.sum()), []
-        for name in self.classes:
-            share = self.mean(self.truth == name, self.expected(name), within)
-            counts = {"count": n * share.estimate}
-            ends = {"count_low": n * share.low, "count_high": n * share.high}
-            labeled = float((self.labels.labels[within] == name).mean())
-            found.append({"class": name} | counts | _named(share, "share") | ends
-                         | {"share_of_labels": labeled})  # fmt: skip
-        return found
-
-    def confusion(self) -> pd.DataFrame:
-        """Return how many rows of each label are of each class."""
-        every = np.ones(len(self.labels.ids), dtype=bool)
-        cells = {}
-        for name in self.classes:
-            expected = self.expected(name)
-            for label in self.classes:
-                own = self.labels.labels == label
-                y = (self.truth == name) & own[self.rows]
-                share = self.mean(y, np.where(own, expected, 0.0), every)
-                cells[label, name] = len(own) * max(share.estimate, 0.0)
-        table = pd.Series(cells).unstack()
-        return table.rename_axis(index="label", columns=TRUE)
+def _chances(labels: LabeledRows, name: str) -> Floats:
+    """Return the chance of a class in each row: what is left of a label is the others'."""
+    own, numbers = labels.labels == name, pd.Series(labels.labels).value_counts()
+    others = len(own) - numbers.reindex(labels.labels).to_numpy()
+    share = np.divide(own.sum(), others, out=np.zeros(len(own)), where=others > 0)
+    return np.where(own, labels.confidence, (1 - labels.confidence) * share)
 
 
 def _named(found: Interval, name: str) -> dict[str, float]:
@@ -486,17 +414,14 @@ def _named(found: Interval, name: str) -> dict[str, float]:
     return {name: found.estimate} | error | {f"{name}_low": found.low, f"{name}_high": found.high}
 
 
-def _of_others(probabilities: Floats, labels: LabeledRows, rows: Codes, drawn: Floats) -> Floats:
+def _probabilities(labels: LabeledRows, rows: Codes, drawn: Floats) -> Floats:
     """Return the probabilities of all rows, given those of the rows that were drawn.
 
     Those of the others are only used for how far chance may go, and are taken to be in proportion
-    to the deviations that :func:`draw_sheet` draws by.
+    to the deviations that :func:`audit_sample` draws by.
     """
     sizes = deviations(labels.confidence)
-    scale = float(np.median(drawn / sizes[rows]))
-    found = np.clip(scale * sizes, 1e-9, 1.0)
-    if len(rows) == len(probabilities):
-        found = np.ones(len(found))
+    found = np.clip(float(np.median(drawn / sizes[rows])) * sizes, 1e-9, 1.0)
     found[rows] = drawn
     return found
 
@@ -562,17 +487,6 @@ def _shown(
     return list(dict.fromkeys([*by, *columns]))
 
 
-def _as_numbers(table: pd.DataFrame) -> Floats:
-    """Return columns as numbers: text by the order of its values."""
-    columns = [
-        table[name].to_numpy(dtype=float, na_value=np.nan)
-        if pd.api.types.is_numeric_dtype(table[name])
-        else pd.factorize(as_text(table[name]), sort=True)[0].astype(float)
-        for name in table
-    ]
-    return np.column_stack(columns)
-
-
 def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.DataFrame:
     if id not in rows:
         raise InputError(f"the rows have no column {id!r}; found {all_of(list(rows))}")
@@ -588,14 +502,14 @@ def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.
     return pd.concat([table.reset_index(drop=True), more], axis=1)
 
 
-def _frame(given: Any, how: ReadAs, what: str) -> pd.DataFrame:
+def read_frame(given: Any, what: str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
     """Return a table in memory, whatever it was given as."""
     if hasattr(given, "frame") and not hasattr(given, "columns"):  # predictions, in chunks
         return given.frame()
     found = find_rows(given, "memory", how)
     parts = [as_pandas(part) for part, _ in found.read(found.names)]
     if not parts or not sum(map(len, parts)):
-        raise InputError(f"{what} have no rows")
+        raise InputError(f"there are no rows in {what}")
     return pd.concat(parts, ignore_index=True)
 
 
@@ -620,19 +534,12 @@ def audit_lines(audit: Any) -> list[tuple[str, str]]:
         sentence = f"{rows} could not be decided: the intervals hold either way, and are wider"
         lines.insert(1, ("undecided", sentence))
     if audit.expected is not None:
-        lines.append(("expected", expected_or_not(audit)))
+        promise = f"{percent(audit.expected)} by the confidences"
+        if audit.p_value is not None:
+            verdict = "is more than chance" if audit.p_value < SURPRISING else "may be chance"
+            promise += f"; the difference {verdict} (p = {audit.p_value:.2g})"
+        lines.append(("expected", promise))
     return lines
-
-
-def expected_or_not(audit: Any) -> str:
-    """Say what the confidences promise, and whether that can be."""
-    if audit.p_value is None:
-        return f"{percent(audit.expected)} by the confidences"
-    verdict = "is more than chance" if audit.p_value < SURPRISING else "may be chance"
-    return (
-        f"{percent(audit.expected)} by the confidences; the difference {verdict} "
-        f"(p = {audit.p_value:.2g})"
-    )
 
 
 def audit_page(audit: Any) -> str:
