@@ -108,7 +108,7 @@ def office(rng: Rng, n: int, rates: list[float], strength: float) -> Data:
 
 
 def answers(rng: Rng, n: int, rates: list[float], strength: float) -> Data:
-    """Make answers from one to five that hang on three hidden traits, some missing."""
+    """Make answers from one to five that depend on three hidden traits, some missing."""
     hidden = rng.normal(size=(n, 3))
     X = hidden @ rng.normal(size=(3, 15)) + 1.5 * rng.normal(size=(n, 15))
     X = np.digitize(X, [-2, -0.7, 0.7, 2]) + 1.0

@@ -64,6 +64,6 @@ def browse(path: Path, profile: Path, *options: str) -> subprocess.CompletedProc
         [browser, *always, *quiet, *options, path.as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
         check=True,
     )

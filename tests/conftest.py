@@ -12,6 +12,8 @@ from hypothesis import settings
 # The tests' processes use all cores. Threads for the algebra of each would stand in line, and burn
 # time while they do; this must be said before NumPy is imported, and reaches all processes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Spark lives for seconds here: code that is compiled well would not pay.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Same examples on every run and machine: a failure can be repeated by running the test again.
 settings.register_profile(

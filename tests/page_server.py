@@ -68,11 +68,11 @@ def browser(tmp_path_factory) -> Iterator[Any]:
                    "--window-size=1100,1400", f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(option)
     downloads = tmp_path_factory.mktemp("downloads")
-    wishes = {
+    preferences = {
         "download.default_directory": str(downloads),
         "profile.default_content_setting_values.automatic_downloads": 1,  # several are allowed
     }
-    options.add_experimental_option("prefs", wishes)
+    options.add_experimental_option("prefs", preferences)
     service = selenium.ChromeService(executable_path=driver)
     window = selenium.Chrome(options=options, service=service)
     window.downloads = downloads

@@ -51,32 +51,27 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 # Imported when they are first used: the command line starts without scikit-learn.
-_HOMES = {
-    "AssignedLabels": "c2rf.workflow.assign",
-    "Audit": "c2rf.workflow.audit",
-    "BlendClassifier": "c2rf.learners.default_classifier",
-    "C2RFClassifier": "c2rf.estimators.c2rf",
-    "Classification": "c2rf.workflow.result",
-    "Estimate": "c2rf.totals.stated",
-    "KnownTotalsClassifier": "c2rf.estimators.known_totals",
-    "PatternTable": "c2rf.forest.votes",
-    "Pooled": "c2rf.imputation.rubin",
-    "Solution": "c2rf.forest.problem",
-    "assign": "c2rf.workflow.assign",
-    "audit": "c2rf.workflow.audit",
-    "audit_sample": "c2rf.workflow.audit",
-    "classify": "c2rf.workflow.classify",
-    "load_model": "c2rf.workflow.model_file",
-    "estimate_totals": "c2rf.workflow.classify",
-    "pool": "c2rf.imputation.rubin",
-    "solve": "c2rf.forest.solve",
-    "totals_scorer": "c2rf.estimators.known_totals",
-    "verify": "c2rf.forest.verify",
-    "write_vipr": "c2rf.data.forest_files",
+_PUBLIC = {
+    "data.forest_files": ["write_vipr"],
+    "estimators.c2rf": ["C2RFClassifier"],
+    "estimators.known_totals": ["KnownTotalsClassifier", "totals_scorer"],
+    "forest.problem": ["Solution"],
+    "forest.solve": ["solve"],
+    "forest.verify": ["verify"],
+    "forest.votes": ["PatternTable"],
+    "imputation.rubin": ["Pooled", "pool"],
+    "learners.default_classifier": ["BlendClassifier"],
+    "totals.stated": ["Estimate"],
+    "workflow.assign": ["AssignedLabels", "assign"],
+    "workflow.audit": ["Audit", "audit", "audit_sample"],
+    "workflow.classify": ["classify", "estimate_totals"],
+    "workflow.model_file": ["load_model"],
+    "workflow.result": ["Classification"],
 }
+_MODULE_OF = {name: f"c2rf.{module}" for module, names in _PUBLIC.items() for name in names}
 
 __all__ = sorted(
-    ["__version__", "baselines", "datasets", "exceptions", *_HOMES]
+    ["__version__", "baselines", "datasets", "exceptions", *_MODULE_OF]
     + [name for name in vars(exceptions) if name.endswith("Error")]
 )
 
@@ -85,8 +80,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name in ("baselines", "datasets"):
         value: Any = import_module(f"c2rf.{name}")
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name]), name)
     else:
         raise AttributeError(f"module 'c2rf' has no attribute {name!r}")
     globals()[name] = value

@@ -149,7 +149,10 @@ LEARNING = ["prior-corrected", "self-training", "extra-trees-top"]
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_a_learning_method_is_a_function_of_the_sample(method: str, small: data.DataSet) -> None:
+def test_a_learning_method_is_a_function_of_the_sample(
+    method: str, small: data.DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("c2rf.baselines.N_TREES", 30)
     sample, truth = draw(small, SMALL, seed=1)
     once, again = (label(method, sample) for _ in range(2))
     assert once.labels.dtype == np.int8

@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import c2rf
 from c2rf import C2RFClassifier
-from c2rf.data.population import dask as cluster_room
+from c2rf.data.population import dask as cluster_rows
 from c2rf.data.population.dask import DaskRows, connected, is_dask
 from c2rf.exceptions import ClusterError, InputError, InputTypeError
 
@@ -389,7 +389,7 @@ class TestCluster:
             population.reduce(fails, sum)
 
     def test_dask_is_not_there(self, monkeypatch):
-        monkeypatch.setattr(cluster_room, "find_spec", lambda name: None)
+        monkeypatch.setattr(cluster_rows, "find_spec", lambda name: None)
         with pytest.raises(InputError, match=r'pip install "c2rf\[dask\]"'), connected(None):
             pass
 

@@ -114,9 +114,9 @@ class TestBlend:
         centers = rng.normal(size=(4, 3)) * 6
         codes = np.repeat(np.arange(4), [12, 9, 3, 1])
         X = centers[codes] + rng.normal(size=(25, 3))
-        crowd = centers[rng.integers(4, size=200)] + rng.normal(size=(200, 3))
-        blend = BlendClassifier(**LIGHT).fit(X, codes, crowd, rates=[0.25] * 4)
-        chances = blend.predict_proba(crowd)
+        population = centers[rng.integers(4, size=200)] + rng.normal(size=(200, 3))
+        blend = BlendClassifier(**LIGHT).fit(X, codes, population, rates=[0.25] * 4)
+        chances = blend.predict_proba(population)
         assert chances.shape == (200, 4)
         assert chances.sum(axis=1) == pytest.approx(1)
         assert (blend.predict(centers) == np.arange(4)).all()

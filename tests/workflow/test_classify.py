@@ -54,6 +54,12 @@ CASES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    """Where rows are does not depend on the number of trees."""
+    monkeypatch.setattr("c2rf.workflow.classify.N_TREES", 20)
+
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory) -> dict[int, dict[str, Any]]:
     """The same rows of two and of three classes in every kind of place."""

@@ -200,7 +200,8 @@ def test_a_loaded_model_predicts_frames(tmp_path):
     assert chances[:, 1].mean() == pytest.approx((people.truth == "yes").mean(), abs=0.02)
 
 
-def test_trees_whose_links_lead_out_of_their_arrays_are_refused(tmp_path):
+def test_trees_whose_links_lead_out_of_their_arrays_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("c2rf.workflow.classify.N_TREES", 10)
     X, y = make_twonorm(200, random_state=0)
     table = pd.DataFrame(X).add_prefix("x").assign(sick=y)
     result = c2rf.classify(
