@@ -59,13 +59,12 @@ def test_unbiased_over_all_samples_of_a_tiny_population() -> None:
 
 def test_of_a_simple_random_sample_it_is_wilson_s_interval_where_few_are_wrong() -> None:
     n, N = 200, 1_000_000
-    design = (np.zeros(N), np.full(N, n / N))
     y = np.repeat([1.0, 0.0], [2, n - 2])
-    found = difference_estimate(y, np.arange(n), *design)
+    found = difference_estimate(y, np.arange(n), np.zeros(N), np.full(n, n / N))
     assert found.estimate == pytest.approx(0.01)
     wilson = stats.binomtest(2, n).proportion_ci(method="wilson")
     assert found.high == pytest.approx(wilson.high, abs=1.5e-3)
-    assert difference_estimate(0 * y, np.arange(n), *design).high > 0.015
+    assert difference_estimate(0 * y, np.arange(n), np.zeros(N), np.full(n, n / N)).high > 0.015
 
 
 def test_all_rows_checked_leave_nothing_open() -> None:
@@ -87,7 +86,7 @@ def test_intervals_cover_whatever_the_model_says(kind: str) -> None:
     covered = []
     for _ in range(120):
         rows = systematic_sample(design[1], rng)
-        found = difference_estimate(wrong[rows], rows, *design)
+        found = difference_estimate(wrong[rows], rows, design[0], design[1][rows])
         covered.append(found.low <= wrong.mean() <= found.high)
     assert np.mean(covered) >= 0.9
 
@@ -95,11 +94,11 @@ def test_intervals_cover_whatever_the_model_says(kind: str) -> None:
 def test_undecided_rows_widen_the_interval_both_ways() -> None:
     design = (np.full(500, 0.2), np.full(500, 0.1))
     y, rows = np.repeat([1.0, 0.0], [10, 40]), np.arange(50)
-    whole = difference_estimate(y, rows, *design)
+    whole = difference_estimate(y, rows, design[0], design[1][rows])
     decided = np.arange(50) % 10 != 0
-    part = difference_estimate(y, rows, *design, decided=decided)
+    part = difference_estimate(y, rows, design[0], design[1][rows], decided=decided)
     assert part.low <= whole.low < whole.high <= part.high
-    as_wrong = difference_estimate(np.where(decided, y, 1.0), rows, *design)
+    as_wrong = difference_estimate(np.where(decided, y, 1.0), rows, design[0], design[1][rows])
     assert part.high == as_wrong.high
 
 
@@ -110,7 +109,7 @@ def test_the_width_is_what_was_wished_for() -> None:
     n = rows_for_width(confidence, 0.06)
     design = (1 - confidence, inclusion_probabilities(deviations(confidence), n))
     rows = systematic_sample(design[1], rng)
-    found = difference_estimate(wrong[rows], rows, *design)
+    found = difference_estimate(wrong[rows], rows, design[0], design[1][rows])
     assert found.high - found.low == pytest.approx(0.06, rel=0.1)
     assert rows_for_width(np.ones(1000), 0.5) >= 2
     assert deviations(np.ones(1))[0] == np.sqrt(FLOOR)

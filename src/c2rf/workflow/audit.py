@@ -340,7 +340,6 @@ def audit(
             "the rows that can be decided"
         )
     N, confidence, found_labels = len(labels.ids), labels.confidence, truth.to_numpy(dtype=object)
-    probabilities = _probabilities(labels, drawn_rows, drawn)
 
     def mean(y: Any, expected: Floats, within: Any = slice(None)) -> Interval:
         """Estimate the mean of something in the rows of a domain."""
@@ -348,7 +347,7 @@ def audit(
         inside = np.isin(drawn_rows, own)
         return difference_estimate(
             np.asarray(y, dtype=float)[inside], np.searchsorted(own, drawn_rows[inside]),
-            expected[own], probabilities[own], level, decided[inside],
+            expected[own], drawn[inside], level, decided[inside],
         )  # fmt: skip
 
     chances = {name: _chances(labels, name) for name in classes}
@@ -412,18 +411,6 @@ def _chances(labels: LabeledRows, name: str) -> Floats:
 def _named(found: Interval, name: str) -> dict[str, float]:
     error = {f"{name}_se": found.standard_error} if name == "accuracy" else {}
     return {name: found.estimate} | error | {f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def _probabilities(labels: LabeledRows, rows: Codes, drawn: Floats) -> Floats:
-    """Return the probabilities of all rows, given those of the rows that were drawn.
-
-    Those of the others are only used for how far chance may go, and are taken to be in proportion
-    to the deviations that :func:`audit_sample` draws by.
-    """
-    sizes = deviations(labels.confidence)
-    found = np.clip(float(np.median(drawn / sizes[rows])) * sizes, 1e-9, 1.0)
-    found[rows] = drawn
-    return found
 
 
 def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Codes, Floats]:
