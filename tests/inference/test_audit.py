@@ -91,6 +91,19 @@ def test_intervals_cover_whatever_the_model_says(kind: str) -> None:
     assert np.mean(covered) >= 0.9
 
 
+def test_intervals_cover_where_a_sure_model_is_wrong_anywhere() -> None:
+    rng = np.random.default_rng(1)
+    confidence = rng.permutation(np.r_[np.full(1500, 0.9995), rng.uniform(0.5, 1, 500)])
+    wrong = (rng.random(2000) < 0.06).astype(float)
+    chances = inclusion_probabilities(deviations(confidence), 100)
+    covered = []
+    for _ in range(200):
+        rows = systematic_sample(chances, rng)
+        found = difference_estimate(wrong[rows], rows, 1 - confidence, chances[rows])
+        covered.append(found.low <= wrong.mean() <= found.high)
+    assert np.mean(covered) >= 0.95  # by the standard error alone, 0.89
+
+
 def test_undecided_rows_widen_the_interval_both_ways() -> None:
     design = (np.full(500, 0.2), np.full(500, 0.1))
     y, rows = np.repeat([1.0, 0.0], [10, 40]), np.arange(50)

@@ -91,6 +91,14 @@ def test_best_power_has_the_least_variance_and_uncertain_totals_widen() -> None:
     assert (sampled[1] ** 2 > best).all()
 
 
+def test_a_model_without_a_mistake_among_few_rows_is_not_certain() -> None:
+    codes = np.repeat([0, 1], [40, 60])
+    shares = np.array([[0.7, 0.3], [0.2, 0.8]])
+    known = Domains(np.array([600.0, 400]), shares, 0 * shares, np.array([500.0, 500]), shares[:1])
+    error = held_out_shares(codes, np.eye(2)[codes], codes, np.ones(100), known)[1]
+    assert (error > 0.001).all()
+
+
 @pytest.mark.parametrize("useful", [True, False])
 def test_intervals_cover_under_label_shift_with_any_classifier(useful: bool) -> None:
     rng = np.random.default_rng(3)

@@ -55,6 +55,20 @@ def test_true_rates_are_within_the_errors_in_groups() -> None:
     assert (errors < 0.1).all()
 
 
+def test_half_of_what_calibration_changes_is_part_of_the_error() -> None:
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], [50, 50])
+    held = 5 * np.column_stack([0 * y, rng.normal(2 * y - 1, 1.5)])  # much too sure
+    logs = 5 * np.column_stack([np.zeros(800), rng.normal(2 * (np.arange(800) < 160) - 1, 1.5)])
+    prior, weight, none = np.full(2, 0.5), np.ones(100), np.zeros(800, dtype=int)
+    rates, errors = bootstrap_rates(held, y, weight, logs, none, 1, 5, rng)
+    plain = likeliest_rates(softmax(logs, axis=1), prior)
+    better = likeliest_rates(calibrated(held, y, logs, weight), prior)
+    np.testing.assert_allclose(rates[0], (plain + better) / 2)
+    assert (np.abs(plain - better) > 0.02).all()
+    assert (errors[0] > np.abs(plain - better) / 2).all()
+
+
 X, Y = make_twonorm(500, random_state=0)
 ASKED, REST = biased_sample(Y, 0.2, positive_weight=0.8, random_state=0)
 PEOPLE = pd.DataFrame(X).add_prefix("x").assign(region=np.where(X[:, 0] > 0, "n", "s"), sick=Y)
