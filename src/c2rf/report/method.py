@@ -34,6 +34,7 @@ BASE_LEARNERS = {
     "rank-svc": "support vectors, Laplacian kernel of ranks",
     "linear-svc": "support vectors on the columns themselves",
     "boosting": "gradient boosting",
+    "large-boosting": "gradient boosting of larger trees",
 }
 """The base learners of the default classifier in words."""
 
