@@ -155,8 +155,10 @@ class TestCrossValidate:
             return scores
 
         found = self.validated([self.right, nearly], 8000)
-        assert 0.98 < found.accuracies[1] < found.accuracies[0]
-        assert found.weights[0] > found.weights[1] > 0.1
+        difference = found.accuracies[0] - found.accuracies[1]
+        ratio = found.weights[0] / found.weights[1]
+        assert 0 < abs(difference) < 0.02
+        assert ratio == pytest.approx(np.exp(difference / (0.5 * 0.015)))
 
     def test_rows_of_thresholds_and_of_leaves_are_disjoint(self):
         seen = []

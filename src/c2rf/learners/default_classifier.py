@@ -301,8 +301,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         "trees", "rank-trees", "pca-trees" (extra trees that try some columns at a split, some
         encoded columns, or all columns and principal components), "svc", "rank-svc" and
         "linear-svc" (support vectors by a Gaussian kernel, by a Laplacian one of ranks, and
-        without) and "boosting". None means those that suit the numbers of labeled rows and of
-        classes, see Notes.
+        without), "boosting" and "large-boosting". None means those that suit the numbers of
+        labeled rows and of classes, see Notes.
     n_estimators : int, default=200
         Number of trees of a forest.
     n_jobs : int or None, default=None
@@ -346,11 +346,11 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     at most 12 distinct values are taken for categories by all base learners but some trees.
 
     All labeled rows are used. "trees" and "svc" take part up to 500 labeled rows (the former up to
-    10 classes), "pca-trees" up to 4,000, "rank-svc" up to 20,000, "linear-svc" from 100, "boosting"
-    from 300 and up to 10 classes, "rank-trees" always, and there is a student up to 250 for each
-    class and 1,000 in all; so the time grows little faster than that of a forest. Of a large
-    population a random part is learned from: five times as many rows as are labeled, from 10,000 to
-    60,000, or fewer where columns are many.
+    10 classes), "pca-trees" up to 4,000, "rank-svc" up to 10,000, "linear-svc" from 100, "boosting"
+    from 300 and "large-boosting" from 10,000 (both up to 10 classes), "rank-trees" always, and
+    there is a student up to 250 for each class and 1,000 in all; so the time grows little faster
+    than that of a forest. Of a large population a random part is learned from: five times as many
+    rows as are labeled, from 10,000 to 60,000, or fewer where columns are many.
 
     Examples
     --------
