@@ -20,7 +20,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from c2rf._utils.frames import as_numbers, as_pandas
-from c2rf._utils.text import all_of, check_choice, count, nearest, option_name, percent, short
+from c2rf._utils.text import check_choice, count, nearest, option_name, percent, short
 from c2rf._utils.types import Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs
@@ -45,6 +45,7 @@ from c2rf.workflow.checked import (
     TRUE,
     check_classes,
     check_unique,
+    require_columns,
     row_of,
 )
 from c2rf.workflow.predictions import CONFIDENCE, LABEL, PREDICTED
@@ -80,12 +81,7 @@ class LabeledRows:
 
     def domains(self, by: Sequence[str]) -> Groups:
         """Return the domain of each row; one that has a single row cannot be judged."""
-        for name in by:
-            if name not in self.table:
-                raise InputError(
-                    f"{option_name('by')}: there is no column {name!r} in the labels; the columns "
-                    f"are {all_of(list(self.table))}{nearest(name, list(self.table))}"
-                )
+        require_columns(self.table, by, option_name("by"))
         if not by:
             return Groups.none(len(self.ids))
         texts = [as_text(self.table[name]).fillna("").to_numpy(dtype=object) for name in by]
@@ -106,13 +102,8 @@ def read_labels(given: Any, id: str, rows: Any = None, how: ReadAs = AS_FOUND) -
         return given
     given = given.labels if hasattr(given, "summary") and hasattr(given, "labels") else given
     table = read_frame(given, "the labels", how)
-    for name in (id, LABEL):
-        if name not in table:
-            raise InputError(
-                f"the labels have no column {name!r}; found {all_of(list(table))}"
-                f"{nearest(name, list(table))}"
-                + (f" ({option_name('id')} names the rows)" if name == id else "")
-            )
+    require_columns(table, [id], f"the labels ({option_name('id')} names the rows)")
+    require_columns(table, [LABEL], "the labels")
     texts = {name: as_text(table[name]) for name in (id, LABEL)}
     for name, cells in texts.items():
         if cells.isna().any():
@@ -415,12 +406,7 @@ def _named(found: Interval, name: str) -> dict[str, float]:
 
 def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Codes, Floats]:
     """Return the rows of a sheet and their probabilities; refuse a sheet that was tampered with."""
-    for name in (id, PROBABILITY, AUDIT):
-        if name not in sheet:
-            raise InputError(
-                f"the check file has no column {name!r}, which c2rf audit draw wrote; found "
-                f"{all_of(list(sheet))}"
-            )
+    require_columns(sheet, [id, PROBABILITY, AUDIT], "the check file, as c2rf audit draw wrote it")
     ids = as_text(sheet[id]).fillna("").to_numpy(dtype=object)
     seals = as_text(sheet[AUDIT]).fillna("").to_numpy(dtype=object)
     ours = np.array([seal.startswith(labels.fingerprint) for seal in seals])
@@ -465,18 +451,12 @@ def _shown(
     left = (id, *PREDICTED, *SENSITIVITY_COLUMNS)
     if columns is None:
         columns = [str(name) for name in table if name not in left]
-    for name in columns:
-        if name not in table:
-            raise InputError(
-                f"{option_name('columns')}: there is no column {name!r}; the columns are "
-                f"{all_of(list(table))}{nearest(name, list(table))}"
-            )
+    require_columns(table, columns, option_name("columns"))
     return list(dict.fromkeys([*by, *columns]))
 
 
 def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.DataFrame:
-    if id not in rows:
-        raise InputError(f"the rows have no column {id!r}; found {all_of(list(rows))}")
+    require_columns(rows, [id], "the rows")
     own = as_text(rows[id]).fillna("").to_numpy(dtype=object)
     check_unique(own, id, "the rows")
     places: Codes = pd.Series(np.arange(len(own)), index=own).reindex(ids).fillna(-1).to_numpy(int)

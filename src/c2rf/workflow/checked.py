@@ -45,8 +45,7 @@ def with_checked(
     option = option_name("checked")
     if id is None:
         raise InputError(f"{option} needs {option_name('id')}, the column that names the rows")
-    if id not in sheet:
-        raise InputError(f"the check file has no column {id!r}; found {all_of(list(sheet))}")
+    require_columns(sheet, [id, TRUE], "the check file")
     classes = sorted(set(as_text(table[target]).dropna()))
     truth = check_classes(sheet, TRUE, classes)
     ids = as_text(sheet[id]).fillna("").to_numpy(dtype=object)
@@ -103,11 +102,7 @@ def checked_weights(labels: Texts, weights: Floats | None, likely: Floats) -> Fl
 
 def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> pd.Series[Any]:
     """Return the classes that were filled in, None where empty; refuse other spellings."""
-    if target not in sheet:
-        raise InputError(
-            f"the check file has no column {target!r} with the classes; found "
-            f"{all_of(list(sheet))}{nearest(target, list(sheet))}"
-        )
+    require_columns(sheet, [target], "the check file")
     truth = as_text(sheet[target])
     wrong = truth.notna() & ~truth.isin(classes)
     if wrong.any():
@@ -117,6 +112,23 @@ def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> p
             f"classes are {listed(classes)}{nearest(name, classes)}"
         )
     return truth
+
+
+def require_columns(table: pd.DataFrame, names: Sequence[str], what: str) -> None:
+    """Refuse a table that lacks a column.
+
+    Examples
+    --------
+    >>> require_columns(pd.DataFrame(columns=["region"]), ["regin"], "--by")
+    Traceback (most recent call last):
+    c2rf.exceptions.InputError: --by: there is no column 'regin'; found 'region'; did you mean...
+    """
+    for name in names:
+        if name not in table:
+            raise InputError(
+                f"{what}: there is no column {name!r}; found {all_of(list(table))}"
+                f"{nearest(name, list(table))}"
+            )
 
 
 def check_unique(ids: Any, id: str, what: str) -> None:
