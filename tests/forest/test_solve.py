@@ -260,6 +260,11 @@ def test_a_tie_of_equal_weights_is_named():
     votes = [[1, -1, 1, -1], [1, 1, 1, -1]]
     with pytest.raises(InfeasibleError, match=r"Widen \[lower, upper\]: with"):
         c2rf.solve(votes, 1, 1, 1)
+    with pytest.raises(InfeasibleError):
+        c2rf.solve(votes, 1, 1, 1, time_limit=0)
+    # Too narrow by a millionth, which is more than the tolerance
+    with pytest.raises(InfeasibleError):
+        c2rf.solve([[1, -1], [1, 1]], 1, 1e-6, 1)
     assert c2rf.solve(votes, 1, 1, 1, offset=(-1, 1)).eta == 0
 
 
@@ -367,6 +372,11 @@ def test_unknown_preferences_list_the_known():
         ({"time_limit": float("nan")}, InputError),
         ({"time_limit": "60"}, InputTypeError),
         ({"time_limit": True}, InputTypeError),
+        ({"time_limit": 10**400}, InputError),
+        ({"offset": (-(10**400), 1)}, InputError),
+        ({"offset": {-1: 0, 1: 0}}, InputTypeError),
+        ({"offset": ("1", "2")}, InputTypeError),
+        ({"offset": (False, True)}, InputTypeError),
         ({"threads": 0}, InputError),
         ({"threads": -1}, InputError),
         ({"threads": 1.5}, InputTypeError),

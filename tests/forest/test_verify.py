@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import c2rf
-from c2rf.exceptions import VerificationError
+from c2rf.exceptions import InputTypeError, VerificationError
 from c2rf.forest.problem import Solution
 from c2rf.forest.verify import certain_signs
 from c2rf.forest.votes import PatternTable
@@ -307,3 +307,11 @@ def test_a_time_limit_of_the_check():
         c2rf.verify([[1, 1]], 0, solution, time_limit=0)
     with pytest.raises(c2rf.InputError, match="time_limit must be"):
         c2rf.verify([[1, 1]], 0, solution, time_limit=-1)
+
+
+@pytest.mark.parametrize("found", [None, {}, ValueError("no weights")])
+def test_what_is_no_solution_is_named(found, tmp_path):
+    with pytest.raises(InputTypeError, match=type(found).__name__):
+        c2rf.verify(ROWS, 1, found)
+    with pytest.raises(InputTypeError, match=type(found).__name__):
+        c2rf.write_vipr(ROWS, 1, found, tmp_path / "p.vipr")

@@ -73,7 +73,7 @@ class TestRules:
         found = certificate_of(statement, 1, [[[-1, -2, -3, -4], [1, 1, 1, 1], 3]], tree)
         assert check(vipr.vipr_text(statement, found)) == "range 1 inf"
 
-    def test_what_grows_exponentially_is_refused_by_name(self):
+    def test_rows_whose_proof_grows_exponentially_are_refused_by_name(self):
         """Six literals, no tree in more than two of them: at most three are true."""
         pairs = [(a, b) for a in range(6) for b in range(a + 1, 6)]
         votes = np.full((6, len(pairs)), -1)
@@ -84,10 +84,18 @@ class TestRules:
         found = certificate_of(statement, 3, [row], [["add", -1, 0, 1]])
         with pytest.raises(c2rf.InputError, match="6 literals of which at most 3"):
             vipr.vipr_text(statement, found)
+
+    def test_sums(self):
+        """Counts of 10, 7 and 3: sums near 15 are 13 and 17."""
         statement = statement_of(SUMS, 15)
-        found = certificate_of(statement, 2, [], [["sums", 3]])
-        with pytest.raises(c2rf.InputError, match="rule sums"):
-            vipr.vipr_text(statement, found)
+        for tree in ([["sums", 3]], [["split", 1], ["sums", 2], ["sums", 2]]):
+            found = certificate_of(statement, 2, [], tree)
+            assert check(vipr.vipr_text(statement, found)) == "range 2 inf"
+
+    def test_sums_that_take_too_many_splits_are_refused_by_name(self, monkeypatch):
+        monkeypatch.setattr(vipr, "MOST_LINES", 3)
+        with pytest.raises(c2rf.InputError, match="rule sums takes more than 3 lines"):
+            self.test_sums()
 
     def test_steps(self):
         """Counts of 3 and 6: a total of 4 is missed by one at least."""

@@ -280,3 +280,10 @@ def test_votes_are_not_changed_and_tables_are_small():
     table = PatternTable.from_votes(rows)
     np.testing.assert_array_equal(rows, before)
     assert sys.getsizeof(table.words) < 10_000
+
+
+def test_masked_votes_are_missing():
+    votes = np.ma.masked_array([[1, -1], [1, 1]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(InputError, match="masked"):
+        PatternTable.from_votes(votes)
+    assert PatternTable.from_votes(np.ma.masked_array(votes.data)).n_patterns == 2

@@ -144,8 +144,10 @@ def solve(
     with atomic_outputs(list(texts), force=force) as temporary:
         for path, text in zip(temporary, texts.values(), strict=True):
             path.write_text(text, encoding="utf-8")
-    if refused or isinstance(found, c2rf.InfeasibleError):
-        raise refused or found
+    if refused is not None:
+        raise refused
+    if isinstance(found, c2rf.InfeasibleError):
+        raise found
     terminal.say(_summary(stored, outputs), quiet=quiet)
     exit_if_interrupted(found)
 

@@ -299,7 +299,7 @@ def verified_vipr(
     offset: tuple[float, float] | None = None,
 ) -> str:
     """Return what :func:`write_vipr` writes."""
-    if solution.certificate is None:
+    if getattr(solution, "certificate", False) is None:
         raise InputError(
             "a proof in VIPR is made from a certificate, and this solution has none; solve with "
             "certificate=True"

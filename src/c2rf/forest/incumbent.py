@@ -6,6 +6,7 @@ their margins hold, and a bound only if it is proven in whole numbers.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ class SolveState(Incumbent):
         listener: Listener | None = None,
     ) -> None:
         super().__init__(problem)
-        self.backend, self.threads, self.seed = backend, threads, seed
+        self.backend, self.seed = backend, seed
+        self.threads = min(threads, os.cpu_count() or 1)  # more only cost memory
         self.solver_options = dict(solver_options or {})
         self.eta_shift, self.listener = eta_shift, listener
         self.started = time.perf_counter()

@@ -211,19 +211,23 @@ def check_box(lower: float, upper: float) -> None:
     """Refuse a box that is not 0 < lower <= upper, or too far up for float scores."""
     for name, value in (("lower", lower), ("upper", upper)):
         check_number(name, value)
-    large = upper if isinstance(upper, int) else float(upper)  # an int may be beyond floats
-    if not 0 < lower <= upper or not large < _LARGEST_BOUND:
+    if not 0 < lower <= upper or not _compared(upper) < _LARGEST_BOUND:
         raise InputError(
             f"the box must satisfy 0 < lower <= upper < {_LARGEST_BOUND:g}; "
             f"found [{lower}, {upper}]"
         )
 
 
+def _compared(value: Any) -> int | float:
+    """Return a number as it can be compared with floats: an integer may be beyond them."""
+    return value if isinstance(value, int) else float(value)
+
+
 def check_time_limit(time_limit: Any) -> None:
     """Refuse a time limit that is neither None nor seconds."""
     if time_limit is not None:
         check_number("time_limit", time_limit)
-        if not float(time_limit) >= 0:
+        if not (0 <= _compared(time_limit) <= _LARGEST_BOUND or time_limit == np.inf):
             raise InputError(f"time_limit must be None or seconds >= 0; found {time_limit}")
 
 
@@ -241,15 +245,16 @@ def box_with_weights(with_offset: bool) -> str:
 
 def check_offset(offset: Any) -> tuple[float, float]:
     """Refuse a range of the shift that is not two finite numbers in order."""
-    try:
-        lo, hi = (float(end) for end in offset)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"offset must be None or a pair (lo, hi) of numbers; found {offset!r}"
-        ) from error
-    if not (-np.inf < lo <= hi < np.inf):
-        raise InputError(f"offset=(lo, hi) must be finite with lo <= hi; found ({lo}, {hi})")
-    return lo, hi
+    pair = list(offset) if isinstance(offset, (tuple, list, np.ndarray)) else []
+    if len(pair) != 2 or not all(is_number(end) for end in pair):
+        raise InputTypeError(f"offset must be None or a pair (lo, hi) of numbers; found {offset!r}")
+    lo, hi = map(_compared, pair)
+    if not -_LARGEST_BOUND < lo <= hi < _LARGEST_BOUND:
+        raise InputError(
+            f"offset=(lo, hi) must be from {-_LARGEST_BOUND:g} to {_LARGEST_BOUND:g}, and finite "
+            f"with lo <= hi; found ({lo}, {hi})"
+        )
+    return float(lo), float(hi)
 
 
 @dataclass(frozen=True, eq=False)

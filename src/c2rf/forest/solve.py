@@ -198,6 +198,7 @@ def solve(
 def _run_method(state: SolveState, method: str, certifier: Certifier) -> None:
     """Run the method; Ctrl-C ends it in good order."""
     try:
+        certifier.refuse_infeasible()
         if state.problem.n_patterns == 0:  # all signs are fixed: any weights do
             state.offer(state.problem.upper)
         elif method == "auto":

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from c2rf._utils.types import Floats
-from c2rf.exceptions import InfeasibleError, VerificationError
+from c2rf.exceptions import InfeasibleError, InputTypeError, VerificationError
 from c2rf.forest.certificate import TOLERANCE, CertificateError, check_certificate
 from c2rf.forest.problem import (
     Solution,
@@ -79,6 +79,11 @@ def verify(
                 f"that there are no weights is claimed; the certificate is for the bound {proven}"
             )
         return
+    if not isinstance(solution, Solution):
+        raise InputTypeError(
+            "solution must be what c2rf.solve returns, or the InfeasibleError it raises; found one "
+            f"of type {type(solution).__name__}"
+        )
     if isinstance(votes, PatternTable):
         check_table(votes)
         rows, counts = votes.patterns, votes.counts

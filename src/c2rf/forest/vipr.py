@@ -14,10 +14,10 @@ certificate      VIPR
 decided sign     one ``rnd``
 not all of k     one ``rnd``: big-M rows, box ends that cancel alpha, bounds of z that fill up
 clique of k      its pairs, then k - 2 ``rnd``
-at most m of k   refused: its proof is exponential
+at most m of k   refused: its proof is exponential, and c2rf finds no such rows
 ``add``          ``lin`` where it closes the case, one ``rnd`` for each z that it fixes
 ``steps``        one ``rnd`` per end, one ``lin`` back
-``sums``         refused, too
+``sums``         splits on the largest counts, up to :data:`MOST_LINES`
 ``split``        two ``asm``, one ``uns``
 ===============  ==================================================================================
 """
@@ -31,6 +31,9 @@ from typing import Any, NamedTuple
 
 from c2rf.exceptions import InputError
 from c2rf.forest.certificate import TOLERANCE, Statement
+
+MOST_LINES = 50_000
+"""Derived lines of one rule ``sums``, at most: what grows exponentially ends there."""
 
 Sparse = dict[int, Fraction]
 """Coefficients or multipliers by index, none of them zero."""
@@ -248,7 +251,10 @@ class _Writer:
             return self._not_all(literals, multipliers)
         if most == 1:
             return self._clique(literals)
-        raise _no_short_proof(f"row of {size} literals of which at most {most} are true")
+        raise InputError(
+            f"the certificate has a row of {size} literals of which at most {most} are true, and "
+            "VIPR has no short proof of that: this proof cannot be written as VIPR"
+        )
 
     def _clique(self, literals: list[int]) -> int:
         """Derive that at most one is true: ((m - 1) clique of m + m pairs) / m, rounded."""
@@ -422,14 +428,56 @@ class _Writer:
         return node._replace(low=low, high=high)
 
     def _by_sums(self, node: _Node, numbers: list[int], proven: list[int]) -> int | _Node:
-        raise _no_short_proof("rule sums")
+        """Split on the k largest open counts, and join what all cases say of T."""
+        counts, every = self.statement.counts, range(self.n_patterns)
+        open_ = [i for i in every if self._fixed(node, i) is None]
+        chosen = sorted(open_, key=lambda i: -counts[i])[: numbers[0]]
+        sure = sum(counts[i] for i in every if self._fixed(node, i) == 1)
+        least, most = self._ends(node)[2:]
+        sums, rest = {sure}, sum(counts[i] for i in open_)
+        for i in chosen:
+            rest -= counts[i]
+            both = sums | {value + counts[i] for value in sums}
+            sums = {value for value in both if value <= most and value + rest >= least}
+        new = (max(least, min(sums)), min(most, max(sums) + rest)) if sums else (least, most)
+        low, high = self._split_sums(node, chosen, new, [MOST_LINES])
+        if low == high:
+            return low
+        return self._with_ends(node, low, high)
 
-
-def _no_short_proof(of: str) -> InputError:
-    return InputError(
-        f"the certificate has a {of}, and VIPR has no short proof of that: this certificate cannot "
-        "be written as VIPR"
-    )
+    def _split_sums(
+        self, node: _Node, chosen: list[int], new: tuple[Any, Any], left: list[int]
+    ) -> tuple[int, int]:
+        """Return lines for T >= new[0] and T <= new[1]; one line twice if the case is closed."""
+        left[0] -= 1
+        if left[0] < 0:
+            raise InputError(
+                f"the certificate's rule sums takes more than {MOST_LINES:,} lines in VIPR, which "
+                "cannot merge equal sums: this proof cannot be written as VIPR"
+            )
+        every, one = range(self.n_patterns), Fraction(1)
+        low, high, least, most = self._ends(node)
+        under, over = (self._counted(every, lines) for lines in (node.least, node.most))
+        if sum(y * self.rows[row].rhs for row, y in under) > most:
+            return (self._absurd([(high, one), *under]),) * 2
+        if sum(y * self.rows[row].rhs for row, y in over) < least:
+            return (self._absurd([(low, one), *over]),) * 2
+        if not chosen:
+            low = self._combine("G", under, rhs=new[0]) if new[0] > least else low
+            return low, self._combine("L", over, rhs=new[1]) if new[1] < most else high
+        i, z = chosen[0], {self._z(chosen[0]): one}
+        at_0, at_1 = self._assume(_Row(z, "L", one * 0)), self._assume(_Row(z, "G", one))
+        below = node._replace(most=[*node.most[:i], at_0, *node.most[i + 1 :]])
+        above = node._replace(least=[*node.least[:i], at_1, *node.least[i + 1 :]])
+        zero = self._split_sums(below, chosen[1:], new, left)
+        plus = self._split_sums(above, chosen[1:], new, left)
+        if zero[0] == zero[1] and plus[0] == plus[1]:
+            return (self._join(_Row(NEVER, "L", -one), zero[0], at_0, plus[0], at_1),) * 2
+        if new[0] > least:
+            low = self._join(_Row(self.count, "G", new[0] * one), zero[0], at_0, plus[0], at_1)
+        if new[1] < most:
+            high = self._join(_Row(self.count, "L", new[1] * one), zero[1], at_0, plus[1], at_1)
+        return low, high
 
 
 def _limit(literals: Sequence[int], most: int) -> int:

@@ -49,6 +49,8 @@ def check_votes(votes: ArrayLike, *, chunk_rows: int = _CHUNK_ROWS) -> NDArray[n
     ...
     c2rf.exceptions.InputError: votes must be -1 or +1; found 0 at row 0, column 1
     """
+    if np.ma.is_masked(votes):
+        raise InputError("votes must be -1 or +1; some are missing (masked)")
     try:
         array = np.asarray(votes)
     except ValueError as error:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from brute import optimum
+from brute import optimum, widest
 from c2rf.exceptions import InfeasibleError
 from c2rf.forest.bounds.certify import (
     blank_certificate,
     certificates,
+    infeasible_patterns,
     raise_if_infeasible,
 )
 from c2rf.forest.bounds.relaxation import END
@@ -26,12 +27,25 @@ def hard_votes(seed, n_points=100, n_trees=7):
     return np.where(rng.uniform(size=(n_points, n_trees)) < 0.6, 1, -1), n_points // 5
 
 
+@given(cases())
+@settings(max_examples=40)
+def test_infeasible_patterns_are_those_without_either_sign(case):
+    problem = make_problem(*case)
+    expected = [
+        i
+        for i, row in enumerate(problem.patterns)
+        if max(widest(s * row[None, :], problem.lower, problem.upper)[0] for s in (1, -1))
+        < 1 - 1e-8
+    ]
+    assert infeasible_patterns(problem).tolist() == expected
+
+
 def test_a_pattern_with_neither_sign_is_refused_with_a_proof():
     certifier = certifier_of([[1, -1], [1, 1]], 1, 1.0, 1.0)
-    assert prove(certifier.prover()) is None
     with pytest.raises(InfeasibleError, match=r"the pattern \+- a margin of 1") as caught:
-        raise_if_infeasible(certifier.prover())
+        certifier.refuse_infeasible()
     assert check_certificate(certifier.statement, caught.value.certificate) is None
+    certifier_of([[1, -1], [1, 1]], 1, 1.0, 2.0).refuse_infeasible()
 
 
 def test_patterns_that_have_no_signs_together_are_refused_with_a_proof():

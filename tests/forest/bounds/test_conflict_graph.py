@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from brute import realisable, sign_vectors
+from c2rf.forest.bounds import conflict_graph
 from c2rf.forest.bounds.conflict_graph import (
     Cut,
     cut_rows,
@@ -172,6 +173,13 @@ def test_few_patterns_keep_the_ones_with_most_points():
     heaviest = set(np.argsort(-problem.counts, kind="stable")[:10].tolist())
     assert 0 < len(part) < len(whole)
     assert {k % problem.n_patterns for cut in part for k in cut.literals} <= heaviest
+
+
+def test_of_many_trees_fewer_patterns_are_compared(monkeypatch):
+    rng = np.random.default_rng(0)
+    problem = make_problem(np.where(rng.uniform(size=(300, 6)) < 0.6, 1, -1), 20)
+    monkeypatch.setattr(conflict_graph, "_MOST_PRODUCTS", 4 * 6 * 10**2)  # of 20 x 20 literals
+    assert pair_cuts(problem) == pair_cuts(problem, max_patterns=10)
 
 
 @pytest.mark.parametrize("n_columns", [1, 3])

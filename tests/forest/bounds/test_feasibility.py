@@ -173,6 +173,16 @@ def test_the_duals_of_an_infeasible_program_prove_it():
     assert np.maximum(combined, 0).sum() < 2.5 * answer.duals[0]
 
 
+def test_a_program_of_too_much_work_has_no_answer(monkeypatch):
+    rng = np.random.default_rng(0)
+    program = LinearProgram(-rng.random(30), np.zeros(30), np.ones(30))
+    program.add_rows(sparse.csr_array(rng.random((30, 30))), np.full(30, -np.inf), np.ones(30))
+    monkeypatch.setattr("c2rf.forest.bounds.feasibility._MOST_WORK", 0)
+    assert program.solve() is None
+    monkeypatch.undo()
+    assert program.solve().x is not None
+
+
 def test_a_program_that_must_stop_has_no_answer():
     rng = np.random.default_rng(0)
     program = LinearProgram(-rng.random(40), np.zeros(40), np.ones(40))

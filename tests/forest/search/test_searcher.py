@@ -169,6 +169,42 @@ def test_without_patterns_any_weights_do():
     assert searcher.eta == 3
 
 
+# What was chosen by experiment: the constants of searcher.py and lattice.py
+
+
+def large_counts(seed, n_trees=12, n_patterns=60, upper=20):
+    """A total that some weights meet, of counts so large that few others do."""
+    rng = np.random.default_rng(seed)
+    patterns = np.unique(rng.choice([-1, 1], (n_patterns, n_trees)), axis=0).astype(np.int8)
+    counts = rng.integers(1, 10**9, len(patterns))
+    weights = rng.integers(1, upper, n_trees)
+    weights[0] += 1 - weights.sum() % 2
+    target = int(counts[patterns.astype(int) @ weights > 0].sum())
+    return Problem(patterns, counts, target, np.ones(n_trees), np.full(n_trees, float(upper)))
+
+
+def missed(work=2 * 10**8):
+    """How many of some such totals are missed after that work."""
+    found = [Searcher(large_counts(seed), 0) for seed in range(6)]
+    return sum(not searcher.run(work) for searcher in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("searcher._NEIGHBOURHOOD_SHARE", 0.0),
+        ("searcher._PER_NUMBER", 0),
+        ("searcher._MOST_PATTERNS", 6),
+        ("lattice._MOST_TEMPERATURES", 1),
+        ("lattice._HIGHEST_PER_POINT", 1.0),
+    ],
+)
+def test_other_values_of_the_constants_meet_fewer_totals(name, other, monkeypatch):
+    chosen = missed()
+    monkeypatch.setattr(f"c2rf.forest.search.{name}", other)
+    assert missed() > chosen
+
+
 # Neighbourhood search
 
 

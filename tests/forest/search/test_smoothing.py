@@ -100,3 +100,18 @@ class TestBoundsThatStall:
     def test_a_limit_is_used_to_its_end(self):
         solution = c2rf.solve(self.VOTES, 120, time_limit=1.5)
         assert solution.runtime >= 1.5
+
+    def test_cuts_without_end_are_given_up_after_some_work(self, monkeypatch):
+        monkeypatch.setattr("c2rf.forest.bounds.branch_and_bound._IDLE_ROUNDS", 10**9)
+        monkeypatch.setattr("c2rf.forest.solve._ENOUGH_CUTS", 0)
+        one, other = (c2rf.solve(self.VOTES, 120) for _ in range(2))
+        assert one.stats["bound_stalled"]
+        assert one.stats["proof"]["rounds"] == other.stats["proof"]["rounds"] == 1
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+    def test_a_useful_bound_is_raised_further(self, monkeypatch):
+        monkeypatch.setattr("c2rf.forest.solve._ENOUGH_CUTS", 0)
+        monkeypatch.setattr("c2rf.forest.solve._USEFUL", 0.0)
+        solution = c2rf.solve(self.VOTES, 120, time_limit=1)
+        assert "bound_stalled" not in solution.stats
+        assert solution.stats["proof"]["rounds"] > 1

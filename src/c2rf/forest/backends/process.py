@@ -30,6 +30,7 @@ from c2rf.exceptions import BackendError
 from c2rf.forest.backends import (
     MatrixModel,
     RawResult,
+    RawStatus,
     SolverOptions,
     Watch,
     catching_interrupts,
@@ -139,7 +140,7 @@ class _Worker:
             if time.perf_counter() > end:
                 self.end()
                 seconds = time.perf_counter() - started
-                status = "interrupted" if asked else "limit"
+                status: RawStatus = "interrupted" if asked else "limit"
                 return replace(best, status=status, seconds=seconds)
 
     def end(self) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from c2rf._utils.types import Ints
 from c2rf.exceptions import InfeasibleError, NoSolutionError
 from c2rf.forest.bounds.branch_and_bound import Prover
 from c2rf.forest.bounds.conflict_graph import pair_cuts
@@ -30,7 +31,7 @@ from c2rf.forest.certificate import (
     check_certificate,
 )
 from c2rf.forest.incumbent import SolveState
-from c2rf.forest.problem import box_with_weights
+from c2rf.forest.problem import Problem, box_with_weights
 
 if TYPE_CHECKING:
     from c2rf.forest.paper import Reduction
@@ -114,6 +115,19 @@ def blank_certificate(statement: Statement) -> dict[str, Any]:
 # No weights at all
 
 _MOST_SHOWN = 5
+
+
+def infeasible_patterns(problem: Problem) -> Ints:
+    """Return the patterns to which the box seems to allow neither sign.
+
+    Examples
+    --------
+    >>> from c2rf.forest.problem import make_problem
+    >>> infeasible_patterns(make_problem([[1, -1], [1, 1]], 1, 1.0, 1.0))
+    array([0])
+    """
+    tolerance = 1e-9
+    return np.flatnonzero((problem.most() < 1 - tolerance) & (problem.least() > -1 + tolerance))
 
 
 def raise_infeasible(statement: Statement, certificate: dict[str, Any]) -> NoReturn:
@@ -228,6 +242,19 @@ class Certifier:
             blank | {"bound": stated.total - high, "tree": [["add", -1]]},  # T <= high
         ]
         return [proof for proof in proofs if proof["bound"] > 0] + [blank]
+
+    def refuse_infeasible(self) -> None:
+        """Raise the error with the proof if some pattern can have neither sign."""
+        for place in infeasible_patterns(self.reduction.problem).tolist():
+            number = int(self.reduction.kept[place]) + 1
+            certificate = blank_certificate(self.statement) | {
+                "bound": None,
+                "rows": [[[number], [1], 0], [[-number], [1], 0]],
+                "tree": [["add", 0, 0, 1, 1, 1]],
+            }
+            with suppress(CertificateError):
+                check_certificate(self.statement, certificate)
+                raise_infeasible(self.statement, certificate)
 
 
 def _proof_stats(certificate: dict[str, Any]) -> dict[str, Any]:

