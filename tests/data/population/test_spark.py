@@ -98,15 +98,15 @@ def test_a_task_that_fails_twice(people, tmp_path):
     rows = as_population(people, id="id")
 
     def fails_twice(chunk):
-        for number in range(2):
-            mark = tmp_path / f"{chunk.start}-{number}"
+        for number in range(2 if chunk.start == 0 else 0):
+            mark = tmp_path / str(number)
             if not mark.exists():
                 mark.touch()
                 raise OSError("the disk was busy")
         return len(chunk.data)
 
     assert rows.reduce(fails_twice, sum, ["a"]) == N
-    assert list(tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def refuses(chunk):
