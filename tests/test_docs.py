@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import re
 import shlex
 import shutil
@@ -43,23 +45,28 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run_commands(block: Block, where: str, demo: Path) -> None:
-    """Run the commands of ours; lines without a prompt in a console block are their output.
+    """Run the commands of ours; lines without a prompt in a console block are what they print.
 
     Several pages begin with the demo. It is run once: its files are the same every time.
     """
     lines = block.code.replace("\\\n", " ").splitlines()
+    printed, wanted = io.StringIO(), []
     if block.kind == "console":
+        wanted = [line for line in lines if not line.startswith("$ ")]
         lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     for line in lines:
         program, *arguments = shlex.split(line, comments=True) or [""]
         if program == "c2rf" and arguments == ["demo"] and demo.exists():
             shutil.copytree(demo, "c2rf-demo")
         elif program == "c2rf":
-            assert main(arguments) == 0, f"{where}: {line}"
+            with contextlib.redirect_stdout(printed):
+                assert main(arguments) == 0, f"{where}: {line}"
             if arguments == ["demo"]:
                 shutil.copytree("c2rf-demo", demo)
         else:
             assert program in ("", *NOT_OURS), f"{where}: cannot run {line!r}"
+    for line in wanted:
+        assert line in printed.getvalue(), f"{where}: {line!r} is not printed"
 
 
 def run_session(block: Block, page: Path, names: dict[str, object]) -> None:
