@@ -14,8 +14,9 @@ any assumption. The model only makes it more precise, in two ways.
 The interval holds the means that are not further from the estimate than chance allows: by the
 variance in the sample, or by the variance if that mean were true, which is m (1 - m) over the
 effective number of rows. The second makes it a score interval, as Wilson's is for a simple random
-sample. Where y is 1, or 0, in fewer than :data:`FEW` checked rows, the variance in the sample says
-too little, and the effective number is no more than that by the probabilities alone [Kish 1965].
+sample. The variance in the sample says too little where y is 1, or 0, in fewer than :data:`FEW`
+checked rows: then the effective number is no more than that by the probabilities alone [Kish 1965].
+Nor does it where the model was far off in fewer rows: then as many as are missing are added.
 """
 
 from __future__ import annotations
@@ -153,19 +154,19 @@ def difference_estimate(
     n, each = len(rows), 1 / probabilities
     off = y - expected[rows]
     mean_off = (off * each).sum() / each.sum()
-    # The standard error is by the approximation of Hájek.
+    # The variance is by the approximation of Hájek.
     share = (1 - probabilities) * n / (n - 1)
-    if share.sum() > 0:
-        residuals = (off - mean_off) * each
-        residuals -= (share * residuals).sum() / share.sum()
-        error = float(np.sqrt((share * residuals**2).sum()) / each.sum())
-    else:  # all rows were checked
-        error = 0.0
+    residuals = (off - mean_off) * each
+    residuals -= (share * residuals).sum() / max(share.sum(), np.finfo(float).tiny)
+    by_sample = (share * residuals**2).sum() / each.sum() ** 2
+    of_ones = ((1 - probabilities) * each**2).sum() / each.sum() ** 2
+    missing = max(FEW - int((np.abs(off) > 0.5).sum()), 0)
+    error = float(np.sqrt(by_sample + of_ones * missing / n))
     exact = float(expected.mean() + mean_off)
     estimate, between = np.clip(exact, 0.0, 1.0), np.clip(exact, 0.5 / n, 1 - 0.5 / n)
-    inverse_n = error**2 / (between * (1 - between))  # of the effective number of rows
+    inverse_n = by_sample / (between * (1 - between))  # of the effective number of rows
     if min(y.sum(), n - y.sum()) < FEW:
-        inverse_n = max(inverse_n, ((1 - probabilities) * each**2).sum() / each.sum() ** 2)
+        inverse_n = max(inverse_n, of_ones)
     t = stats.t.ppf((1 + level) / 2, n - 1)
     centre = estimate + t**2 * inverse_n / 2
     half = t * np.sqrt(inverse_n * estimate * (1 - estimate) + (t * inverse_n / 2) ** 2)

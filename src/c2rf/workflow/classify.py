@@ -206,8 +206,8 @@ def estimate_totals(
     """Estimate the totals of classes from a labeled sample and the population, under label shift.
 
     Within a class, the sample must be like the population: only the rates of the classes may
-    differ. The rates with the highest likelihood are found by the calibrated probabilities of a
-    classifier; standard errors are from bootstraps.
+    differ. The rates with the highest likelihood are found by the probabilities of a classifier,
+    calibrated and plain, of which the mean is taken; standard errors are from bootstraps.
 
     Parameters
     ----------
