@@ -8,6 +8,7 @@ import io
 import re
 import shlex
 import shutil
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,7 @@ class Reader:
         self.page, self.folder, self.demo = page, folder, demo
         self.names: dict[str, object] = {}
         self.done = 0
+        self.printed = ""
 
     def run(self, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Run a block; those before it, unless that was done."""
@@ -92,13 +94,19 @@ class Reader:
         found = blocks(self.page)
         while self.done <= number:
             self.done += 1
-            self.run_block(found[self.done - 1])
+            with redirect_stdout(io.StringIO()) as out:
+                self.run_block(found[self.done - 1])
+            self.printed = out.getvalue()
 
     def run_block(self, block: Block) -> None:
         where = f"{self.page.name}:{block.line}"
         if block.kind == "python":
             code = compile("\n" * block.line + block.code, self.page, "exec")
             exec(code, self.names)
+        elif block.kind == "text" and self.printed and not block.code.startswith("c2rf "):
+            shown = {line.rstrip() for line in self.printed.splitlines()} | {"..."}
+            wrong = [line for line in block.code.splitlines() if line.rstrip() not in shown]
+            assert not wrong, f"{where}: the block before it does not print {wrong}"
         elif block.kind == "pycon":
             run_session(block, self.page, self.names)
         elif block.kind in RUN:

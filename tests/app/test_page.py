@@ -18,6 +18,7 @@ from c2rf.app.session import Job, Session, end_when_closed, file_in, tables_in, 
 from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.progress import Event, report_progress
+from c2rf.report import language
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -31,6 +32,29 @@ def test_the_example_is_understood_and_checked():
     app.text_input(key="total yes").set_value("9999").run()
     assert not app.success
     assert "must be a count from 0 to 510" in page.re.sub(r"\\", "", app.warning[0].value)
+
+
+def test_the_page_speaks_the_language_of_the_browser(monkeypatch):
+    left, translated = set(), language.translated
+    monkeypatch.setattr("streamlit.runtime.context.ContextProxy.locale", "de-DE")
+    monkeypatch.setattr(
+        language, "translated", lambda text, to, keep=(), _=None: translated(text, to, keep, left)
+    )
+    app = AppTest.from_file(page.__file__, default_timeout=120).run()
+    app.radio(key="way").set_value("The example").run()
+    assert "bleiben" in app.success[0].value
+    app.button[0].click().run()
+    app.session_state["session"].job.wait(120)
+    app.run()
+    assert not app.exception
+    titles = [each.value for each in app.header]
+    assert titles == [
+        "1. Dateien", "2. Was verstanden wurde", "3. Bekannte Eckwerte", "4. Rechnen",
+        "5. Ergebnis",
+    ]  # fmt: skip
+    assert "--language de" in app.code[0].value
+    names = {"north", "south", "west", ".csv", ".html", ".skops", "“yes”"}
+    assert not {text for text in left - names if "example-" not in text}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,7 @@ from c2rf.data.dialect import ReadAs
 from c2rf.data.formats import read_file
 from c2rf.exceptions import C2RFError, InputError
 from c2rf.progress import report_progress
-from c2rf.report.language import ENGLISH, languages
+from c2rf.report.language import ENGLISH, languages, translated
 from c2rf.workflow.classify import label
 from c2rf.workflow.options import (
     COLUMNS,
@@ -80,6 +80,17 @@ def plain(text: str) -> str:
     return "".join(f"\\{sign}" if sign in _MARKUP else sign for sign in text)
 
 
+def language() -> str:
+    """Return the language of the browser, or else English."""
+    found = str(st.context.locale or "")[:2].lower()
+    return found if found in languages() else ENGLISH
+
+
+def say(text: str) -> str:
+    """Return a text of the page in its language."""
+    return translated(text, language())
+
+
 def as_shown(message: str, session: Session) -> str:
     """Return a message about files as the user knows them: by their names."""
     return plain(re.sub(rf"{re.escape(str(session.folder))}[\\/][^\\/]+[\\/]", "", message))
@@ -98,17 +109,17 @@ def ask(name: str, columns: Sequence[str] = (), first: str | None = None) -> Any
         The column that is chosen at the start.
     """
     about = option_field(name).metadata
-    title = about["label"]
+    title = say(about["label"])
     if about["titles"] is not None:
-        return about["titles"][st.selectbox(title, list(about["titles"]), key=name)]
+        chosen = st.selectbox(title, list(about["titles"]), format_func=say, key=name)
+        return about["titles"][chosen]
     if about["parse"] in (split_names, split_tables):
         several = st.multiselect(title, columns, key=name)
         is_table = about["parse"] is split_tables and several
         return [join_names(several)] if is_table else several
     if about["metavar"] == "COL":
         place = columns.index(first) + 1 if first in columns else 0
-        chosen = st.selectbox(title, [NONE, *columns], index=place, key=name)
-        return None if chosen == NONE else chosen
+        return st.selectbox(title, [None, *columns], place, lambda x: x or say(NONE), key=name)
     if about["metavar"] == "N":
         return int(st.number_input(title, 0, MOST_IMPUTATIONS, 0, key=name)) or None
     return st.text_input(title, key=name).strip() or None
@@ -120,6 +131,12 @@ def remembered(
     """Read files once, and again if they or how to read them have changed."""
     stamps = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
     return session.remember((what, stamps, repr(how)), find)
+
+
+def in_words(table: pd.DataFrame, names: Collection[str], columns: Collection[str]) -> pd.DataFrame:
+    """Return a table with some names of columns, and all of some columns, in our language."""
+    own = {name: table[name].map(say) for name in columns}
+    return table.assign(**own).rename(columns={name: say(name) for name in names})
 
 
 def kept(session: Session, upload: Any, place: str) -> Path:
@@ -139,17 +156,19 @@ def offered_folder() -> Path | None:
 
 def choose_files(session: Session) -> Inputs | None:
     """Let the user drop or choose files."""
-    st.header("1. Files")
+    st.header(say("1. Files"))
     folder = offered_folder()
-    way = st.radio("Where are the data?", WAYS[: 3 if folder else 2], horizontal=True, key="way")
+    ways = WAYS[: 3 if folder else 2]
+    way = st.radio(say("Where are the data?"), ways, format_func=say, horizontal=True, key="way")
     if way == WAYS[1]:
         own = session.folder / "example"
         labeled, unlabeled, totals = session.remember("example", lambda: write_example(own))
         return Inputs(labeled=labeled, unlabeled=unlabeled, totals=totals)
-    same_file = "leave empty if they are in the same file, with an empty class"
     titles = {
-        "labeled": "Rows whose class is known",
-        "unlabeled": f"Rows to label ({same_file})",
+        "labeled": say("Rows whose class is known"),
+        "unlabeled": say(
+            "Rows to label (leave empty if they are in the same file, with an empty class)"
+        ),
     }
     paths: dict[str, Path | None] = {}
     for place, title in titles.items():
@@ -167,15 +186,15 @@ def choose_files(session: Session) -> Inputs | None:
 
 def understand(session: Session, files: Inputs) -> Inputs | None:
     """Show how the files were read, and let the user correct it and choose columns."""
-    st.header("2. What was understood")
-    with st.expander("Read them in another way"):
+    st.header(say("2. What was understood"))
+    with st.expander(say("Read them in another way")):
         chosen = {name: ask(name) for name in asked_in([READING])}
     previews = [_shown(session, path, ReadAs(**chosen)) for path in files.tables]
     names = list(previews[0].names)
     # What only the labeled rows have is the class.
     only = [k for k, name in enumerate(names) if name not in previews[-1].names]
     guess = only[0] if len(only) == 1 else None
-    title = option_field("target").metadata["label"]
+    title = say(option_field("target").metadata["label"])
     target = st.selectbox(title, names, index=guess, key=f"target {guess}")
     others = [name for name in names if name != target]
     first = EXAMPLE_ID if files.totals else None
@@ -191,40 +210,40 @@ def _shown(session: Session, path: Path, how: ReadAs) -> TablePreview:
     found: TablePreview = remembered(
         session, "preview", [path], how, lambda: preview(path, how, name=path.name)
     )
-    st.caption(plain(found.title))
-    st.dataframe(found.columns, hide_index=True)
+    st.caption(plain(say(found.title)))
+    st.dataframe(in_words(found.columns, found.columns, ["type"]), hide_index=True)
     return found
 
 
 def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     """Let the user give totals; None until they can be met."""
-    st.header("3. Known totals")
+    st.header(say("3. Known totals"))
     target, how = inputs.chosen["target"], inputs.read_as
     classes, n_rows = remembered(
         session, "classes", inputs.tables, (target, how), lambda: _classes_and_rows(inputs)
     )
-    st.write(f"{count(n_rows, 'row')} to label. A total is 1234, 12%, 1200..1300 or 1200+-50.")
+    rows = say(f"{count(n_rows, 'row')} to label.")
+    st.write(rows, say("A total is 1234, 12%, 1200..1300 or 1200+-50."))
     typed = {
         name: st.text_input(
-            f"Total of {plain(name)}",
+            f"{say('Total of')} {plain(name)}",
             inputs.totals.get(name, ""),
             key=f"total {name}",
-            placeholder=f"{n:,} in the sample; leave one class empty for the rest",
+            placeholder=say(f"{n:,} in the sample; leave one class empty for the rest"),
         )
         for name, n in classes.items()
     }
     totals = {name: text.strip() for name, text in typed.items() if text.strip()}
     files = _totals_files(session)
-    with st.expander("More: weights, totals that do not add up or are uncertain, imputations"):
+    with st.expander(say("More: weights, uncertain totals, imputations, tables to publish")):
         path = inputs.tables[-1]
         named = remembered(
             session, "names", [path], how, lambda: find_rows(path, "auto", how).names
         )
         columns = [name for name in named if name not in (target, inputs.chosen["id"])]
         more = {n: ask(n, columns) for n in asked_in([TOTALS, GENERAL]) if n not in STEP_2}
-    locale = str(st.context.locale or "")
-    if (language := locale[:2].lower()) in languages() and language != ENGLISH:
-        more["language"] = language
+    if language() != ENGLISH:
+        more["language"] = language()
     inputs = replace(inputs, totals=totals, totals_files=files, chosen={**inputs.chosen, **more})
     try:
         if files or more["weight"]:
@@ -234,7 +253,7 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     except C2RFError as error:
         st.warning(as_shown(str(error), session))
         return None
-    st.success(as_shown(message, session))
+    st.success(as_shown(say(message), session))
     return inputs
 
 
@@ -268,14 +287,14 @@ def _classes_and_rows(inputs: Inputs) -> tuple[dict[str, int], int]:
 def _totals_files(session: Session) -> list[Path]:
     """Let the user give files with totals of groups."""
     uploads = st.file_uploader(
-        "Or totals by group: tables with a column per class, or with columns class and total",
+        say("Or totals by group: tables with a column per class, or with columns class and total"),
         accept_multiple_files=True,
         key="totals_files",
     )
     found = [kept(session, upload, f"totals-{k + 1}") for k, upload in enumerate(uploads or [])]
     folder = offered_folder()
     if folder and st.session_state.way == WAYS[2]:
-        names = st.multiselect("Or from the folder", tables_in(folder), key="totals_names")
+        names = st.multiselect(say("Or from the folder"), tables_in(folder), key="totals_names")
         found += [file_in(folder, name) for name in names]
     return found
 
@@ -285,10 +304,10 @@ def _check_all(session: Session, inputs: Inputs) -> str:
     paths = [*inputs.tables, *inputs.totals_files]
     remarks, tables = remembered(session, "checked", paths, inputs, lambda: all_known(inputs))
     for remark in remarks:
-        st.caption(as_shown(remark, session))
+        st.caption(as_shown(say(remark), session))
     for title, table in tables:
-        st.caption(plain(title))
-        st.dataframe(table, hide_index=True)
+        st.caption(plain(say(title)))
+        st.dataframe(in_words(table, table.columns[:2], table.columns[2:]), hide_index=True)
     return "the totals fit together, and with the rows"
 
 
@@ -302,9 +321,9 @@ def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]
 
 def run(session: Session, inputs: Inputs) -> None:
     """Run with progress and a button to stop, and show what came out."""
-    st.header("4. Run")
+    st.header(say("4. Run"))
     job = session.job
-    if st.button("Label the rows", type="primary", disabled=bool(job and job.is_running)):
+    if st.button(say("Label the rows"), type="primary", disabled=bool(job and job.is_running)):
         outputs = inputs.outputs(session.folder / "results")
         session.start(lambda: (inputs, outputs, label_and_write(inputs, outputs)))
         job = session.job
@@ -337,10 +356,10 @@ def _watch() -> None:
     if job is None or not job.is_running:
         st.rerun()
         return
-    st.info(as_shown(job.text, session))
+    st.info(as_shown(say(job.text), session))
     if job.event.share is not None:
         st.progress(job.event.share)
-    if st.button("Stop", disabled=job.is_stopping):
+    if st.button(say("Stop"), disabled=job.is_stopping):
         job.stop()
 
 
@@ -348,26 +367,26 @@ def _show_result(
     now: Inputs, inputs: Inputs, outputs: Outputs, done: tuple[list[Line], Predictions]
 ) -> None:
     """Show the summary and the report of a run, and offer all its files."""
-    st.header("5. Result")
+    st.header(say("5. Result"))
     if inputs != now:
-        st.warning("The choices above have changed since this run; label the rows again.")
+        st.warning(say("The choices above have changed since this run; label the rows again."))
     lines, predictions = done
     st.table(pd.DataFrame(lines, columns=["", " "]).set_index(""))
     assert outputs.labels is not None
     kinds = list(dict.fromkeys([outputs.labels.suffix, *LABEL_FORMATS]))
-    kind = st.selectbox("Format of the labels", kinds, key="format")
+    kind = st.selectbox(say("Format of the labels"), kinds, key="format")
     labels = outputs.labels.with_suffix(kind)
     if not labels.exists():
         predictions.save(labels)
     files = {**outputs.named, "output": labels}
     with st.container(horizontal=True):
         for name, path in files.items():
-            title = f"Download {'labels' if name == 'output' else name} ({path.suffix})"
+            title = say(f"Download {'labels' if name == 'output' else name} ({path.suffix})")
             st.download_button(title, path.read_bytes(), path.name, key=f"get {name}{path.suffix}")
     assert outputs.report is not None
-    with st.expander("The report", expanded=True):
+    with st.expander(say("The report"), expanded=True):
         st.iframe(outputs.report.read_text(encoding="utf-8"), height="content")
-    st.subheader("The same on the command line, and in Python")
+    st.subheader(say("The same on the command line, and in Python"))
     st.code(inputs.command(), language="sh", wrap_lines=True)
     st.code(inputs.python(), language="python", wrap_lines=True)
 
@@ -375,11 +394,12 @@ def _show_result(
 def main() -> None:
     """Show the steps, each once the ones before it are done."""
     st.set_page_config(page_title="c2rf", layout="centered")
-    st.title("Labels that add up to known totals")
-    st.write(
+    st.title(say("Labels that add up to known totals"))
+    about = (
         "You have rows whose class is known, others to label, and you know from a census or a "
         "registry how many of them there are of each class. Nothing leaves this computer."
     )
+    st.write(say(about))
     session = _session()
     try:
         with for_command_line(NAMES_ON_PAGE):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,36 +108,26 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
         kind, default = list[str] | None, None
     elif names or about["parse"] is not None:
         kind = str if isinstance(default, str) else str | None
+    help, of = about["help"], about["method"]
+    if of is not None and of not in about["panel"]:  # the heading says it otherwise
+        help = f"{of}: {help[0].lower()}{help[1:]}"
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
     command = typer.Option(
         command_option(option),
         metavar=about["metavar"],
-        help=_help(option),
+        help=help,
         rich_help_panel=about["panel"],
         min=about["least"],
         show_default=about["shown_default"] or True,
-        autocompletion=_completing(names) if names else None,
+        autocompletion=complete if names else None,
     )
     kind = Annotated[kind, command]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
     )
-
-
-def _help(option: Field[Any]) -> str:
-    """Return the help of an option; of one that only a method has, with the method."""
-    about = option.metadata
-    of = about["method"]
-    help: str = about["help"]
-    return help if of is None or of in about["panel"] else f"{of}: {help[0].lower()}{help[1:]}"
-
-
-def _completing(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return what offers the names that begin as the user has typed."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete
 
 
 def parsed(given: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +157,7 @@ class QuickCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""
-        _write_options(self, ctx, formatter)
+        _write_panels(self, ctx, formatter)
 
 
 class QuickGroup(TyperGroup):
@@ -185,10 +175,7 @@ class QuickGroup(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options of the group, then its commands."""
-        _write_options(self, ctx, formatter)
-        commands = [self.commands[name] for name in self.list_commands(ctx)]
-        named = [(_panel(c, "Commands"), (c.name, c.get_short_help_str(75))) for c in commands]
-        _write_panels(named, formatter)
+        _write_panels(self, ctx, formatter)
 
 
 def complete_with_plain_help() -> None:
@@ -226,21 +213,16 @@ def _panel(of: object, otherwise: str) -> str:
     return panel if isinstance(panel, str) else otherwise
 
 
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    records = []
-    for parameter in command.get_params(ctx):
-        record = parameter.get_help_record(ctx)
-        if record is not None:
-            is_option = parameter.param_type_name == "option"
-            records.append((_panel(parameter, "Options" if is_option else "Arguments"), record))
-    _write_panels(records, formatter)
-
-
-def _write_panels(records: Iterable[tuple[str, Any]], formatter: Any) -> None:
-    """Write each panel once, in the order in which they are first met."""
+def _write_panels(command: Any, ctx: Any, formatter: Any) -> None:
+    """Write options, then commands, each panel once, in the order in which they are first met."""
     panels: dict[str, list[Any]] = {}
-    for panel, record in records:
-        panels.setdefault(panel, []).append(record)
+    for parameter in command.get_params(ctx):
+        if record := parameter.get_help_record(ctx):
+            usual = "Options" if parameter.param_type_name == "option" else "Arguments"
+            panels.setdefault(_panel(parameter, usual), []).append(record)
+    for each in getattr(command, "commands", {}).values():
+        record = each.name, each.get_short_help_str(75)
+        panels.setdefault(_panel(each, "Commands"), []).append(record)
     for panel, rows in panels.items():
         with formatter.section(panel):
             formatter.write_dl(rows)

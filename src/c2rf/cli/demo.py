@@ -41,15 +41,11 @@ def demo(
 
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is not a folder; choose another one with --out")
-    if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise InputError(
-            f"the folder {out} holds files that are not the demo's; choose another one with --out"
-        )
-    if (out / MARKER).exists() and not force:
-        raise InputError(
-            f"the folder {out} holds the files of an earlier demo; overwrite them with --force, or "
-            "choose another folder with --out"
-        )
+    is_own = (out / MARKER).exists()
+    if out.exists() and any(out.iterdir()) and not (is_own and force):
+        what = "the files of an earlier demo; overwrite them with --force, or"
+        what = what if is_own else "files that are not the demo's;"
+        raise InputError(f"the folder {out} holds {what} choose another folder with --out")
     with terminal.waiting("drawing a population, learning and labeling it in three ways"):
         labeled, rows, truth = draw(seed)
         known: dict[str, Any] = {
@@ -62,14 +58,14 @@ def demo(
         )
         ranked = c2rf.classify(labeled, rows, **known)
         votes = weighted.classifier.votes(rows.to_numpy())
-    labels_by_method = {
+    _write_files(out, labeled, rows, truth, weighted, votes)
+    found = {
         "majority vote of the trees": (votes.sum(axis=1) > 0).astype(int),
         "trees weighted to meet the total": weighted.predictions.codes,
         "known totals, as classify does": ranked.predictions.codes,
     }
-    _write_files(out, labeled, rows, truth, weighted, votes)
     solution = weighted.classifier.solution_
-    _compare(labeled, truth, labels_by_method, proof(solution, weighted.classifier))
+    _compare(labeled, truth, found, proof(solution, weighted.classifier))
     _explain_files(out, known["totals"][POSITIVE], seed)
     exit_if_interrupted(solution)
 
@@ -92,14 +88,7 @@ def draw(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[str]]:
     return rows.iloc[labeled], others.drop(columns=TARGET), others[TARGET]
 
 
-def _write_files(
-    out: Path,
-    labeled: pd.DataFrame,
-    rows: pd.DataFrame,
-    truth: pd.Series[str],
-    weighted: Any,
-    votes: Any,
-) -> None:
+def _write_files(out: Path, labeled: Any, rows: Any, truth: Any, weighted: Any, votes: Any) -> None:
     """Write the input files of the other commands, and what these commands would write."""
     import pandas as pd
 
@@ -126,36 +115,32 @@ def _write_files(
 
 
 def _compare(
-    labeled: pd.DataFrame, truth: pd.Series[str], labels_by_method: dict[str, Any], proven: str
+    labeled: pd.DataFrame, truth: pd.Series[str], found: dict[str, Any], proven: str
 ) -> None:
     """Print the bias of the sample, the known total, how good the labels are, and the proof."""
-    from rich.table import Table
+    import pandas as pd
     from sklearn.metrics import accuracy_score, matthews_corrcoef
 
     is_positive = truth == POSITIVE
     n, n_labeled, n_positive = len(truth), len(labeled), int(is_positive.sum())
-    say = terminal.console().print
-    say(
+    table = {
+        name: {
+            "positive": f"{labels.sum():,}",
+            "off by": f"{abs(labels.sum() - n_positive):,}",
+            "accuracy": f"{accuracy_score(is_positive, labels):.1%}",
+            "MCC": f"{matthews_corrcoef(is_positive, labels):.2f}",
+        }
+        for name, labels in found.items()
+    }
+    terminal.console().print(
         f"\n{n_labeled} of {n + n_labeled:,} rows are labeled, and they were chosen badly: "
         f"{(labeled[TARGET] == POSITIVE).mean():.0%} of them are positive."
         f"\nA census knows that of the {n:,} others {n_positive:,} are, "
-        f"{n_positive / n:.0%}. But which ones?\n",
+        f"{n_positive / n:.0%}. But which ones?\n\n"
+        f"{pd.DataFrame(table).T.to_string()}\n\nProof for the weights: {proven}.\n",
         soft_wrap=True,
+        markup=False,
     )
-    table = Table()
-    table.add_column("labels by")
-    for name in ("positive", "off by", "accuracy", "MCC"):
-        table.add_column(name, justify="right")
-    for name, labels in labels_by_method.items():
-        table.add_row(
-            name,
-            f"{labels.sum():,}",
-            f"{abs(labels.sum() - n_positive):,}",
-            f"{accuracy_score(is_positive, labels):.1%}",
-            f"{matthews_corrcoef(is_positive, labels):.2f}",
-        )
-    say(table)
-    say(f"\nProof for the weights: {proven}.\n", soft_wrap=True)
 
 
 def _explain_files(out: Path, n_positive: int, seed: int) -> None:

@@ -76,7 +76,8 @@ def _show_preview(found: TablePreview) -> None:
     console().print(Text(found.title), soft_wrap=True)
     table = Table()
     for name in rows:
-        table.add_column(str(name), justify="right" if name in ("values", "empty") else "left")
+        justify: Any = "right" if name in ("values", "empty") else "left"
+        table.add_column(str(name), justify=justify, no_wrap=name == "column")
     for row in rows.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     console().print(table)

@@ -10,7 +10,7 @@ import pandas as pd
 from c2rf._utils.text import listed_names, percent, quoted, short
 from c2rf.report import figures
 from c2rf.report.measures import about_estimates
-from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
+from c2rf.report.page import MOST_OPEN, Block, Picture, Table, Text, as_sentence, not_shown
 
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
@@ -44,6 +44,7 @@ def estimates_section(result: Classification) -> Iterator[Block]:
             figures.domain_shares(own, names, number),
             f"Share of {quoted(str(positive))} with intervals of both kinds."
             + not_shown(len(names), figures.MOST_GROUPS, "domains"),
+            len(names) > MOST_OPEN // 2,
         )
     if tables:
         yield Text(

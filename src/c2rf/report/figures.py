@@ -73,6 +73,8 @@ def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str
     kinds = (("by imputation", "share", "share", THEME["first"], -0.15),
              ("by held-out rows", "held_out_share", "held_out", THEME["second"], 0.15))  # fmt: skip
 
+    from matplotlib.ticker import PercentFormatter
+
     def draw(axes: Any) -> None:
         for title, point, ends, color, step in kinds:
             share, low, high = (
@@ -84,7 +86,7 @@ def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str
                 axes.hlines(rows, low, high, color=color, linewidth=2, alpha=0.6)
                 axes.scatter(share, rows, s=16, color=color, label=title, zorder=3)
         _name_rows(axes, [names[k] for k in shown])
-        _percent_axis(axes, decimals=None)
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set_ylim(len(shown) - 0.4, -0.6)
         _legend(axes)
 
@@ -94,6 +96,8 @@ def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str
 
 def score_histogram(result: Classification) -> str:
     """Draw the distribution of the scores, and the cut-off."""
+    from matplotlib.ticker import MaxNLocator
+
     positive, classes = result.data.positive, result.data.classes
     rows, found = result.shown_rows, result.predictions
     codes, scores = found.codes[rows], found.scores[rows]
@@ -111,7 +115,7 @@ def score_histogram(result: Classification) -> str:
         else:
             axes.hist(scores, edges, color=THEME["first"])
         axes.set(xlabel="score; the cut-off is 0", ylabel="rows")
-        _whole_numbers(axes.yaxis, 5)
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
 
     return inline_svg("scores", "Histogram of the scores, by label", draw)
@@ -236,19 +240,6 @@ def told_apart(names: Sequence[str], most: int = _NAME) -> list[str]:
         ]
         most += 6
     return cut
-
-
-def _percent_axis(axes: Any, decimals: int | None = 0) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=decimals))
-
-
-def _whole_numbers(axis: Any, most: int) -> None:
-    """Put at most this number of ticks on an axis, at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(most, integer=True))
 
 
 def _in_quotes(name: str) -> str:

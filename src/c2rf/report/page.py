@@ -60,10 +60,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot as SVG code, and what it shows."""
+    """A plot as SVG code, and what it shows; one that is folded is opened by a click."""
 
     svg: str
     caption: str
+    is_folded: bool = False
     kind: str = field(default="picture", init=False)
 
 
