@@ -431,7 +431,7 @@ class Relaxation:
 
 
 class FirstDuals(NamedTuple):
-    """Nearly right duals of all rows.
+    """Approximate duals, computed from all rows.
 
     Parameters
     ----------
@@ -674,19 +674,19 @@ class IntegerProgram:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of branch and bound: how much there is of each column, at least and at most."""
+    """A node of branch and bound: bounds on the amount of each column."""
 
     low: Floats
     high: Floats
 
     def branches(self, m: int, amount: float) -> tuple[Node, Node]:
-        """Return the two nodes with less, and with more, of a column than a fraction."""
+        """Return the two nodes in which a column is rounded down at most, and up at least."""
         high, low = self.high.copy(), self.low.copy()
         high[m], low[m] = np.floor(amount), np.floor(amount) + 1
         return Node(self.low, high), Node(low, self.high)
 
     def fits(self, columns: Reassignments) -> bool:
-        """Say whether no more must be reassigned than there is."""
+        """Say whether the lower bounds reassign no more rows than there are."""
         least = np.bincount(columns.row, self.low, minlength=len(columns.mass))
         return bool((least <= columns.mass).all() and (self.low <= self.high).all())
 

@@ -96,7 +96,7 @@ def annealed_duals(
     duals: Floats,
     temperatures: list[float],
 ) -> Floats:
-    """Return nearly right duals.
+    """Return approximate duals by Newton steps at falling temperatures.
 
     Parameters
     ----------

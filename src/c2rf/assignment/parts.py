@@ -221,7 +221,7 @@ class ScoredRows(Parts):
         return total
 
     def counts(self, labels: Codes) -> Any:
-        """Return the sizes of the classes in the groups, with rows elsewhere; with weights, sums.
+        """Return the size of each class in each group over all parts; of weighted rows, their sum.
 
         Numbers of rows are floats, too, which are exact for them.
         """

@@ -179,7 +179,7 @@ class QuickGroup(TyperGroup):
 
 
 def complete_with_plain_help() -> None:
-    """Let completion show help as it is: ours has no markup that would have to be removed."""
+    """Let completion show help unchanged: ours has no markup to remove."""
     from typer import _completion_classes
 
     _completion_classes._sanitize_help_text = lambda text: text

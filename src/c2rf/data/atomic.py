@@ -258,7 +258,7 @@ def _tail(path: Path) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Let a file, or the names in a folder, be on the disk before anything else is done."""
+    """Flush a file, or the entries of a folder, to the disk."""
     if path.is_dir() and os.name != "posix":
         return
     file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -279,7 +279,7 @@ def _taken(path: Path) -> InputError:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what processes left that were killed while they wrote ``path``.
+    """Remove temporary files of processes that were killed while they wrote ``path``.
 
     A folder that was put aside and not yet replaced gets its name back.
     """

@@ -102,7 +102,7 @@ class Encoder:
 
 
 def _joined(blocks: Sequence[Floats]) -> Floats:
-    """Return tables side by side; sums of rows are rounded alike in one order in memory only."""
+    """Return tables side by side in row-major order: it decides how sums of rows are rounded."""
     return np.ascontiguousarray(np.hstack(blocks))
 
 
@@ -117,7 +117,7 @@ def _check_no_text(name: str, cells: Cells) -> None:
 
 
 def _ranks(values: Sequence[str], texts: Distinct) -> Floats:
-    """Return the rank of each cell among values in order, between two if it is none of them.
+    """Return the rank of each cell among sorted values; halfway between two for another value.
 
     Of codes, those that begin alike are next to each other.
 

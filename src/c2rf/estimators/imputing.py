@@ -92,7 +92,7 @@ def _counted(labels: Codes, domains: Groups, n_classes: int, weights: Floats | N
 
 @dataclass(eq=False)
 class Imputer:
-    """What it takes to learn again and to draw labels.
+    """Draws imputations: fits replicates of the learner, and draws labels that meet the totals.
 
     Parameters
     ----------

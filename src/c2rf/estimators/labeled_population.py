@@ -496,7 +496,7 @@ def _floor(start: int, scores: Floats) -> float:
 
 
 def logarithms(table: Any, floor: float, problem: AssignmentProblem) -> Any:
-    """Return the logarithms of probabilities: an array, in a file as they are, or parts."""
+    """Return logarithms of probabilities, kept as these are: an array, a file, or parts."""
     if isinstance(table, KeptArray):
         groups = problem.groups
         return KeptRows(table, floor, groups.sizes, groups.codes, problem.weights)

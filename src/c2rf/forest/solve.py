@@ -406,7 +406,7 @@ def _search(state: SolveState, searcher: Searcher, work: int) -> None:
 
 
 def _prove(state: SolveState, prover: Prover, searcher: Searcher) -> None:
-    """Raise the bound by some steps, and offer what they suggest."""
+    """Raise the bound by some steps, and try the weights that these suggest."""
     with state.phase("bound"):
         enough = _work(prover) + state.problem.n_patterns * _SEARCH
         while True:

@@ -197,7 +197,7 @@ class _Writer:
         rule: str = "lin",
         rhs: Fraction | int | None = None,
     ) -> int:
-        """Write a sum of constraints; with this right-hand side, which must not say more."""
+        """Write a linear combination of constraints; ``rhs`` may weaken its right-hand side."""
         signed, row = self._sum(sense, used)
         found = row.rhs
         if rule == "rnd":

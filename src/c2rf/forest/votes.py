@@ -205,7 +205,7 @@ class PatternTable:
 
     @classmethod
     def merged(cls, tables: Iterable[PatternTable]) -> PatternTable:
-        """Return the table of the rows of all tables, in their order.
+        """Concatenate tables.
 
         Tables are merged with neighbours of about their size, so that a row is moved only
         logarithmically often however many tables there are.

@@ -475,7 +475,7 @@ def _relative_errors(places: Ints, errors: Floats, values: Floats, n_classes: in
 def _filled(
     margins: Sequence[MarginBounds], sizes: NDArray[Any], adjustments: Sequence[Adjustment]
 ) -> Bounds:
-    """Return bounds: of groups where there is one margin that tells them apart, else of margins."""
+    """Return bounds of groups if the only margin has a category for each, else of margins."""
     overall, *others = margins
     upper = np.repeat(sizes[:, None], overall.lower.shape[1], axis=1)
     lower = np.zeros_like(upper)

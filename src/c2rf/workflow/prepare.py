@@ -645,7 +645,7 @@ def profile_population(
 
 
 def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -> list[str]:
-    """Tell of columns without a value that is in both tables; refuse to group by one."""
+    """Name columns whose values differ altogether between the tables; refuse grouping by one."""
     found = []
     for each in profiles:
         if 0 < each.unseen == each.unlabeled.given and len(each.texts.values):

@@ -500,7 +500,7 @@ def row_blocks(
 def filled(
     shape: tuple[int, ...], blocks: Iterable[NDArray[Any]], dtype: Any = float
 ) -> NDArray[Any]:
-    """Return an array filled by blocks that follow each other; a large one is in a file."""
+    """Concatenate blocks in an array; a large one is in a file."""
     table, start = large_array(shape, dtype), 0
     for block in blocks:
         table[start : start + len(block)] = block

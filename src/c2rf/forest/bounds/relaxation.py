@@ -93,7 +93,7 @@ class Relaxed:
 
 
 class Relaxation:
-    """Min eta over [z | eta] with cuts on z, for one node after the other.
+    """The linear relaxation, least eta over [z | eta] with cuts on z, solved node after node.
 
     Parameters
     ----------

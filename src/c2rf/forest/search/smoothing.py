@@ -41,7 +41,7 @@ _PATIENCE = 3.0
 def _positives(
     scores: Any, counts: Any, one: Any, other: Any, difference: int
 ) -> float:  # pragma: no cover
-    """Return the count after one weight has given a difference to another one."""
+    """Return the number of positives after a shift of weight from one tree to another."""
     positives = 0.0
     for i in range(len(scores)):
         if scores[i] + difference * (other[i] - one[i]) > 0:
@@ -105,7 +105,7 @@ class LargeForestSearch:
             weights = np.exp(self._rng.uniform(*ends))
 
     def _smoothed(self, weights: Floats, temperature: float) -> tuple[Floats, int]:
-        """Return weights with about the total at a temperature, and the work of that."""
+        """Return weights that meet the smoothed total at a temperature, and the work it took."""
         problem = self._problem
         rows = np.arange(problem.n_patterns)
         most = max(1, _MOST_ENTRIES // problem.n_columns)
