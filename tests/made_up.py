@@ -60,6 +60,7 @@ def made_up(
         "read_as": [],
         "truth": None,
         "weights": None,
+        "known": None,
         "labeled_weights": None,
         "totals_of": None,
         "bins": {},

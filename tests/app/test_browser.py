@@ -210,7 +210,7 @@ def test_hostile_names_and_cells_all_the_way(browser, address, files):
     visitor.drops(0, hostile)
     visitor.sees("62 rows, 3 columns")
     visitor.chooses("Column with the class", "kind")
-    visitor.sees("2 rows to label")
+    visitor.sees("Rows to label: 2.")
     visitor.types("Total of b", "1")
     visitor.clicks("Label the rows")
     visitor.sees("5. Result", "import c2rf")

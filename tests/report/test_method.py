@@ -170,6 +170,12 @@ class TestCautions:
         result = made_up(scores=np.repeat([-1.0, 1.0], 30), found={"shown_rows": np.arange(20)})
         assert find_cautions(result)[0].startswith("Many ties: 60 rows (100.0 %)")
 
+    def test_rows_whose_label_is_known_are_not_tied(self):
+        scores = np.append(np.arange(30.0), np.full(30, 100.0))
+        known = np.append(np.full(30, -1), np.ones(30, dtype=int))
+        assert find_cautions(made_up(scores=scores))
+        assert find_cautions(made_up(scores=scores, known=known)) == []
+
     def test_nothing_is_made_up(self):
         assert find_cautions(made_up()) == []
         assert texts(cautions_section(made_up()))[0] == "Nothing that stands out."

@@ -21,7 +21,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from c2rf._utils.text import count, for_command_line
+from c2rf._utils.text import for_command_line
 from c2rf.app.inputs import (
     NAMES_ON_PAGE,
     STEP_2,
@@ -222,8 +222,9 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     classes, n_rows = remembered(
         session, "classes", inputs.tables, (target, how), lambda: _classes_and_rows(inputs)
     )
-    rows = say(f"{count(n_rows, 'row')} to label.")
-    st.write(rows, say("A total is 1234, 12%, 1200..1300 or 1200+-50."))
+    st.write(
+        say(f"Rows to label: {n_rows:,}."), say("A total is 1234, 12%, 1200..1300 or 1200+-50.")
+    )
     typed = {
         name: st.text_input(
             f"{say('Total of')} {plain(name)}",

@@ -98,6 +98,7 @@ def classify(
     range of either (1200..1300) or an estimate with its standard error (1200+-50).
     """
     from c2rf.data.totals import collect
+    from c2rf.report.language import translated
     from c2rf.totals.stated import ESTIMATE
     from c2rf.workflow.classify import label
     from c2rf.workflow.prepare import at_scheduler, prepare
@@ -137,7 +138,8 @@ def classify(
             result = label(data, shlex.join(["c2rf", *context.obj]))
             terminal.warn_of_cells(outputs.write(result, force=force), spreadsheet_safe)
             lines = result.summary_lines
-    return terminal.say([*lines, *outputs.lines()], quiet=quiet)
+    files = [(translated(name, chosen.language), path) for name, path in outputs.lines()]
+    return terminal.say([*lines, *files], quiet=quiet)
 
 
 @common.with_options(["id", "sep", "decimal", "encoding", "sheet", "engine", "scheduler", "master"])

@@ -63,7 +63,7 @@ def report_content(result: Classification) -> Page:
         Section(name, title, list(write(result)), name in OPEN) for name, title, write in SECTIONS
     ]
     cautions = [unreliable_warning(result), *find_cautions(result)]
-    careful = [short(each, 240) for each in cautions if each][:FIRST_CAUTIONS]
+    careful = [each for each in cautions if each][:FIRST_CAUTIONS]
     lead = [
         ("Asked", [question(result)]),
         ("Answer", [opening(result)]),

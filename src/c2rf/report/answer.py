@@ -57,7 +57,8 @@ def question(result: Classification) -> str:
 def how_sure(result: Classification) -> str:
     """Say how many labels are expected to be right, or what is proven."""
     if hasattr(result.classifier, "expected_confusion_"):
-        right = as_sentence(f"{expected_right(result)} are expected to be right")
+        comma = "" if result.expected_accuracy is None else ","
+        right = as_sentence(f"{expected_right(result)}{comma} are expected to be right")
         return f"{result.accuracy}. {right}" if result.accuracy is not None else right
     solution = getattr(result.classifier, "solution_", None)
     if solution is None:

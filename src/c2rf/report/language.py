@@ -89,15 +89,17 @@ def translated(
     if language == ENGLISH or not text or text in keep:
         return text
     exact, with_holes = _pairs(language)
-    if text in exact:
-        return exact[text]
-    if f"{text}." in exact:
-        return exact[f"{text}."].removesuffix(".")
-    for pattern, target in with_holes:
-        for dot in ("", "."):
-            if found := pattern.fullmatch(text + dot):
+    # A sentence is found with its full stop and without; the translation ends as the text does.
+    stop = "." if text.endswith(".") else ""
+    for whole in (text, text.removesuffix(".") if stop else f"{text}."):
+        said = exact.get(whole)
+        for pattern, target in with_holes if said is None else ():
+            if found := pattern.fullmatch(whole):
                 inner = [translated(each, language, keep, left) for each in found.groups()]
-                return target.format(*inner).removesuffix(dot or "\0")
+                said = target.format(*inner)
+                break
+        if said is not None:
+            return said.removesuffix(".") + stop
     if text.endswith(";"):  # what is between semicolons is looked up before it is split at commas
         return translated(text[:-1], language, keep, left) + ";"
     for mark in _BETWEEN:

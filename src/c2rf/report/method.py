@@ -257,7 +257,8 @@ def _about_sample(result: Classification) -> Iterator[str]:
 def _about_scores(result: Classification) -> Iterator[str]:
     rows, found = result.shown_rows, result.predictions
     scores, confidence = found.scores[rows], found.confidence[rows]
-    n = result.data.n_rows
+    known = result.data.known
+    n = result.data.n_rows - (0 if known is None else int((known >= 0).sum()))
 
     def of_all(n_shown: int) -> int:
         """Return how many of all rows it is, if it is this many of those shown."""

@@ -216,8 +216,13 @@ class Classification:
 
     @cached_property
     def shown_rows(self) -> Ints:
-        """The rows whose score and confidence a report shows: all, or a sample of very many."""
-        return measures.rows_to_show(self.predictions.scores, self.data.options.random_state)
+        """The rows whose score and confidence a report shows: all, or a sample of very many.
+
+        Rows whose label is known are not among them, unless all are.
+        """
+        rows = measures.rows_to_show(self.predictions.scores, self.data.options.random_state)
+        is_open = True if self.data.known is None else self.data.known[rows] < 0
+        return rows[is_open] if np.any(is_open) else rows
 
     @cached_property
     def population_sample(self) -> RowSample:
