@@ -173,8 +173,9 @@ class TestCautions:
     def test_rows_whose_label_is_known_are_not_tied(self):
         scores = np.append(np.arange(30.0), np.full(30, 100.0))
         known = np.append(np.full(30, -1), np.ones(30, dtype=int))
-        assert find_cautions(made_up(scores=scores))
-        assert find_cautions(made_up(scores=scores, known=known)) == []
+        changes = {"scores": scores, "confidence": np.ones(60)}
+        assert find_cautions(made_up(**changes))
+        assert find_cautions(made_up(**changes, known=known)) == []
 
     def test_nothing_is_made_up(self):
         assert find_cautions(made_up()) == []

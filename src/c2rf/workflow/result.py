@@ -221,8 +221,8 @@ class Classification:
         Rows whose label is known are not among them, unless all are.
         """
         rows = measures.rows_to_show(self.predictions.scores, self.data.options.random_state)
-        is_open = True if self.data.known is None else self.data.known[rows] < 0
-        return rows[is_open] if np.any(is_open) else rows
+        known = np.full(len(rows), -1) if self.data.known is None else self.data.known[rows]
+        return rows[known < 0] if np.any(known < 0) else rows
 
     @cached_property
     def population_sample(self) -> RowSample:
