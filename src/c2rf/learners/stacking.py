@@ -33,7 +33,7 @@ _ROUNDING = 1e-12
 
 
 def threshold(values: Floats, rate: float) -> tuple[float, float, float]:
-    """Return the threshold that a rate of some ascending values is above.
+    """Return the threshold above which a given share of ascending values lies.
 
     Returns
     -------

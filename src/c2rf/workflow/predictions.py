@@ -244,7 +244,7 @@ def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path]
 
 
 def shown_columns(names: list[str], id: str | None, added: Sequence[str] = PREDICTED) -> list[str]:
-    """Return the columns that name a row: the id, else all; none may be one that is added."""
+    """Return the columns that name a row, the id or else all; refuse names of added columns."""
     shown = [id] if id is not None else names
     for name in added:
         if name in shown:
