@@ -39,7 +39,7 @@ from c2rf.workflow.result import Classification
 ALL_CORES = -1
 
 
-@takes_options(Options)
+@takes_options
 def classify(labeled: Any, unlabeled: Any = None, **options: Any) -> Classification:
     """Label rows so that the labels add up to known totals.
 

@@ -21,8 +21,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
-    ParamSpec,
-    Protocol,
     TypeVar,
     get_args,
     get_origin,
@@ -46,7 +44,8 @@ FROM_ERRORS = "se"
 """As ``sensitivity``: totals are off by their standard errors."""
 
 
-def _about(
+def _option(
+    default: Any,
     help: str,
     metavar: str | None = None,
     panel: str = GENERAL,
@@ -59,11 +58,13 @@ def _about(
     shown_default: str | None = None,
     label: str | None = None,
     titles: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return what is known of an option besides name, type and default.
+) -> Any:
+    """Return a field, with what is known of an option besides its name and type.
 
     Parameters
     ----------
+    default : object
+        ``MISSING`` if it must be given.
     help : str
         What it is for.
     metavar : str, optional
@@ -87,12 +88,8 @@ def _about(
     titles : mapping of str to object, optional
         The values that the page offers, and what it calls them.
     """
-    return locals()
-
-
-def _option(default: Any, help: str, *more: Any, **how: Any) -> Any:
-    """Return a field with a default, described as by :func:`_about`."""
-    return field(default=default, metadata=_about(help, *more, **how))
+    about = locals().copy()
+    return field(default=about.pop("default"), metadata=about)
 
 
 def split_names(given: Sequence[str] | None) -> list[str]:
@@ -134,14 +131,11 @@ def parse_offset(text: str | None) -> tuple[float, float] | None:
     """
     if text is None:
         return None
-    low, dots, high = text.partition("..")
     try:
-        ends = float(low), float(high)
-    except ValueError:
-        dots = ""
-    if not dots:
-        raise InputError(f"--offset must be a range like -10..10; found {text!r}")
-    return ends
+        low, high = map(float, text.split(".."))
+    except ValueError as error:
+        raise InputError(f"--offset must be a range like -10..10; found {text!r}") from error
+    return low, high
 
 
 def _parse_share(text: str | None) -> float | str | None:
@@ -191,19 +185,15 @@ class Options:
     ['--target', 'sick', '--drop', 'name,"a, b"']
     """
 
-    target: str = field(
-        metadata=_about(
-            "Column of the labeled rows with the class.", "COL", label="Column with the class"
-        )
+    target: str = _option(
+        MISSING, "Column of the labeled rows with the class.", "COL", label="Column with the class"
     )
-    totals: Any = field(
-        metadata=_about(
-            "What is known of the unlabeled rows: a mapping, a table, a series, or a list of "
-            "these, as for :meth:`KnownTotalsClassifier.fit`. The groups of a table are columns "
-            "of ``unlabeled``. A path is a file with such a table.",
-            command=None,
-        )
-    )
+    totals: Any = _option(  # noqa: RUF009
+        MISSING, "What is known of the unlabeled rows: a mapping, a table, a series, or a list of "
+        "these, as for :meth:`KnownTotalsClassifier.fit`. The groups of a table are columns of "
+        "``unlabeled``. A path is a file with such a table, and a frame is read as such a file is.",
+        command=None,
+    )  # fmt: skip
     id: str | None = _option(
         None, "Column that names the rows; not learned from.", "COL", COLUMNS,
         label="Column that names the rows",
@@ -335,16 +325,11 @@ class Options:
     query: str | None = _option(
         None, "One SELECT; UNLABELED is a DuckDB file then, and its rows are labeled.", "SQL"
     )
-    checked: Any = field(
-        default=None,
-        metadata=_about(
-            "Rows to label that were checked by hand: the sheet of c2rf audit draw, filled in. "
-            "They are learned from, keep their class, and count in the totals.",
-            "FILE",
-            COLUMNS,
-            method="known-totals",
-        ),
-    )
+    checked: Any = _option(  # noqa: RUF009
+        None, "Rows to label that were checked by hand: the sheet of c2rf audit draw, filled in. "
+        "They are learned from, keep their class, and count in the totals.", "FILE", COLUMNS,
+        method="known-totals",
+    )  # fmt: skip
     imputations: int | None = _option(
         None, "Draw N sets of labels, each of which meets all totals, for intervals.",
         "N", method="known-totals", least=1, check=_check_imputations,
@@ -470,44 +455,28 @@ def choices(name: str) -> tuple[str, ...]:
     return tuple(value for each in kinds for value in get_args(each))
 
 
-P = ParamSpec("P")
-Result = TypeVar("Result", covariant=True)
+Result = TypeVar("Result")
 
 
-class TakesOptions(Protocol[P, Result]):
-    """A function of two tables and the options ``P``."""
-
-    def __call__(
-        self, labeled: Any, unlabeled: Any = None, *args: P.args, **options: P.kwargs
-    ) -> Result:
-        """Call the function."""
-
-
-def takes_options(
-    options: Callable[P, Options],
-) -> Callable[[Callable[..., Result]], TakesOptions[P, Result]]:
+def takes_options(function: Callable[..., Result]) -> Callable[..., Result]:
     """Give a function with ``**options`` a signature and a docstring that list all of them."""
-
-    def listing(function: Callable[..., Result]) -> TakesOptions[P, Result]:
-        signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        made = [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if option.default is MISSING else option.default,
-                annotation=option_types()[option.name],
-            )
-            for option in fields(Options)
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
-        entry = re.compile(r"^( *)\*\*options\n(?: +.*\n)+?(?=\n)", re.MULTILINE)
-        function.__doc__ = entry.sub(
-            lambda found: indent(_documented(), found[1]), function.__doc__ or ""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    made = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if option.default is MISSING else option.default,
+            annotation=option_types()[option.name],
         )
-        return function
-
-    return listing
+        for option in fields(Options)
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
+    entry = re.compile(r"^( *)\*\*options\n(?: +.*\n)+?(?=\n)", re.MULTILINE)
+    function.__doc__ = entry.sub(
+        lambda found: indent(_documented(), found[1]), function.__doc__ or ""
+    )
+    return function
 
 
 def _documented() -> str:
