@@ -56,7 +56,7 @@ def bounds_of(totals, people):
         (Totals({"no": 0.6, "yes": 0.4}), "unlabeled"),  # rates
         (Totals({"no": (90, 110), "yes": 70}), "unlabeled"),  # a range
         (Totals({"no": 101, "yes": 70}), "everybody"),  # rounded
-        (Totals({"no": 300, "yes": 70}), "unlabeled"),  # neither
+        (Totals({"no": 300, "yes": 0.5}), "unlabeled"),  # not counts
         (Totals({"no": Estimate(100, se=5), "yes": 70}), "everybody"),
         (Totals({}, (Margin(("region",), {"north": NORTH}),)), "everybody"),
         (Totals({}, (Margin(("region",), {"north": {"no": 50, "yes": 40}}),)), "unlabeled"),
@@ -70,6 +70,30 @@ def test_where_only_some_totals_tell_the_user_must():
     totals = Totals({"no": 100, "yes": 70}, (Margin(("region",), {"north": {"yes": 40}}),))
     with pytest.raises(InputError, match=r'the totals by region.*totals_of="everybody"'):
         whom(totals)
+
+
+def test_sums_of_neither_are_not_scaled_to_the_wrong_people():
+    totals = Totals({"no": 100, "yes": 65})
+    with pytest.raises(InputError, match=r"to 165, neither .* \(140\) nor .* the 30 labeled") as e:
+        whom(totals)
+    assert "scale" not in str(e.value)
+    groups, labeled = PEOPLE
+    for said in ("everybody", "unlabeled"):
+        found = about_whom(totals, groups, groups.sizes, labeled, CLASSES, said)
+        assert (found.labeled is not None) == (said == "everybody")
+
+
+def test_totals_of_weighted_people_are_rounded_one_by_one():
+    groups, labeled = people_of({"north": 4}, {("north", "yes"): 1})
+    weights = np.array([1.3, 2.2, 0.7, 1.1])  # 5.3 people, and 0.34 labeled ones
+    labeled = labeled._replace(counts=labeled.counts * 0.34)
+    table = Margin(("region",), {"north": {"no": 3, "yes": 3}})
+    totals = Totals({}, (table,), labeled)
+    bounds = make_bounds(totals, groups, CLASSES, weights=weights)
+    assert np.abs(bounds.lower + bounds.group_lower[0] - [3, 2.66]).max() < 1
+    wrong = replace(totals, margins=(Margin(("region",), {"north": {"no": 4, "yes": 4}}),))
+    with pytest.raises(InputError, match="add up to 8"):
+        make_bounds(wrong, groups, CLASSES, weights=weights)
 
 
 @given(

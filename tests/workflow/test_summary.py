@@ -130,12 +130,16 @@ def test_wide_tables_are_cut():
     assert len(found.names) == MOST_COLUMNS + 5
 
 
-def test_tables_of_totals_have_the_decimal_mark_of_the_data(tmp_path):
+@pytest.mark.parametrize("decimal", [None, ".", ","])
+def test_the_preview_of_totals_claims_no_decimal_mark(tmp_path, decimal):
+    """How their numbers are read depends on all of them, and is said elsewhere."""
     data, totals = tmp_path / "people.csv", tmp_path / "totals.csv"
-    data.write_text("a;b\n1,5;x\n")
+    data.write_text("a;b\n1;x\n")
     totals.write_text("class;total\nyes;1.234\n")
-    _, found = previews([data], ReadAs(), [totals])
+    _, found = previews([data], ReadAs(decimal=decimal), [totals])
     assert found.columns.set_index("column").loc["total", "type"] == "number"
+    assert "decimal" not in found.title
+    assert "thousands" not in found.title
 
 
 def test_a_summary_says_that_nothing_was_calibrated():

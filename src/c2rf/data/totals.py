@@ -402,7 +402,7 @@ class TotalsTable:
             if place in totals and None not in place:
                 raise InputError(
                     f"{self.name} has more than one total for {', '.join(map(repr, place))}"
-                    f"{hint and f'; {hint}'}"
+                    f"{hint and f'; {hint}: these are {all_of(list(columns))}'}"
                 )
             if label is None:
                 raise _empty(self.name, groups, place, r)

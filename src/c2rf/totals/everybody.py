@@ -20,7 +20,7 @@ from c2rf._utils.text import count, for_user
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import MarginBounds, open_margins
 from c2rf.totals.groups import Groups
-from c2rf.totals.stated import Estimate, Labeled, Totals, rounding_slack
+from c2rf.totals.stated import Estimate, Labeled, Policy, Totals, rounding_slack
 
 Whom = Literal["auto", "everybody", "unlabeled"]
 
@@ -47,6 +47,7 @@ def about_whom(
     labeled: Labeled | None,
     classes: Sequence[Any],
     said: Whom = "auto",
+    policy: Policy = "strict",
 ) -> Totals:
     """Return the totals, with the labeled rows if they are about everybody.
 
@@ -63,6 +64,8 @@ def about_whom(
     said : {"auto", "everybody", "unlabeled"}
         Whom the user says that totals are about; "auto" goes by their sums, and where no sum
         tells, they are about the rows to label.
+    policy : {"strict", "scale"}
+        Whether sums of neither are refused.
 
     Examples
     --------
@@ -91,6 +94,14 @@ def about_whom(
                 f"everybody, say so with {everybody}; {unlabeled} if none are"
             )
         return replace(totals, labeled=labeled)
+    if said == "auto" and policy == "strict" and labeled is not None:
+        for columns in (columns for columns, whom in told.items() if whom == "in doubt"):
+            total = "" if columns else f" to {sum(totals.overall.values()):g},"
+            raise InputError(
+                f"{_called(columns)} add up{total} neither to the rows to label "
+                f"({sizes.sum():g}) nor to these and the {labeled.counts.sum():g} labeled rows; "
+                f"correct them, or say whom they are about: {everybody} or {unlabeled}"
+            )
     if said != "everybody":
         return totals
     for margin in totals.margins:
@@ -110,7 +121,10 @@ def about_whom(
 def _told(
     totals: Totals, groups: Groups, sizes: NDArray[Any], labeled: Labeled, classes: Sequence[Any]
 ) -> dict[tuple[str | None, ...], str | None]:
-    """Return whom the totals of each margin are about, by their sums; None if no sum tells."""
+    """Return whom the totals of each margin are about, by their sums; None if no sum tells.
+
+    "in doubt" are sums of neither that are nearer to everybody.
+    """
     told: dict[tuple[str | None, ...], str | None] = {}
     margins, own = with_labeled(totals, groups, sizes, labeled)
     for margin, extra, table in zip(margins, own, totals.tables, strict=True):
@@ -126,7 +140,8 @@ def _told(
             )
             votes = [whom for whom in found if whom is not None]
         about_all = 2 * votes.count("everybody") > len(votes)
-        told[margin.columns] = ("everybody" if about_all else "unlabeled") if votes else None
+        there_is = [whom for whom in ("unlabeled", "in doubt") if whom in votes]
+        told[margin.columns] = "everybody" if about_all else next(iter(there_is), None)
     return told
 
 
@@ -150,7 +165,7 @@ def _whom(row: Mapping[Any, Any], n: float, extra: float, classes: Sequence[Any]
     off = {"unlabeled": abs(total - n), "everybody": abs(total - n - extra)}
     near = "unlabeled" if off["unlabeled"] <= off["everybody"] else "everybody"
     is_clear = off[near] == 0 or (off[near] <= slack and 2 * slack < extra)
-    return near if is_clear else None
+    return near if is_clear else "in doubt" if near == "everybody" else None
 
 
 def in_words(sizes: NDArray[Any], labeled: Labeled) -> str:

@@ -252,7 +252,9 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         codes = np.searchsorted(np.array(classes, dtype=object), labels)
         labeled_there = _labeled_there(table, codes, new, totals.columns, bins)
     sizes = groups.sizes if weights is None else groups.weight(weights)
-    totals = about_whom(totals, groups, sizes, labeled_there, classes, options.totals_of)
+    totals = about_whom(
+        totals, groups, sizes, labeled_there, classes, options.totals_of, options.totals_policy
+    )
     whom = "the rows to label" if totals.labeled is None else "everybody"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment

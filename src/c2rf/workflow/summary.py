@@ -5,8 +5,9 @@ What the summary and the report both say comes from :mod:`c2rf.report.measures`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -281,20 +282,22 @@ def preview(given: Any, how: ReadAs = AS_FOUND, *, name: str = "the table") -> T
 
 
 def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list[TablePreview]:
-    """Read tables, and tables of totals, which have the decimal mark of the others if in doubt."""
+    """Read tables, and tables of totals; how the numbers of these are read is said elsewhere."""
     found = [preview(path, how, name=path.name) for path in paths]
-    likely = next((table.decimal for table in found if table.decimal), None)
-    return [*found, *(_preview_of_totals(path, how, likely) for path in totals)]
+    return [*found, *(_preview_of_totals(path, how) for path in totals)]
 
 
-def _preview_of_totals(path: Path, how: ReadAs, likely: str | None) -> TablePreview:
-    """Preview a table of totals; how its numbers are read is said elsewhere."""
+def _preview_of_totals(path: Path, how: ReadAs) -> TablePreview:
     for mark in (how.decimal, ",", "."):
         try:
-            return preview(path, ReadAs(decimal=mark, likely=likely), name=path.name)
+            found = preview(path, replace(how, decimal=mark), name=path.name)
+            return replace(found, read_as=_ABOUT_MARKS.sub("", found.read_as))
         except InputError as error:
             wrong = error
     raise wrong
+
+
+_ABOUT_MARKS = re.compile(r", (decimal (point|comma)|marks between thousands)")
 
 
 def _row(column: pd.Series[Any]) -> dict[str, Any]:
