@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf import Estimate
+from c2rf.cli import main
 from c2rf.data.dialect import ReadAs
 from c2rf.data.totals import Bins, TotalsTable, find_bins, parse_bin, parse_totals
 from c2rf.exceptions import InputError
@@ -242,7 +243,7 @@ REFUSED = {
     ),
     "two readings": (
         "Land;arbeitslos\nBayern;1.000\n", LAENDER, WORK[:2],
-        "is 1.0 with a decimal point and 1000 with a decimal comma; say which with decimal",
+        "is 1.0 with a decimal point and 1000 with a decimal comma; say which with totals_decimal",
     ),
     "no count": (
         "Land;arbeitslos\nBayern;viele\n", LAENDER, WORK[:2], "must be a count like 1234",
@@ -318,6 +319,28 @@ def test_the_mark_of_other_files_does_not_spoil_a_table_with_one_reading(tmp_pat
     text, rows, classes, groups, expected = RIGHT["thousands with points"]
     for how in ({"decimal": "."}, {"likely": "."}, {"decimal": ","}):
         assert by_place(read(tmp_path, text, rows, classes, **how)[0], *groups) == expected
+
+
+@pytest.mark.parametrize("text", ["1.000", "25.000"])
+def test_thousands_alone_are_never_taken_for_decimals_because_the_rows_have_points(tmp_path, text):
+    table = f"Land;arbeitslos\nBayern;{text}\nHessen;2.000\n"
+    with pytest.raises(InputError, match="say which with totals_decimal"):
+        read(tmp_path, table, LAENDER, WORK[:2], likely=".")
+    for how, first in (({"likely": ","}, 1000), ({"decimal": ","}, 1000), ({"decimal": "."}, 1)):
+        found, _ = read(tmp_path, table, LAENDER, WORK[:2], **how)
+        assert [row["total"] for row in found] == [int(text[:-4]) * first, 2 * first]
+
+
+def test_totals_may_have_another_decimal_mark_than_the_rows(tmp_path):
+    people = pd.DataFrame({"size": [k / 4 for k in range(60)], "region": ["a", "b"] * 30})
+    people["sick"] = (["no"] * 10 + ["yes"] * 10) * 3
+    people.to_csv(tmp_path / "labeled.csv", index=False)
+    pd.concat([people.drop(columns="sick")] * 100).to_csv(tmp_path / "rest.csv", index=False)
+    (tmp_path / "totals.csv").write_text("region;yes\na;2.000\nb;1.000\n")
+    given = [str(tmp_path / f"{name}.csv") for name in ("labeled", "rest", "totals")]
+    command = ["classify", *given[:2], "--target", "sick", "--totals-file", given[2], "--dry-run"]
+    assert main(command) == 2
+    assert main([*command, "--totals-decimal", ","]) == 0
 
 
 NAMES = st.text("abcdefghij", min_size=2, max_size=5)

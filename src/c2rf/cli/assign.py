@@ -12,7 +12,8 @@ from c2rf.cli.classify import FILES, Group, Positive, Total, Totals, TotalsFile
 from c2rf.cli.common import in_panel
 from c2rf.workflow.options import Options
 
-SHARED = ["id", "sep", "decimal", "encoding", "sheet", "totals_policy", "weight", "random_state"]
+SHARED = ["id", "sep", "decimal", "encoding", "sheet", "weight", "random_state"]
+SHARED += ["totals_decimal", "totals_policy"]
 """Options of a classification that this command has as well."""
 
 
@@ -65,9 +66,10 @@ def assign(
 
     chosen = Options(target="class", totals=[], **common.parsed(given))
     columns, files = parse_columns(probabilities), totals_file or []
+    decimal = chosen.totals_decimal or chosen.decimal
     known = collect(
         chosen.target, positive=positive or (), total=total or (), totals=totals or (),
-        totals_file=files, group=group or (), decimal=chosen.decimal,
+        totals_file=files, group=group or (), decimal=decimal,
     )  # fmt: skip
     check_labels_name(out, force=force, inputs=[file, *files])
     for path in (offsets_out, sql_out):

@@ -117,7 +117,8 @@ def classify(
     else:
         known = collect(
             chosen.target, positive=positive or (), total=total or (), totals=totals or (),
-            totals_file=totals_files, group=group or (), decimal=chosen.decimal,
+            totals_file=totals_files, group=group or (),
+            decimal=chosen.totals_decimal or chosen.decimal,
         )  # fmt: skip
     outputs = Outputs(
         labels=out, report=report, model=save_model, imputations=imputations_out,

@@ -187,7 +187,7 @@ def collect(
     ]
     given += [parse_totals(text, decimal) for text in totals]
     given += [
-        TotalsTable(path, target, tuple(columns))
+        TotalsTable(path, target, tuple(columns), decimal)
         for path, columns in zip(totals_file, _grouped(totals_file, group), strict=True)
     ]
     if not given:
@@ -272,11 +272,14 @@ class TotalsTable:
         The column of classes may have this name instead of ``class``.
     groups : tuple of str
         The grouping columns; none to find them by name.
+    decimal : {".", ","}, optional
+        The decimal mark, if it was named for tables of totals.
     """
 
     given: Path | pd.DataFrame
     target: str
     groups: tuple[str, ...] = ()
+    decimal: str | None = None
 
     @property
     def name(self) -> str:
@@ -293,7 +296,7 @@ class TotalsTable:
         """Return the rows of a long table, and how it was read.
 
         If its numbers can be totals with one decimal mark only, that is the one; else what the
-        user or the other files say.
+        user says. The mark of the other files decides if numbers have thousands with it.
 
         Parameters
         ----------
@@ -313,7 +316,7 @@ class TotalsTable:
                 found[mark] = self._read(mark, columns, classes, how, values)
             except InputError as error:
                 errors[mark] = error
-        told = how.decimal or how.likely
+        told = self.decimal or how.decimal or how.likely
         if not found:
             meant = [m for m, error in errors.items() if not isinstance(error, _NotTotalsError)]
             raise errors[told if told and (told in meant or not meant) else (*meant, ".")[0]]
@@ -322,10 +325,12 @@ class TotalsTable:
         (rows, note), (others, _) = found.values()
         if rows == others:
             return rows, note.replace(", decimal point", "", 1)
-        if told is not None:
-            return found[told]
         one, other = next(pair for pair in zip(rows, others, strict=True) if pair[0] != pair[1])
-        options = for_user('decimal="." or decimal=","', "--decimal . or --decimal ,")
+        sizes: list[Any] = [getattr(row["total"], "value", row["total"]) for row in (one, other)]
+        thousands = "." if sizes[0] > sizes[1] else ","
+        if told is not None and (self.decimal or how.decimal or told == thousands):
+            return found[told]
+        options = for_user('totals_decimal="." or ","', "--totals-decimal . or --totals-decimal ,")
         raise InputError(
             f"{self.name}: the total of {one['class']!r} is {one['total']} with a decimal point "
             f"and {other['total']} with a decimal comma; say which with {options}"
@@ -410,7 +415,8 @@ class TotalsTable:
             lines[place] = r
             totals[place] = _read_total(name, cells[name], r, what, mark, error is not None)
             is_count |= isinstance(totals[place], int) and totals[place] > 1
-            if totals[place] == 1.0 and len(readings(cells[name][r])) == 2:  # 1.000, or 1,000
+            is_whole = isinstance(totals[place], float) and totals[place].is_integer()
+            if is_whole and len(readings(cells[name][r])) == 2:  # 2.000, or 2,000
                 in_doubt = f"{what} {cells[name][r]!r}"
             if error is not None and totals[place] is not None:
                 totals[place] = with_error(totals[place], cells[error][r], where)

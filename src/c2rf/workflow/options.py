@@ -232,6 +232,11 @@ class Options:
         None, "The sheet of a workbook; by default the first that can be seen.", "NAME", READING,
         label="Sheet of a workbook",
     )  # fmt: skip
+    totals_decimal: str | None = _option(
+        None, "Decimal mark of totals, . or , if it is not that of the rows.", "SIGN", TOTALS,
+        label="Decimal mark of tables of totals",
+        titles={FOUND: None, "decimal point": ".", "decimal comma": ","},
+    )  # fmt: skip
     totals_policy: Literal["strict", "scale"] = _option(
         "strict", "Totals that do not add up: strict refuses them, scale rescales them.",
         "NAME", TOTALS, label="Totals that do not add up",

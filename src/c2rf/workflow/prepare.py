@@ -205,7 +205,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     classes = sorted(set(labels))
     dialects = [each for each in (read.dialect, rows.dialect) if each is not None]
     likely = next((each.decimal for each in dialects if each.decimal), None)
-    as_data = ReadAs(decimal=how.decimal, likely=likely)
+    as_data = ReadAs(decimal=options.totals_decimal or how.decimal, likely=likely)
     remarks: list[str] = []
     given = options.totals
     if isinstance(given, str) and given == OPEN:
