@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse import coo_array, csr_array, eye_array, kron, vstack
 from scipy.sparse.csgraph import maximum_flow
 
 from c2rf._utils.types import Bools, Codes, Floats, Ints
@@ -433,11 +433,14 @@ class LinearConstraints:
         lower: NDArray[Any], upper: NDArray[Any],
     ) -> LinearConstraints:  # fmt: skip
         """Return constraints at given places of margins; places are in the order of margins."""
-        n_classes = margins[0].lower.shape[1]
-        rows = [
-            _indicators(margin.codes, n_classes, places[places[:, 0] == m, 1:])
-            for m, margin in enumerate(margins)
-        ]
+        n_groups, n_classes = len(group_sizes), margins[0].lower.shape[1]
+        rows = []
+        for m, margin in enumerate(margins):
+            shape = (len(margin.names), n_groups)
+            members = coo_array((np.ones(n_groups), (margin.codes, np.arange(n_groups))), shape)
+            _, categories, classes = places[places[:, 0] == m].T
+            every = csr_array(kron(members, eye_array(n_classes), format="csr"))
+            rows.append(every[categories * n_classes + classes])
         matrix = csr_array(vstack(rows, format="csr"))
         sizes = np.asarray(group_sizes, dtype=float)
         return cls(matrix, lower.astype(float), upper.astype(float), places, sizes)
@@ -484,20 +487,6 @@ class LinearConstraints:
         """Return by how much counts miss each bound: negative below, positive above."""
         found: Floats = self.matrix @ counts.ravel().astype(float)
         return np.minimum(found - self.lower, 0.0) + np.maximum(found - self.upper, 0.0)
-
-
-def _indicators(codes: Codes, n_classes: int, places: Ints) -> csr_array:
-    """Return rows with a one for each group of a category, in the column of the class."""
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], [places[:, 0], places[:, 0] + 1])
-    columns = [
-        order[first:last] * n_classes + k
-        for first, last, k in zip(*ends.tolist(), places[:, 1].tolist(), strict=True)
-    ]
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in columns], dtype=np.int64)])
-    indices = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
-    shape = (len(places), len(codes) * n_classes)
-    return csr_array((np.ones(len(indices)), indices, starts), shape=shape)
 
 
 def adjustments_table(adjustments: Sequence[Adjustment]) -> pd.DataFrame:
