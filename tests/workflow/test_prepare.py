@@ -142,3 +142,27 @@ def test_a_scheduler_without_dask():
 def test_an_engine_that_is_not_possible():
     with pytest.raises(InputError, match="engine='dask' is not possible for a list"):
         find_rows([[1.0, 2.0]], "dask")
+
+
+def test_a_frame_of_an_office_is_read_as_its_file_is(tmp_path):
+    """Sums, thousands and a total under any name: the same totals, and the same said of them."""
+    people = pd.DataFrame({"Alter": range(60), "Land": ["Bayern", "Hessen", "Saarland"] * 20})
+    people["Status"] = ["aktiv" if age % 7 else "inaktiv" for age in people["Alter"]]
+    rest = pd.concat([people.drop(columns="Status")] * 60)
+    table = pd.DataFrame(
+        {
+            "Land": ["Bayern", "Hessen", "Süden", "Saarland", "Deutschland"],
+            "aktiv": ["1.000", "900", "1.900", "800", "2.700"],
+            "Gesamt": ["1.200", "1.200", "2.400", "1.200", "3.600"],
+        }
+    )
+    table.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    found = [
+        c2rf.classify(people, rest, target="Status", totals=given, learner="logistic")
+        for given in (table, tmp_path / "t.csv", [table])
+    ]
+    for result in found:
+        assert result.counts == {"aktiv": 2700, "inaktiv": 900}
+        assert "'Deutschland', 'Gesamt', 'Süden' were checked and left out" in result.summary()
+        assert "6 totals of the rows to label" in result.summary()
+        pd.testing.assert_frame_equal(result.totals_met, found[0].totals_met)

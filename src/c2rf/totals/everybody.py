@@ -34,7 +34,8 @@ def with_labeled(
     """
     names = list(dict.fromkeys([*groups.names, *labeled.names]))
     counts = np.zeros((len(names), labeled.counts.shape[1]), labeled.counts.dtype)
-    counts[[names.index(name) for name in labeled.names]] = labeled.counts
+    numbers = {name: number for number, name in enumerate(names)}
+    counts[[numbers[name] for name in labeled.names]] = labeled.counts
     own = np.append(sizes, np.zeros(len(names) - len(sizes), np.asarray(sizes).dtype))
     margins = open_margins(totals, groups._replace(names=names), own, counts.shape[1])
     return margins, [margin.sums(counts) for margin in margins]
