@@ -99,6 +99,10 @@ RIGHT = {
         "Hessen;190;2310\nSaarland;10;90\nWesten;200;2400\n",
         LAENDER, WORK[:2], ["Land"], BAYERN | {("Saarland", A): 10, ("Saarland", E): 90},
     ),
+    "a sum between its parts": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nDeutschland;286;3514\nHessen;190;2310\n",
+        LAENDER, WORK[:2], ["Land"], BAYERN,
+    ),
     "a subtotal of ranges": (
         "Altersgruppe;arbeitslos\n0-14;0\n15-29;20\n30-64;35\n15-64;55\n65+;5\nBund;60\n",
         LAENDER, WORK[:2], ["Altersgruppe"],

@@ -611,7 +611,15 @@ def _sums_by_arithmetic(
     table = np.array([[own[name].get(rest, np.nan) for rest in rests] for name in names])
     left = np.ones(len(names), dtype=bool)
     whole, parts = set[str](), set[str]()
-    odd = [k for k, name in enumerate(names) if name not in groups and any(own[name].values())]
+    if len(names) < 3:
+        return whole, parts
+    # A sum is no less than either of two rows above it, of two below it, or of its neighbours.
+    known, most = np.nan_to_num(table), np.where(np.isnan(table), np.inf, table * (1 + MISSES))
+    pairs, enough = np.maximum(known[:-1], known[1:]), np.zeros(len(names), dtype=bool)
+    enough[2:] |= (most[2:] >= pairs[:-1]).all(axis=1)
+    enough[:-2] |= (most[:-2] >= pairs[1:]).all(axis=1)
+    enough[1:-1] |= (most[1:-1] >= np.maximum(known[:-2], known[2:])).all(axis=1)
+    odd = [k for k in np.flatnonzero(enough & known.any(axis=1)) if names[k] not in groups]
     for k in odd * 4:  # a sum that comes first has subtotals among the others, and so on
         there, before = ~np.isnan(table[k]), left[:k].sum()
         others = np.delete(table, k, axis=0)[np.delete(left, k)][:, there]
