@@ -398,11 +398,11 @@ class TotalsTable:
         totals: dict[Place, Any] = {}
         lines: dict[Place, int] = {}
         is_count, in_doubt = False, ""
-        for r, (of_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
-            label = name if of_class is None else cells[of_class][r]
+        for r, (by_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
+            label = name if by_class is None else cells[by_class][r]
             place = (*(cells[group][r] for group in groups), label)
             where = f"{self.name}, data row {r + 1}"
-            if of_class is not None and cells[name][r] is None:
+            if by_class is not None and cells[name][r] is None:
                 raise InputError(f"{where}: {name!r} is empty")
             if place in totals and None not in place:
                 raise InputError(
@@ -411,7 +411,7 @@ class TotalsTable:
                 )
             if label is None:
                 raise _empty(self.name, groups, place, r)
-            what = f"{where}: the total" + (f" of {name!r}" if of_class is None else "")
+            what = f"{where}: the total" + (f" of {name!r}" if by_class is None else "")
             lines[place] = r
             totals[place] = _read_total(name, cells[name], r, what, mark, error is not None)
             is_count |= isinstance(totals[place], int) and totals[place] > 1
