@@ -115,6 +115,12 @@ def test_boxes_of_any_number_type(lower, upper):
     assert solution.eta == c2rf.solve(VOTES, 1, float(lower), float(upper)).eta
 
 
+def test_a_table_without_rows_is_refused():
+    table = c2rf.PatternTable.from_votes(VOTES)
+    with pytest.raises(InputError, match="at least one row"):
+        c2rf.solve(c2rf.PatternTable(table.words[:0], table.counts[:0], table.n_trees), 0)
+
+
 @pytest.mark.parametrize("bad", [(1, 0), (np.nan, 1), (0, np.inf), (-np.inf, 0)])
 def test_offsets_that_are_no_range(bad):
     with pytest.raises(InputError, match="finite with lo <= hi; found"):

@@ -132,6 +132,8 @@ def make_problem(
     table = votes if isinstance(votes, PatternTable) else PatternTable.from_votes(votes)
     check_box(lower, upper)
     check_table(table)
+    if table.n_patterns == 0:
+        raise InputError("votes must have at least one row; the table has none")
     patterns = table.patterns
     low, high = np.full(table.n_trees, float(lower)), np.full(table.n_trees, float(upper))
     if offset is not None:
