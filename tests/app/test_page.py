@@ -87,7 +87,7 @@ def test_totals_files_are_checked_together(tmp_path):
         labeled=labeled, unlabeled=unlabeled, totals=totals, totals_files=[north],
         chosen={"target": "employed"},
     )  # fmt: skip
-    remarks, tables = all_known(inputs)
+    remarks, tables, _ = all_known(inputs)
     assert "totals.csv: semicolons, UTF-8; a wide table by region" in remarks[0]
     assert [title for title, _ in tables] == ["all rows", "by region"]
     overall, groups = (table.set_index("group") for _, table in tables)
@@ -97,6 +97,20 @@ def test_totals_files_are_checked_together(tmp_path):
     north.write_text("region;yes\nnorth;9999\n")
     with pytest.raises(InputError, match="9999"):
         all_known(inputs)
+
+
+def test_groups_that_are_ranges_can_make_domains(tmp_path):
+    labeled, unlabeled, _ = write_example(tmp_path)
+    ages = tmp_path / "ages.csv"
+    ages.write_text("age_group,yes\n0-39,50\n40+,150\n")
+    chosen = {"target": "employed", "id": "person"}
+    inputs = Inputs(labeled=labeled, unlabeled=unlabeled, totals_files=[ages], chosen=chosen)
+    assert all_known(inputs)[2] == ["age_group"]
+    app = AppTest.from_file(page.__file__, default_timeout=120)
+    app.session_state["bins"] = ["age_group"]
+    app.run().radio(key="way").set_value("The example").run()
+    assert "age_group" in app.multiselect(key="estimates_by").options
+    assert "age_group" not in app.selectbox(key="weight").options
 
 
 def test_messages_name_what_is_on_the_page(tmp_path):

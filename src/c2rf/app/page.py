@@ -114,7 +114,7 @@ def ask(name: str, columns: Sequence[str] = (), first: str | None = None) -> Any
         chosen = st.selectbox(title, list(about["titles"]), format_func=say, key=name)
         return about["titles"][chosen]
     if about["parse"] in (split_names, split_tables):
-        several = st.multiselect(title, columns, key=name)
+        several = st.multiselect(title, columns, key=name, placeholder=say("Choose columns"))
         is_table = about["parse"] is split_tables and several
         return [join_names(several)] if is_table else several
     if about["metavar"] == "COL":
@@ -191,9 +191,11 @@ def understand(session: Session, files: Inputs) -> Inputs | None:
         chosen = {name: ask(name) for name in asked_in([READING])}
     previews = [_shown(session, path, ReadAs(**chosen)) for path in files.tables]
     names = list(previews[0].names)
-    # What only the labeled rows have is the class.
+    # What only the labeled rows have is the class; beside weights, the only such text is.
     only = [k for k, name in enumerate(names) if name not in previews[-1].names]
-    guess = only[0] if len(only) == 1 else None
+    kinds = dict(zip(previews[0].columns["column"], previews[0].columns["type"], strict=True))
+    texts = [k for k in only if kinds.get(names[k]) == "text"]
+    guess = next((found[0] for found in (only, texts) if len(found) == 1), None)
     title = say(option_field("target").metadata["label"])
     target = st.selectbox(title, names, index=guess, key=f"target {guess}")
     others = [name for name in names if name != target]
@@ -242,7 +244,9 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
             session, "names", [path], how, lambda: find_rows(path, "auto", how).names
         )
         columns = [name for name in named if name not in (target, inputs.chosen["id"])]
-        more = {n: ask(n, columns) for n in asked_in([TOTALS, GENERAL]) if n not in STEP_2}
+        found = {"estimates_by": [*columns, *st.session_state.get("bins", [])]}
+        asked = [name for name in asked_in([TOTALS, GENERAL]) if name not in STEP_2]
+        more = {name: ask(name, found.get(name, columns)) for name in asked}
     if language() != ENGLISH:
         more["language"] = language()
     inputs = replace(inputs, totals=totals, totals_files=files, chosen={**inputs.chosen, **more})
@@ -303,7 +307,11 @@ def _totals_files(session: Session) -> list[Path]:
 def _check_all(session: Session, inputs: Inputs) -> str:
     """Check everything that is known at once, and show what follows from it."""
     paths = [*inputs.tables, *inputs.totals_files]
-    remarks, tables = remembered(session, "checked", paths, inputs, lambda: all_known(inputs))
+    known = remembered(session, "checked", paths, inputs, lambda: all_known(inputs))
+    remarks, tables, bins = known
+    if bins != st.session_state.get("bins", []):  # estimates can be by them, too
+        st.session_state.bins = bins
+        st.rerun()
     for remark in remarks:
         st.caption(as_shown(say(remark), session))
     for title, table in tables:
@@ -312,12 +320,12 @@ def _check_all(session: Session, inputs: Inputs) -> str:
     return "the totals fit together, and with the rows"
 
 
-def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]]:
-    """Return remarks about files with totals, and tables with all that is known."""
+def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]], list[str]]:
+    """Return remarks about files with totals, tables with all that is known, and new groups."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
     read = [f"{name}: {how}" for name, how in data.read_as if name not in data.names]
     whom = [] if data.totals_of is None else [f"The totals are of {data.totals_of}."]
-    return [*read, *whom, *data.remarks], list(known_tables(data))
+    return [*read, *whom, *data.remarks], list(known_tables(data)), list(data.bins)
 
 
 def run(session: Session, inputs: Inputs) -> None:
