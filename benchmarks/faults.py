@@ -1,21 +1,25 @@
 """Faults on purpose: what is there after ``c2rf classify`` failed, in all ways we thought of.
 
 ``python -m benchmarks.faults`` runs the command again and again, each time with one fault: a call
-of the system that fails (each in turn), a disk that is full after so many bytes, too little memory,
-a kill or Ctrl-C at some moment, a closed stream, an input that changes. Every run must end with all
-outputs new, or all as they were; without a traceback; and leave nothing that the next run does not
-remove. Needs fork, so it does not run on Windows.
+of the system that fails (each in turn, as long as there is one more), a disk that is full after so
+many bytes, too little memory, a kill or Ctrl-C at some moment, a closed stream, an input that
+changes, a process for workbooks that is killed. Every run must end with all outputs new, or all as
+they were; without a traceback; and leave nothing that the next run does not remove. Runs that the
+fault did not reach are not counted. Needs fork, so it does not run on Windows.
 """
 
 from __future__ import annotations
 
 import argparse
+import builtins
 import errno
+import io
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -34,10 +38,24 @@ Fault = Callable[[], None]
 LINE = "classify labeled.csv unlabeled.csv --target sick --total 60 --positive 1 --id id --quiet"
 LINE += " --learner logistic --jobs 1 --force --report report.html --save-model model.skops"
 LINE += " --imputations 2 --imputations-out imputations.csv --engine chunks --out "
+HIT = "hit"  # a file that is there once a call has failed
 OUTPUTS = ("labels.csv", "labels.csv.gz", "labels.parquet", "labels.xlsx", "labels.jsonl", "labels")
 OTHERS = ("report.html", "model.skops", "imputations.csv")
-CALLS = ("link", "replace", "rename", "fsync", "mkdir", "unlink")
-ERRORS = (errno.ENOSPC, errno.EIO)
+CALLS = (
+    "open",
+    "link",
+    "replace",
+    "rename",
+    "fsync",
+    "mkdir",
+    "unlink",
+    "chmod",
+    "rmdir",
+    "scandir",
+)
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
+MOST_CALLS = 60
+READER_DIES = "process for workbooks is killed"
 
 
 def main() -> int:
@@ -46,22 +64,29 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=40, help="runs of each kind at random moments")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    rng, bad, runs = random.Random(0), Counter[str](), Counter[str]()
+    rng, bad, runs, refused = random.Random(0), Counter[str](), Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_inputs(folder)
+        missed = set[tuple[str, str]]()
         for kind, out, fault, delay in faults(rng, given.times, folder):
+            if (kind, out) in missed:
+                continue
             before = prepare(folder, out)
             code, said = run(folder, out, fault, delay, kind)
             wrong = judge(folder, out, before, code, said, kind)
-            runs[kind] += 1
-            bad[kind] += wrong is not None
             if wrong is not None:
                 print(f"{kind}, {out}: {wrong}; exit {code}: {said[-300:]}", file=sys.stderr)
-    print("| fault | runs | ended badly |\n|---|---:|---:|")
+            elif kind.endswith(" fails") and not (folder / HIT).exists():
+                missed.add((kind, out))  # there was no such call any more
+                continue
+            runs[kind] += 1
+            bad[kind] += wrong is not None
+            refused[kind] += code != 0
+    print("| fault | runs | ended with an error | ended badly |\n|---|---:|---:|---:|")
     for kind, number in runs.items():
-        print(f"| {kind} | {number:,} | {bad[kind]:,} |")
-    print(f"| all | {runs.total():,} | {bad.total():,} |")
+        print(f"| {kind} | {number:,} | {refused[kind]:,} | {bad[kind]:,} |")
+    print(f"| all | {runs.total():,} | {refused.total():,} | {bad.total():,} |")
     return int(bad.total() > 0)
 
 
@@ -71,7 +96,7 @@ def faults(
     """Yield the kind of a fault, the output, what makes it in the process, and a signal."""
     for out in OUTPUTS:
         for call in CALLS:
-            for number in range(1, 7):
+            for number in range(1, MOST_CALLS):
                 error = ERRORS[number % len(ERRORS)]
                 yield f"{call} fails", out, lambda c=call, n=number, e=error: failing(c, n, e), None
     for k in range(3 * times):
@@ -89,19 +114,43 @@ def faults(
         yield "input is replaced", OUTPUTS[k % 6], lambda w=wait: replacing(folder, w), None
     for k, stream in enumerate((1, 2) * 6):
         yield "stream is closed", OUTPUTS[k % 6], lambda s=stream: os.close(s), None
+    for out in OUTPUTS:
+        yield READER_DIES, out, killing_children, None
 
 
 def failing(call: str, number: int, error: int) -> None:
-    """Let the nth call of a function of the system fail."""
-    real, seen = getattr(os, call), [0]
+    """Let the nth call of a function of the system fail; of opening, the nth file to write to."""
+    here, seen = Path.cwd(), [0]
 
-    def fail(*given: object, **options: object) -> object:
-        seen[0] += 1
-        if seen[0] == number:
-            raise OSError(error, os.strerror(error))
-        return real(*given, **options)
+    def failing_as(real: Callable[..., object]) -> Callable[..., object]:
+        def fail(*given: object, **options: object) -> object:
+            mode = options.get("mode", given[1] if len(given) > 1 else "r")
+            counts = call != "open" or "w" in str(mode) or (
+                isinstance(mode, int) and mode & (os.O_WRONLY | os.O_RDWR)
+            )  # fmt: skip
+            seen[0] += bool(counts)
+            if counts and seen[0] == number:
+                real_open(here / HIT, "w").close()
+                raise OSError(error, os.strerror(error))
+            return real(*given, **options)
 
-    setattr(os, call, fail)
+        return fail
+
+    real_open = builtins.open
+    setattr(os, call, failing_as(getattr(os, call)))
+    if call == "open":
+        builtins.open = io.open = failing_as(real_open)  # type: ignore[assignment]
+
+
+def killing_children() -> None:
+    """Kill every process that is started, as the system does where memory is short."""
+
+    class Killed(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *given: object, **options: object) -> None:
+            super().__init__(*given, **options)  # type: ignore[arg-type]
+            self.kill()
+
+    subprocess.Popen = Killed  # type: ignore[misc]
 
 
 def limit(what: int, most: int) -> None:
@@ -133,6 +182,7 @@ def write_inputs(folder: Path) -> None:
     table = pd.DataFrame(X[:, :4]).add_prefix("x").round(3)
     table.insert(0, "id", [f"p{k}" for k in range(len(table))])
     table[:100].assign(sick=y[:100]).to_csv(folder / "labeled.csv", index=False)
+    table[:100].assign(sick=y[:100]).to_excel(folder / "labeled.xlsx", index=False)
     table[100:].to_csv(folder / "unlabeled.csv", index=False)
     shutil.copy(folder / "unlabeled.csv", folder / "kept.csv")
 
@@ -140,7 +190,7 @@ def write_inputs(folder: Path) -> None:
 def prepare(folder: Path, out: str) -> dict[str, bytes]:
     """Put old outputs in place, and return what is there."""
     for path in folder.iterdir():
-        if path.name not in ("labeled.csv", "unlabeled.csv", "kept.csv"):
+        if path.name not in ("labeled.csv", "labeled.xlsx", "unlabeled.csv", "kept.csv"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.copy(folder / "kept.csv", folder / "unlabeled.csv")
     for name in (out, *OTHERS):
@@ -179,7 +229,8 @@ def run(
         code = 99
         try:
             fault()
-            code = command((LINE + out).split())
+            line = LINE.replace("labeled.csv", "labeled.xlsx", 1) if kind == READER_DIES else LINE
+            code = command((line + out).split())
         except BaseException as error:  # what the command lets through
             sys.stderr.write(f"Traceback: {error!r}")
         os._exit(code)
@@ -210,10 +261,10 @@ def judge(
     )
     if was_killed:  # between two names, or before them: each output is old or whole
         return None if not changed or whole(folder, out, set(changed)) else "half-written"
-    # Labels in a folder have their name before the others can be undone.
-    if changed and changed != ["labels"]:
+    if changed:
         return f"failed, but {changed} changed"
-    return f"left {hidden}" if hidden and kind != "unlink fails" else None
+    # What cannot be removed is removed by the next run.
+    return f"left {hidden}" if hidden and kind not in ("unlink fails", "rmdir fails") else None
 
 
 def whole(folder: Path, out: str, names: set[str] | None = None) -> bool:

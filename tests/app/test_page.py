@@ -6,6 +6,7 @@ import gc
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -19,6 +20,7 @@ from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.progress import Event, report_progress
 from c2rf.report import language
+from c2rf.workflow.result import Outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -197,3 +199,24 @@ def test_time_left_of_a_step_that_counts(monkeypatch):
         None,
         "learning from 20 of 90 labeled rows (99 s so far)",
     )
+
+
+def test_names_of_uploads_that_a_disk_does_not_have(tmp_path):
+    session = Session()
+    for name in ("a\0b\ud800.csv", "x" * 500 + ".csv", "a:b*.csv", "ж" * 200 + ".csv"):
+        path = session.keep("labeled", name, b"a,b\n")
+        assert path.read_bytes() == b"a,b\n"
+        assert path.suffix == ".csv"
+
+
+def test_names_of_classes_are_no_markup_in_the_summary(tmp_path, monkeypatch):
+    """A picture from elsewhere would tell others what is here."""
+    monkeypatch.setattr(page, "st", shown := MagicMock())
+    shown.selectbox.return_value = ".csv"
+    outputs = Outputs(labels=tmp_path / "labels.csv", report=tmp_path / "report.html")
+    for path in outputs.named.values():
+        path.touch()
+    inputs = MagicMock()
+    page._show_result(inputs, inputs, outputs, ([("label ![](http://x)", "<b>7")], MagicMock()))
+    table = shown.table.call_args.args[0].reset_index().to_numpy().tolist()
+    assert table == [["label \\!\\[\\]\\(http\\://x\\)", "\\<b\\>7"]]

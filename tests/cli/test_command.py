@@ -14,7 +14,7 @@ import pytest
 
 import c2rf
 import c2rf_command
-from c2rf.cli import main
+from c2rf.cli import main, terminal
 from c2rf.cli.common import INTERRUPTED
 
 
@@ -132,3 +132,12 @@ def test_ctrl_c_inside_compiled_code(monkeypatch, capsys, said, tmp_path):
     code = main(["solve", str(tmp_path / "votes.csv"), "--total", "1"])
     err = capsys.readouterr().err
     assert (code, "unexpected" in err) == ((130, False) if said == "Numba's" else (1, True))
+
+
+def test_names_do_not_control_the_terminal(capsys):
+    assert main(["predict", "\x1b[2J.skops", "x.csv", "--out", "y.csv"]) == 2
+    terminal.say([("output", "\x1b]0;owned\x07.csv")])
+    said = "".join(capsys.readouterr())
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert r"\x1b[2J.skops: there is no such file" in said

@@ -366,3 +366,25 @@ class TestOutput:
         monkeypatch.setattr("os.access", lambda *_: False)
         with pytest.raises(InputError, match="no permission"):
             check_output(tmp_path / "out.csv")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_what_only_the_user_may_read_is_never_open_to_others(tmp_path):
+    path, folder = write(tmp_path, "old"), tmp_path / "parts"
+    folder.mkdir()
+    path.chmod(0o600)
+    folder.chmod(0o700)
+    with atomic_outputs([path, folder], force=True, folders=[folder]) as temporaries:
+        assert [each.stat().st_mode & 0o777 for each in temporaries] == [0o600, 0o700]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners")
+def test_folders_of_other_users_are_left_alone(tmp_path, monkeypatch):
+    """A link in them might lead anywhere."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "c2rf-work-theirs").mkdir()
+    (tmp_path / "c2rf-work-theirs" / "lock").symlink_to(tmp_path / "ours")
+    monkeypatch.setattr(os, "getuid", lambda: 1 << 20)
+    with scratch_folder():
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["c2rf-work-theirs"]

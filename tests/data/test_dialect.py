@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
+import pandas as pd
 import pytest
 import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.data.cells import as_numbers
-from c2rf.data.dialect import ReadAs, find_dialect, find_encoding
+from c2rf.data.dialect import Dialect, ReadAs, find_dialect, find_encoding
 from c2rf.data.formats import read_file
 from c2rf.data.write import TableWriter
 from c2rf.exceptions import InputError
@@ -149,3 +150,25 @@ def test_a_first_line_may_name_the_separator(tmp_path):
 def test_what_is_no_encoding_of_files(name):
     with pytest.raises(InputError, match="must be the name of an encoding"):
         ReadAs(encoding=name)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_quotes_stand_around_whole_cells(tmp_path, separator):
+    """With semicolons, too, both rows have two cells."""
+    path = tmp_path / "x.csv"
+    table = pd.DataFrame({"a": ["x"], '";b': ["y;z"], "c": ["\t,"], "d": [""]}, dtype="str")
+    with TableWriter(path, Dialect(separator)) as writer:
+        writer.write(table)
+    assert read_file(path, ReadAs(text=tuple(table))).frame.equals(table)
+
+
+def test_two_separators_that_both_fit_are_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,a;b\nr0,x;y\nr1,z;w\n")
+    with pytest.raises(InputError, match=r"each of ';', ',' between them; say which it is"):
+        read_file(path)
+    assert list(read_file(path, ReadAs(sep=",")).frame) == ["id", "a;b"]
+    path.write_text("region;share, %\nnorth;12,5\nsouth;7,5\n")
+    assert read_file(path).frame["share, %"].tolist() == ["12.5", "7.5"]
+    (tmp_path / "x.tsv").write_text("name,first\ttown\nMeier,Anna\tUlm\n")
+    assert list(read_file(tmp_path / "x.tsv").frame) == ["name,first", "town"]

@@ -13,10 +13,10 @@ import pytest
 from pyarrow import feather
 
 from c2rf.data.cells import as_numbers, as_text
-from c2rf.data.dialect import Dialect
+from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.formats import read_file
 from c2rf.data.numerals import Marks
-from c2rf.data.write import TableWriter, check_writable
+from c2rf.data.write import TableWriter, check_writable, unescaped
 from c2rf.exceptions import InputError
 
 TABLE = pd.DataFrame(
@@ -219,3 +219,15 @@ def test_decimals_of_few_digits_are_numbers_of_sheets_and_json(tmp_path):
     )
     write_table(pd.DataFrame({"pay": cells}), tmp_path / "x.jsonl")
     assert (tmp_path / "x.jsonl").read_text() == '{"pay": 12.5}\n{"pay": null}\n'
+
+
+def test_a_formula_behind_the_separator_of_another_country_is_made_safe(tmp_path):
+    """A spreadsheet may take the semicolon for what separates cells."""
+    cells = ["a;=1+1", 'b;"@SUM(1)', "=1;=2", "Ulm; Bonn", "a=1", ";=1"]
+    path = tmp_path / "x.csv"
+    with TableWriter(path, spreadsheet_safe=True) as writer:
+        writer.write(pd.DataFrame({"a": cells}))
+    assert writer.cautions["formulas"] == 4
+    written = read_file(path, ReadAs(sep=",", text=("a",))).frame["a"]
+    assert written.tolist() == ["a;'=1+1", "b;\"'@SUM(1)", "'=1;'=2", "Ulm; Bonn", "a=1", ";'=1"]
+    assert unescaped(written).tolist() == cells

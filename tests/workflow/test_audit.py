@@ -145,3 +145,25 @@ def test_from_the_command_line(
     assert not Path("b.html").exists()
     assert "data row 1, column 'true': 'maybe'" in capsys.readouterr().err
     assert main(draw) == 2  # nothing is overwritten
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_formulas_are_made_harmless_and_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, is_safe: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LABELS.assign(id="=" + LABELS["id"], region="@" + LABELS["region"]).to_csv("l.csv", index=False)
+    option = ["--spreadsheet-safe"] * is_safe
+    draw = ["audit", "draw", "l.csv", "--n", "40", "--by", "region", "--out", "check.csv"]
+    assert main([*draw, *option]) == 0
+    assert ("80 cells of the output begin like formulas" in capsys.readouterr().err) != is_safe
+    sheet = pd.read_csv("check.csv", dtype={"id": str})
+    assert sheet["id"].str.startswith("'=" if is_safe else "=").all()
+    sheet["true"] = TRUTH[sheet["id"].str[-4:]].to_numpy()
+    sheet.to_csv("filled.csv", index=False)
+    read = ["audit", "read", "filled.csv", "l.csv", "--by", "region", "--table-out", "t.csv"]
+    assert main([*read, *option]) == 0
+    assert ("begin like formulas" in capsys.readouterr().err) != is_safe
+    table = pd.read_csv("t.csv")
+    assert table["region"].str.startswith("'@" if is_safe else "@").all()
+    assert table["count"].sum() == pytest.approx(N)

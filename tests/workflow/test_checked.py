@@ -91,3 +91,16 @@ def test_from_the_command_line(
     assert main([*again, "--id", "id"]) == 0
     labels = pd.read_csv("again.csv", dtype={"id": str}).set_index("id").loc[found["id"]]
     assert (labels["label"] == TRUTH[found["id"]]).all()
+
+
+def test_a_sheet_that_was_made_safe_for_spreadsheets() -> None:
+    labeled, unlabeled = (
+        table.assign(id="=" + table["id"]) for table in (PEOPLE.labeled, PEOPLE.unlabeled)
+    )
+    ids = unlabeled["id"][:3]
+    sheet = pd.DataFrame({"id": "'" + ids, "true": TRUTH[ids.str[1:]].to_numpy()})
+    result = c2rf.classify(
+        labeled, unlabeled, totals=PEOPLE.totals(), checked=sheet, **{**HOW, "id": "id"}
+    )
+    labels = result.labels.set_index("id")["label"]
+    assert labels[ids].tolist() == sheet["true"].tolist()

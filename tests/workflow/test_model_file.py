@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.ensemble import RandomForestClassifier
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.preprocessing import FunctionTransformer
 
 import c2rf
@@ -30,6 +31,7 @@ from c2rf.workflow.model_file import (
     TRUSTED,
     StoredModel,
     _check_tree,
+    _check_trees,
     versions,
 )
 from margins import margin
@@ -224,3 +226,39 @@ def test_trees_whose_links_lead_out_of_their_arrays_are_refused(tmp_path, monkey
     _check_tree(trees[0], 20)
     with pytest.raises(InputError, match="links that lead nowhere"):
         _check_tree(trees[0], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("left", 1 << 20), ("right", 0), ("feature_idx", 1 << 20)]
+)
+def test_boosted_trees_whose_links_lead_out_of_their_arrays_are_refused(name, value):
+    X, y = make_twonorm(200, random_state=0)
+    model = HistGradientBoostingClassifier(max_iter=2).fit(X, y)
+    _check_trees({"classifier": model})
+    model._predictors[1][0].nodes[name][0] = value
+    with pytest.raises(InputError, match="links that lead nowhere"):
+        _check_trees({"classifier": model})
+
+
+def test_bitsets_of_categories_that_are_not_there_are_refused():
+    X = np.random.default_rng(0).integers(0, 5, (200, 1))
+    model = HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(X, X[:, 0] % 2)
+    _check_trees([model])
+    model._predictors[0][0].nodes["bitset_idx"][0] = 1 << 20
+    with pytest.raises(InputError, match="links that lead nowhere"):
+        _check_trees([model])
+
+
+def test_a_sparse_table_whose_places_lead_out_of_it_is_refused():
+    table = csr_matrix(np.eye(3))
+    table.indices[1] = 1 << 20
+    with pytest.raises(ValueError, match="indices"):
+        _check_trees([table])
+
+
+def test_a_model_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "m.skops"
+    stored().write(path)
+    monkeypatch.setenv("C2RF_MOST_BYTES", "1000")
+    with pytest.raises(InputError, match="more than 1,000 bytes when unpacked"):
+        StoredModel.read(path)

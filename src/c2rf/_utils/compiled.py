@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -36,6 +37,12 @@ def is_interrupt(error: BaseException | None) -> bool:
     while isinstance(error, SystemError):
         error = error.__cause__ or error.__context__
     return isinstance(error, KeyboardInterrupt)
+
+
+def own_group() -> dict[str, Any]:
+    """Return arguments of a process that Ctrl-C in a terminal is not for, on Windows either."""
+    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    return {"start_new_session": True, "creationflags": flags}
 
 
 @cache

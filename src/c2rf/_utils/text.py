@@ -47,6 +47,17 @@ def span(low: int, high: int, most: int) -> str:
     return f"at most {high:,}" if low == 0 else f"{low:,} to {high:,}"
 
 
+def printable(text: str) -> str:
+    r"""Return text without signs that a terminal would obey.
+
+    Examples
+    --------
+    >>> print(printable("\x1b[2Jpeople.csv"))
+    \x1b[2Jpeople.csv
+    """
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda sign: repr(sign[0])[1:-1], text)
+
+
 def short(text: str, most: int = 40) -> str:
     r"""Cut a text of any length and make it one line; signs that cannot be seen are dropped.
 

@@ -380,13 +380,13 @@ def _show_result(
     if inputs != now:
         st.warning(say("The choices above have changed since this run; label the rows again."))
     lines, predictions = done
-    st.table(pd.DataFrame(lines, columns=["", " "]).set_index(""))
+    st.table(pd.DataFrame(lines, columns=["", " "]).map(plain).set_index(""))
     assert outputs.labels is not None
     kinds = list(dict.fromkeys([outputs.labels.suffix, *LABEL_FORMATS]))
     kind = st.selectbox(say("Format of the labels"), kinds, key="format")
     labels = outputs.labels.with_suffix(kind)
     if not labels.exists():
-        predictions.save(labels)
+        predictions.save(labels, spreadsheet_safe=True)
     files = {**outputs.named, "output": labels}
     with st.container(horizontal=True):
         for name, path in files.items():

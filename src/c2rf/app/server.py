@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from c2rf._utils.compiled import own_group
 from c2rf.data.atomic import scratch_folder
 from c2rf.exceptions import InputError
 
@@ -40,7 +41,7 @@ ENDS = [
 """What ends a program and can be caught: Ctrl-C, a request, a closed terminal (two names)."""
 
 _PREFIX = "c2rf-app-"
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_UNITS = {"M": 1, "G": 1 << 10}
 
 
 def serve(port: int | None, *, browser: bool, folder: Path | None, max_upload: str) -> int:
@@ -70,7 +71,7 @@ def serve(port: int | None, *, browser: bool, folder: Path | None, max_upload: s
         # Not in the working folder: Streamlit would read settings and secrets from there.
         server = subprocess.Popen(
             words, env=environment(token, own, folder), cwd=own, stdin=subprocess.PIPE,
-            start_new_session=True,
+            **own_group(),
         )  # fmt: skip
         stack.callback(_end, server)
         if _answers(chosen, server):
@@ -201,14 +202,13 @@ def megabytes(text: str) -> int:
 
     Examples
     --------
-    >>> megabytes("500MB"), megabytes("2 GB"), megabytes("1")
-    (500, 2048, 1)
+    >>> megabytes("500MB"), megabytes("2 GB")
+    (500, 2048)
     """
-    found = re.fullmatch(r"(\d+)\s*([KMG]?)B?", text.strip().upper())
+    found = re.fullmatch(r"(\d+)\s*([MG])B?", text.strip().upper())
     if not found or int(found[1]) == 0:
         raise InputError(f"--max-upload must be a size like 500MB or 2GB; found {text!r}")
-    n_bytes = int(found[1]) * _UNITS[found[2]]
-    return max(1, n_bytes >> 20)
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def free_port(usual: int = 8501) -> int:

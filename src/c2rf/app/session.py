@@ -7,6 +7,7 @@ outside of it; :func:`write_example` writes example data.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import threading
@@ -29,6 +30,9 @@ from c2rf.progress import Event, phase_text, progress_callback
 
 MOST_REMEMBERED = 30
 """Number of results that a session caches; the oldest are dropped first."""
+
+
+_LONGEST = 60  # characters of a name
 
 
 class StoppedError(Exception):
@@ -134,7 +138,8 @@ class Session:
 
     def keep(self, place: str, name: str, content: Any) -> Path:
         """Write a file to the subfolder ``place``; folders in its name are ignored."""
-        last = Path(name.replace("\\", "/")).name
+        last = re.sub(r'[\x00-\x1f<>:"|?*\ud800-\udfff]', "_", name.replace("\\", "/"))
+        last = last.rpartition("/")[2][-_LONGEST:]
         path = self.folder / place / (last if last.strip(".") else "table")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

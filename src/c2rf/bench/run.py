@@ -43,7 +43,8 @@ from c2rf.forest.backends import BACKENDS
 from c2rf.forest.votes import PatternTable
 from c2rf.progress import Event, line
 
-_processes = multiprocessing.get_context("forkserver")
+_CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()  # not on Windows
+_processes = multiprocessing.get_context("forkserver" if _CAN_FORK else "spawn")
 
 
 def label(
@@ -185,7 +186,8 @@ def run(
     made, skipped = Counter[str](), Counter[str]()
     trials = _trials(missing, skipped, say, folder)
     start = time.monotonic()
-    _processes.set_forkserver_preload([__name__, "highspy"])
+    if _CAN_FORK:
+        _processes.set_forkserver_preload([__name__, "highspy"])
     with ThreadPoolExecutor(jobs) as pool:
         working: dict[Future[TrialAnswer], Trial] = {}
         try:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from c2rf._utils.compiled import is_interrupt
-from c2rf._utils.text import for_command_line
+from c2rf._utils.text import for_command_line, printable
 from c2rf.cli import assign, audit, bench, classify, demo, solve
 from c2rf.cli.common import (
     FAILED,
@@ -163,5 +163,5 @@ def _left(code: object) -> int:
 def _say(error: object, code: int) -> int:
     """Print an error as one line and return the exit code."""
     with suppress(OSError, ValueError):
-        print("c2rf:", " ".join(str(error).split()), file=sys.stderr, flush=True)
+        print("c2rf:", printable(" ".join(str(error).split())), file=sys.stderr, flush=True)
     return code

@@ -62,6 +62,7 @@ def draw(
         typer.Option(metavar="NAME", help="audit judges the labels; learn: to learn most from."),
     ] = "audit",
     seed: common.Seed = 0,
+    spreadsheet_safe: common.SpreadsheetSafe = False,
     force: common.Force = False,
     quiet: common.Quiet = False,
     **given: Any,
@@ -103,8 +104,12 @@ def draw(
                 columns=split_names(columns) if columns else None,
                 purpose=purpose, random_state=seed,
             )  # fmt: skip
-            with atomic_output(out, force=force) as path, TableWriter(path) as writer:
+            with (
+                atomic_output(out, force=force) as path,
+                TableWriter(path, spreadsheet_safe=spreadsheet_safe) as writer,
+            ):
                 writer.write(sheet)
+            terminal.warn_of_cells(writer.cautions, spreadsheet_safe)
             if "note" in sheet.attrs:
                 lines.append(("gain", sheet.attrs["note"]))
             lines += [("drawn", f"{len(sheet):,} of {len(found.ids):,} rows"), ("output", str(out))]
@@ -132,6 +137,7 @@ def read(
     level: Annotated[
         float, typer.Option(help="How often intervals should cover the truth.")
     ] = 0.95,
+    spreadsheet_safe: common.SpreadsheetSafe = False,
     force: common.Force = False,
     quiet: common.Quiet = False,
     **given: Any,
@@ -165,7 +171,9 @@ def read(
                 if path is report:
                     found.report(temporary)
                 else:
-                    write_formatted(temporary, found.table)
+                    safe = spreadsheet_safe
+                    cautions = write_formatted(temporary, found.table, spreadsheet_safe=safe)
+                    terminal.warn_of_cells(cautions, safe)
     shares = [
         (f"class {short(row['class'])}",
          f"{percent(row['share'])} ({percent(row['share_low'])} to {percent(row['share_high'])}); "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from c2rf._utils.text import count
+from c2rf._utils.text import count, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def say(rows: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
 
     width = max(len(name) for name, _ in rows)
     for name, sentence in rows:
-        line = Text.assemble((f"{name:<{width}}", "dim"), "  ", sentence)
+        line = Text.assemble((printable(f"{name:<{width}}"), "dim"), "  ", printable(sentence))
         console(quiet).print(line, soft_wrap=True)
 
 

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -119,10 +120,12 @@ def atomic_outputs(
             _remove_abandoned(place)
             temporary = _hidden(place)
             stack.callback(_forget, temporary)
+            # Nobody else may read meanwhile what only the user may read at the end.
+            mode = place.stat().st_mode & 0o777 | 0o700 if place.exists() else 0o777
             if path in folders:
-                temporary.mkdir()
+                temporary.mkdir(mode)
             else:
-                temporary.touch()
+                temporary.touch(mode & 0o666, exist_ok=False)
             _lock(temporary, stack)
             temporaries.append(temporary)
         yield temporaries
@@ -196,6 +199,8 @@ def scratch_folder(prefix: str = "c2rf-work-") -> Iterator[Path]:
     """
     for forgotten in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):
+            if hasattr(os, "getuid") and forgotten.lstat().st_uid != os.getuid():
+                continue
             with _locked(forgotten):
                 shutil.rmtree(forgotten, ignore_errors=True)
             shutil.rmtree(forgotten)  # Windows keeps the lock as long as it is open
@@ -217,8 +222,7 @@ def _locked(folder: Path) -> IO[bytes]:
     with ExitStack() as stack:
         file = stack.enter_context(path.open("ab"))
         if fcntl is None:
-            import msvcrt
-
+            msvcrt: Any = import_module("msvcrt")
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

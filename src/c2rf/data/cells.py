@@ -248,7 +248,7 @@ def _floats(column: pd.Series[Any]) -> Floats:
 
 
 def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
-    """Return texts that are all numbers, or signs, or empty; None of others."""
+    """Return texts that are all numbers, or dates of one shape, or empty; None of others."""
     values = getattr(column.array, "_pa_array", None)
     if values is None or not _are_texts(column.dtype):
         return None
@@ -266,6 +266,14 @@ def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
         cells[:1].cast(pa.float64())  # every cell that is none takes its time
         numbers = given.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
     except pa.ArrowInvalid:
+        if set(compute.unique(compute.binary_length(cells)).to_pylist()) not in ({10}, {19}):
+            return None
+        if compute.all(compute.match_like(cells, "__.__.____")).as_py():
+            parts = [compute.utf8_slice_codeunits(given, *k) for k in ((6, 10), (3, 5), (0, 2))]
+            given = compute.binary_join_element_wise(*parts, pa.scalar("-", values.type))
+        with suppress(pa.ArrowInvalid):
+            seconds = given.cast(pa.timestamp("s")).to_numpy()
+            return Cells((seconds - _EPOCH) / _DAY, True, signs=signs)
         return None
     if np.isnan(numbers).sum() > given.null_count or not len(cells):
         return None  # "NAN" is no number
@@ -292,7 +300,7 @@ def _days_in(texts: NDArray[np.object_]) -> Floats | None:
     """
     texts = np.array([*map(_year_first, texts)], dtype=object)
 
-    def moments(shape: str, some: NDArray[np.object_]) -> Any:
+    def moments(shape: str, some: Any) -> Any:
         return pd.to_datetime(some, format=shape, errors="coerce")
 
     first = {shape: moments(shape, texts[:_FIRST_TEXTS]).notna().sum() for shape in _DATES}
@@ -312,15 +320,15 @@ def _year_first(text: str) -> str:
 
 def _days(column: pd.Series[Any]) -> Floats:
     """Return moments as days since 1970, where they have a zone by the clock there."""
-    values = getattr(column.array, "_pa_array", None)
-    if values is None:
+    values: Any = getattr(column.array, "_pa_array", None)
+    zone = getattr(getattr(values, "type", None), "tz", None)
+    if zone is not None:  # Arrow knows no zones on Windows
+        column = column.astype(pd.DatetimeTZDtype(values.type.unit, zone))
+    if values is None or zone is not None:
         moments = column.dt.tz_localize(None).to_numpy()
     else:
         import pyarrow as pa
-        from pyarrow import compute
 
-        if getattr(values.type, "tz", None) is not None:
-            values = compute.local_timestamp(values)
         if pa.types.is_date(values.type):
             values = values.cast(pa.date32())
         moments = values.to_numpy()

@@ -23,7 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from c2rf._utils.text import for_user, listed
+from c2rf._utils.text import all_of, for_user, listed
 from c2rf.data.numerals import MISSING, MISSING_NUMBERS, NAMES, Marks, find_marks, readings
 from c2rf.exceptions import InputError
 
@@ -216,15 +216,43 @@ def _find_separator(start: str, is_cut: bool, separator: str | None, path: Path)
     order = sorted(SEPARATORS, key=lambda mark: mark != "\t" or not has_tabs(path))
     escapes = ["", "\\"] if f"\\{quote}" in start else [""]
     tried = [Dialect(mark, quote, escape) for escape in escapes for mark in order]
-    widths = [[len(row) for row in _whole_records(one, start, is_cut)] for one in tried]
-    for dialect, found in zip(tried, widths, strict=True):
-        if len(set(found)) == 1 and found[0] > 1:
-            return dialect
+    tables = [_whole_records(one, start, is_cut) for one in tried]
+    widths = [[len(row) for row in rows] for rows in tables]
+    fitting = [
+        ((dialect.escape, _has_stray_quotes(rows, start, quote)), dialect)
+        for dialect, rows, found in zip(tried, tables, widths, strict=True)
+        if len(set(found)) == 1 and found[0] > 1
+    ]
+    if fitting:
+        best = min(how for how, _ in fitting)
+        return _only_one([dialect for how, dialect in fitting if how == best], start, path)
     # No separator gives rows of equal length: use the one that gives the widest header, or under
     # a title line the widest row. The reader says where a row is too long or too short.
     headers = [found[0] for found in widths]
     widest = headers if max(headers) > 1 else [max(found) for found in widths]
     return tried[widest.index(max(widest))] if max(widest) > 1 else Dialect(",", quote)
+
+
+def _only_one(fitting: Sequence[Dialect], start: str, path: Path) -> Dialect:
+    """Return the dialect that gives rows of equal length; refuse several of them."""
+    if fitting[0].separator == "\t" and has_tabs(path):
+        return fitting[0]
+    if len(fitting) > 1 and ", " in start.partition("\n")[0]:  # as in text
+        fitting = [dialect for dialect in fitting if dialect.separator != ","]
+    if len(fitting) > 1:
+        marks = [dialect.separator for dialect in fitting]
+        option = for_user(f"sep={marks[0]!r}", f"--sep {marks[0]!r}")
+        raise InputError(
+            f"{path}: all rows have the same number of cells with each of {all_of(marks)} between "
+            f"them; say which it is, like {option}"
+        )
+    return fitting[0]
+
+
+def _has_stray_quotes(rows: Sequence[Sequence[str]], text: str, quote: str) -> bool:
+    """Whether some cells with quotes in them cannot have stood in quotes."""
+    found = [cell.count(quote) for row in rows for cell in row if quote in cell]
+    return text.count(quote) < 2 * (sum(found) + len(found))
 
 
 def _holds(path: Path, text: str, encoding: str) -> bool:
@@ -403,7 +431,7 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
     """Refuse a packed file that would fill the memory."""
     if n_bytes > (most := most_bytes(path)):
         raise InputError(
-            f"{path} has more than {most:,} bytes when unpacked, which no table should have; "
+            f"{path} has more than {most:,} bytes when unpacked, which no table or model has; "
             f"unpack it yourself, {MORE_BYTES}"
         )
 

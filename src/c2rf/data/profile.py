@@ -99,12 +99,13 @@ class ValueCounts:
     def merge(self, other: ValueCounts) -> ValueCounts:
         """Return the counts of both, these cells first."""
         first = self if self.odd else other
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         return ValueCounts(
-            *(getattr(self, name) + getattr(other, name) for name in _SUMS),
-            first.first_odd,
-            self.only_commas and other.only_commas,
-            max(self.largest, other.largest),
-            self.few | other.few,
+            **sums,
+            first_odd=first.first_odd,
+            only_commas=self.only_commas and other.only_commas,
+            largest=max(self.largest, other.largest),
+            few=self.few | other.few,
         )
 
 

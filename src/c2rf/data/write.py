@@ -28,13 +28,17 @@ import pandas as pd
 from c2rf.data.atomic import scratch_folder
 from c2rf.data.cells import is_date
 from c2rf.data.dialect import Dialect, has_tabs, plain_name, without_mark
-from c2rf.data.formats import PARQUET, TEXT
+from c2rf.data.formats import EXCEL, TEXT, format_by_name
 from c2rf.data.numerals import Marks
 from c2rf.exceptions import InputError
 
 _NUMBER = re.compile(r"[+-]?(?=[\d.]{1,16}$)(?:0|[1-9]\d*)(?:\.\d+)?")
 _FORMULA = r"[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"  # full-width signs are run, too
 _NO_FORMULA = r"\s*(?:[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?)\s*"  # a sign, or a number
+_LATER = (
+    r'(?:^[;,]|\S\s*[;,\t])["\s]*',
+    r"[=@\uff1d\uff20]",
+)  # a cell where another mark separates them
 _XLSX_ROWS, _XLSX_COLUMNS, _XLSX_TEXT = 1_048_576, 16_384, 32_767
 _XLSX_DIGITS = 10**15  # whole numbers with more digits would be rounded
 _XLSX_FIRST_DAY = datetime.date(1900, 3, 1)  # before, there is a day that never was
@@ -44,6 +48,18 @@ _XLSX_OPTIONS = {  # text stays text: it is never run, nor made a link or a numb
     "strings_to_urls": False,
     "default_date_format": "yyyy-mm-dd",
 }
+
+
+def unescaped(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return text without the apostrophes that ``spreadsheet_safe`` has put before formulas.
+
+    Examples
+    --------
+    >>> unescaped(pd.Series(["'=A1", "'s-Gravenhage"])).tolist()
+    ['=A1', "'s-Gravenhage"]
+    """
+    texts = texts.str.replace(rf"^'(?={_FORMULA})", "", regex=True)
+    return texts.str.replace("({})'({})".format(*_LATER), r"\1\2", regex=True)
 
 
 class TableWriter:
@@ -171,8 +187,11 @@ class TableWriter:
             texts = cells.map(str, na_action="ignore").astype("str")
             runs = texts.str.match(_FORMULA, na=False) & ~texts.str.fullmatch(_NO_FORMULA, na=False)
             self.cautions["formulas"] += int(runs.sum())
-            if self.spreadsheet_safe and runs.any():
-                changed[name] = cells.where(~runs, "'" + texts)
+            later = texts.str.contains("".join(_LATER), na=False)
+            self.cautions["formulas"] += int((later & ~runs).sum())
+            if self.spreadsheet_safe and (runs | later).any():
+                safe = texts.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
+                changed[name] = cells.where(~runs, "'" + safe).where(runs | ~later, safe)
         names = pd.Series([str(name) for name in rows], dtype="str")
         runs = names.str.match(_FORMULA)
         self.cautions["formulas"] += with_names * int(runs.sum())
@@ -223,16 +242,17 @@ _WIDEST = 40  # letters of a column of a formatted sheet
 
 def write_formatted(
     path: Path, table: pd.DataFrame, like: Dialect | None = None, *, spreadsheet_safe: bool = False
-) -> None:
+) -> Counter[str]:
     """Write a table to be read: in a workbook with shares as percentages, a fixed header, a note.
 
     Columns of floats between 0 and 1 are shares, others are counts. ``table.attrs["note"]`` goes
-    below the rows. Files of other formats are written as by :class:`TableWriter`.
+    below the rows. Files of other formats are written as by :class:`TableWriter`, whose
+    ``cautions`` are returned.
     """
     if path.suffix.lower() != ".xlsx":
         with TableWriter(path, like, spreadsheet_safe=spreadsheet_safe) as writer:
             writer.write(table)
-        return
+        return writer.cautions
     import xlsxwriter
 
     with xlsxwriter.Workbook(str(path), _XLSX_OPTIONS | {"constant_memory": False}) as book:
@@ -254,6 +274,7 @@ def write_formatted(
             sheet.autofilter(0, 0, len(table), len(table.columns) - 1)
         if table.attrs.get("note"):
             sheet.write_string(len(table) + 2, 0, table.attrs["note"])
+    return Counter()
 
 
 def _are_shares(column: pd.Series[Any]) -> bool:
@@ -319,13 +340,11 @@ def check_writable(path: Path) -> None:
             f"{path}: labels are written as .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .xlsx, .jsonl, "
             ".sav or .dta; give the output a name that ends so"
         )
-    if ending in PARQUET.endings:
-        PARQUET.check_package(path)
-    if ending in _LONGEST_NAME and find_spec("pyreadstat") is None:
-        raise InputError(
-            f'{path}: SPSS and Stata need pyreadstat; pip install "c2rf[files]", or use CSV'
-        )
-    if ending == ".xlsx" and find_spec("xlsxwriter") is None:
+    kind = format_by_name(plain)
+    assert kind is not None
+    if kind is not EXCEL:
+        kind.check_package(path)
+    elif find_spec("xlsxwriter") is None:
         raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
 
 

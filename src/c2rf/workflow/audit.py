@@ -24,6 +24,7 @@ from c2rf._utils.text import check_choice, count, nearest, option_name, percent,
 from c2rf._utils.types import Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.data.write import unescaped
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.inference.audit import (
     Interval,
@@ -407,7 +408,7 @@ def _named(found: Interval, name: str) -> dict[str, float]:
 def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Codes, Floats]:
     """Return the rows of a sheet and their probabilities; refuse a sheet that was tampered with."""
     require_columns(sheet, [id, PROBABILITY, AUDIT], "the check file, as c2rf audit draw wrote it")
-    ids = as_text(sheet[id]).fillna("").to_numpy(dtype=object)
+    ids = unescaped(as_text(sheet[id]).fillna("")).to_numpy(dtype=object)
     seals = as_text(sheet[AUDIT]).fillna("").to_numpy(dtype=object)
     ours = np.array([seal.startswith(labels.fingerprint) for seal in seals])
     if not ours.any():
@@ -415,7 +416,8 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
             "the check file was drawn for other labels: their fingerprint is not that of these; "
             "give the labels it was drawn for, or draw again"
         )
-    rows = pd.Index(labels.ids).get_indexer(pd.Index(ids))
+    known = unescaped(pd.Series(labels.ids))
+    rows = pd.Index(known).get_indexer(pd.Index(ids))
     if (rows < 0).any():
         where = int(np.argmax(rows < 0))
         raise InputError(
@@ -424,7 +426,7 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
         )
     check_unique(ids, id, "the check file")
     numbers = pd.to_numeric(sheet[PROBABILITY], errors="coerce").to_numpy(dtype=float)
-    wrong = _seals(labels, ids, numbers) != seals
+    wrong = _seals(labels, labels.ids[rows], numbers) != seals
     if wrong.any():
         where = int(np.argmax(wrong))
         raise InputError(

@@ -20,6 +20,7 @@ from c2rf._utils.text import all_of, listed, nearest, option_name
 from c2rf._utils.types import Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.population.interface import Chunk, Population
+from c2rf.data.write import unescaped
 from c2rf.exceptions import InputError
 
 TRUE, PROBABILITY, AUDIT = "true", "inclusion_probability", "audit"
@@ -48,13 +49,14 @@ def with_checked(
     require_columns(sheet, [id, TRUE], "the check file")
     classes = sorted(set(as_text(table[target]).dropna()))
     truth = check_classes(sheet, TRUE, classes)
-    ids = as_text(sheet[id]).fillna("").to_numpy(dtype=object)
+    ids = unescaped(as_text(sheet[id]).fillna("")).to_numpy(dtype=object)
     check_unique(ids, id, "the check file")
     decided = truth.notna().to_numpy()
     if not decided.any():
         raise InputError(f"the check file: all cells of the column {TRUE!r} are empty")
-    found = rows.reduce(partial(_with_ids, set(ids[decided]), id), pd.concat, rows.names)
-    own = as_text(found[id])
+    wanted = {*ids[decided], *("'" + ids[decided])}  # as spreadsheet_safe writes some
+    found = rows.reduce(partial(_with_ids, wanted, id), pd.concat, rows.names)
+    own = unescaped(as_text(found[id]))
     places = pd.Series(np.arange(len(found)), index=own)
     places = places[~places.index.duplicated()].reindex(ids[decided])
     if places.isna().any():

@@ -17,16 +17,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree._tree import Tree
 
 from c2rf._utils.text import for_user
 from c2rf._utils.types import Floats
-from c2rf.data.dialect import AS_FOUND, ReadAs
+from c2rf.data.dialect import AS_FOUND, ReadAs, check_unpacked
 from c2rf.data.encoding import encoded
 from c2rf.data.formats import naming_source
 from c2rf.data.population.interface import Population
@@ -193,6 +196,8 @@ def _load(path: Path) -> Any:
         raise InputError(f"{path} is not a model file, or not all of one")
     # A damaged file can fail in any way; none of them is the reader's business.
     try:
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, sum(each.file_size for each in archive.infolist()))
         untrusted = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
         if not untrusted:
             found = io.load(path, trusted=list(TRUSTED))
@@ -208,7 +213,7 @@ def _load(path: Path) -> Any:
 
 
 def _check_trees(found: Any) -> None:
-    """Refuse trees whose links lead out of their arrays: compiled code would follow them."""
+    """Refuse trees and tables whose links lead out of their arrays: compiled code follows them."""
     waiting, seen = [found], dict[int, Any]()
     while waiting:
         each = waiting.pop()
@@ -224,23 +229,33 @@ def _check_trees(found: Any) -> None:
         else:
             if isinstance(each, Forest):
                 each.check()
+            if isinstance(each, csr_matrix):
+                each.check_format()
             own = getattr(each, "__dict__", {})
-            if isinstance(own.get("tree_"), Tree):
-                _check_tree(own["tree_"], int(own["n_features_in_"]))
+            trees = [own["tree_"]] if isinstance(own.get("tree_"), Tree) else []
+            for tree in chain(trees, *own.get("_predictors", ())):
+                _check_tree(tree, int(own["n_features_in_"]))
             waiting += own.values()
 
 
 def _check_tree(tree: Any, n_features: int) -> None:
     """Refuse a tree of scikit-learn whose children do not come after it, or features are not."""
-    places = np.arange(tree.node_count)
-    left, right = tree.children_left, tree.children_right
-    inner = left != -1
-    children = np.minimum(left, right)[inner]
-    fits = len(left) == tree.node_count > 0 and bool(
-        (children > places[inner]).all()
-        and (np.maximum(left, right)[inner] < tree.node_count).all()
-        and (tree.feature[inner] >= 0).all()
-        and (tree.feature[inner] < min(n_features, tree.n_features)).all()
+    if isinstance(tree, TreePredictor):
+        nodes = tree.nodes
+        left, right, feature = (nodes[name] for name in ("left", "right", "feature_idx"))
+        inner, n_nodes = nodes["is_leaf"] == 0, len(nodes)
+        bitsets = nodes["bitset_idx"][inner & (nodes["is_categorical"] != 0)]
+        fits = bool((bitsets < len(tree.raw_left_cat_bitsets)).all())
+    else:
+        left, right, feature = tree.children_left, tree.children_right, tree.feature
+        inner, n_nodes = left != -1, tree.node_count
+        fits = tree.n_features >= n_features
+    links = np.stack([left, right])[:, inner].astype(np.int64)
+    features = feature[inner].astype(np.int64)
+    fits &= len(left) == n_nodes > 0 and bool(
+        (links > np.flatnonzero(inner)).all()
+        and (links < n_nodes).all()
+        and ((features >= 0) & (features < n_features)).all()
     )
     if not fits:
         raise InputError("its trees have links that lead nowhere")

@@ -44,7 +44,7 @@ def test_merged_cells_are_refused_with_their_place(tmp_path):
         sheet.write_row(0, 0, [f"c{k}" for k in range(30)])
         sheet.write_row(1, 0, range(30))
         sheet.merge_range(4, 27, 5, 27, "both")
-    with pytest.raises(InputError, match="merged cells, the first at AB5"):
+    with pytest.raises(InputError, match="merged cells, the first in row 5, column 28"):
         read_file(tmp_path / "x.xlsx")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
+from c2rf.data.formats.duckdb import connected
 from c2rf.data.population import as_population
 from c2rf.data.population.duckdb import DuckDBRows, find_table
 from c2rf.datasets import make_twonorm
@@ -158,3 +159,11 @@ def test_a_query_needs_a_database(people, tmp_path):
     unlabeled.to_csv(path, index=False)
     with pytest.raises(InputError, match="query needs a DuckDB file"):
         c2rf.classify(labeled, path, query="SELECT 1", **OPTIONS)
+
+
+def test_views_of_others_do_not_reach_into_the_network(tmp_path):
+    duckdb.connect(str(tmp_path / "x.duckdb")).close()
+    with connected(tmp_path / "x.duckdb") as connection:
+        for what in ("install", "load"):
+            found = connection.execute(f"SELECT current_setting('auto{what}_known_extensions')")
+            assert found.fetchone() == (False,)

@@ -15,12 +15,14 @@ import pandas as pd
 
 from c2rf.data.dialect import ReadAs
 from c2rf.data.formats import (
+    PARQUET,
     Identity,
     ReadTable,
     check_names,
     check_same_columns,
     check_unchanged,
     file_identity,
+    find_format,
     naming_source,
 )
 from c2rf.exceptions import InputError
@@ -34,7 +36,7 @@ RowGroups = tuple[Path, tuple[int, ...], Identity]
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a file; an index that pandas wrote without a name is not a column."""
     schema = common_schema([path])
-    if is_parquet(path):
+    if find_format(path) is PARQUET:
         with _parquet(path) as file:
             return ReadTable(as_table(file.read().select(schema.names), schema), "Parquet")
     import pyarrow as pa
@@ -67,7 +69,7 @@ def chunks(
         Types of Arrow to cast to, as :func:`common_schema` returns them; else the types of the
         frames are those of numpy.
     """
-    batches = _row_group_batches if is_parquet(path) else _arrow_batches
+    batches = _row_group_batches if find_format(path) is PARQUET else _arrow_batches
     for batch, where in batches(path, columns, n_rows):
         rows = batch.select(list(columns))
         with naming_source(where):
@@ -78,15 +80,9 @@ def chunks(
         yield table, where
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its content or its name."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1" or path.suffix.lower() in (".parquet", ".pq")
-
-
 def _schema(path: Path) -> Any:
     """Return the columns of a file and their types."""
-    if is_parquet(path):
+    if find_format(path) is PARQUET:
         with _parquet(path) as file:
             found = file.schema_arrow
     else:
@@ -221,15 +217,11 @@ def _parquet(path: Path, where: object = None) -> Iterator[Any]:
 def _arrow(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
     """Open an Arrow file: the types of its columns, and the batches in which it was written."""
     import pyarrow as pa
-    from pyarrow import feather, ipc
+    from pyarrow import ipc
 
     with naming_source(path), pa.OSFile(str(path)) as file:
         start = file.read(6)
         file.seek(0)
-        if start.startswith(b"FEA1"):  # Feather of the first version
-            content = feather.read_table(path)
-            yield content.schema, iter(content.to_batches())
-            return
         is_file = start == b"ARROW1"
         with (ipc.open_file if is_file else ipc.open_stream)(file) as content:
             if is_file:

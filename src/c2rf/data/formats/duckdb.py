@@ -37,7 +37,11 @@ def connected(file: Path, *, to_write: bool = False) -> Any:
     import duckdb
 
     with naming_source(file):
-        return duckdb.connect(str(file), read_only=not to_write)
+        connection = duckdb.connect(str(file), read_only=not to_write)
+        # A view of somebody else's database must not fetch what reaches into the network.
+        for what in ("install", "load"):
+            connection.execute(f"SET auto{what}_known_extensions = false")
+    return connection
 
 
 def named_table(connection: Any, path: Path) -> Any:

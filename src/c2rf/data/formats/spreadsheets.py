@@ -90,25 +90,9 @@ def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
     if merged:
         (row, column), _ = merged[0]
         raise InputError(
-            f"{path}: the sheet {sheet!r} has merged cells, the first at {_address(row, column)}; "
-            "of these only the first has a value. Unmerge them and fill each cell"
+            f"{path}: the sheet {sheet!r} has merged cells, the first in row {row + 1}, column "
+            f"{column + 1}; of these only the first has a value. Unmerge them and fill each cell"
         )
-
-
-def _address(row: int, column: int) -> str:
-    """Return the address of a cell as spreadsheets show it.
-
-    Examples
-    --------
-    >>> _address(0, 0), _address(4, 27)
-    ('A1', 'AB5')
-    """
-    letters = ""
-    column += 1
-    while column:
-        column, left = divmod(column - 1, 26)
-        letters = chr(65 + left) + letters
-    return f"{letters}{row + 1}"
 
 
 def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:

@@ -19,14 +19,13 @@ _READERS = {
     ".xpt": ("SAS", "read_xport"),
     ".sas7bdat": ("SAS", "read_sas7bdat"),
 }
-_BY_START = {b"$FL": ".sav", b"<stata": ".dta", b"HEADER": ".xpt"}
 
 
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a file with the labels of its values."""
     import pyreadstat
 
-    name, reader = _READERS[_ending(path)]
+    name, reader = _READERS[path.suffix.lower()]
     options: dict[str, Any] = {"encoding": how.encoding} if how.encoding else {}
     if reader in ("read_sav", "read_dta"):
         options |= {"apply_value_formats": True, "formats_as_category": False}
@@ -43,11 +42,3 @@ def read(path: Path, how: ReadAs) -> ReadTable:
         missing = codes.missing_ranges
         note += f", missing codes of {count(len(missing), 'column')} left empty" if missing else ""
     return ReadTable(table, name + note + cells.note)
-
-
-def _ending(path: Path) -> str:
-    if path.suffix.lower() in _READERS:
-        return path.suffix.lower()
-    with path.open("rb") as file:
-        start = file.read(8)
-    return next(ending for sign, ending in _BY_START.items() if start.startswith(sign))

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from c2rf._utils.compiled import own_group
 from c2rf.exceptions import BackendError
 from c2rf.forest.backends import (
     MatrixModel,
@@ -98,12 +99,9 @@ class _Worker:
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        # A session of its own: Ctrl-C in a terminal is for the process that asked.
         pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(
-                _command(), stdin=pipe, stdout=pipe, start_new_session=True
-            )
+            self._process = subprocess.Popen(_command(), stdin=pipe, stdout=pipe, **own_group())
         except OSError as error:
             raise BackendError(_NO_PYTHON) from error
         self._messages: queue.Queue[tuple[str, Any]] = queue.Queue()
