@@ -316,7 +316,8 @@ def _check_all(session: Session, inputs: Inputs) -> str:
         st.caption(as_shown(say(remark), session))
     for title, table in tables:
         st.caption(plain(say(title)))
-        st.dataframe(in_words(table, table.columns[:2], table.columns[2:]), hide_index=True)
+        ours = table.columns[title != "all rows" :]  # all but names of groups
+        st.dataframe(in_words(table, table.columns[:2], ours), hide_index=True)
     return "the totals fit together, and with the rows"
 
 
