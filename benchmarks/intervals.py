@@ -284,7 +284,7 @@ def totals(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, A
     frame = pd.DataFrame(data.X).add_prefix("x")
     found = estimate_totals(
         frame.iloc[labeled].assign(y=truth[labeled]), frame.iloc[rest], target="y",
-        learner=learner(name), n_bootstrap=50, random_state=number,
+        learner=learner(name), n_bootstrap=20, random_state=number,
     )[1]  # fmt: skip
     true = truth[rest].mean()
     record = {

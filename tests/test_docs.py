@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import doctest
 import io
 import re
@@ -60,12 +59,13 @@ def run_commands(block: Block, where: str, demo: Path) -> None:
         if program == "c2rf" and arguments == ["demo"] and demo.exists():
             shutil.copytree(demo, "c2rf-demo")
         elif program == "c2rf":
-            with contextlib.redirect_stdout(printed):
+            with redirect_stdout(printed):
                 assert main(arguments) == 0, f"{where}: {line}"
             if arguments == ["demo"]:
                 shutil.copytree("c2rf-demo", demo)
         else:
             assert program in ("", *NOT_OURS), f"{where}: cannot run {line!r}"
+    print(printed.getvalue(), end="")
     for line in wanted:
         assert line in printed.getvalue(), f"{where}: {line!r} is not printed"
 
@@ -85,7 +85,7 @@ class Reader:
     def __init__(self, page: Path, folder: Path, demo: Path) -> None:
         self.page, self.folder, self.demo = page, folder, demo
         self.names: dict[str, object] = {}
-        self.done = 0
+        self.done = self.end = 0
         self.printed = ""
 
     def run(self, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,10 +93,12 @@ class Reader:
         monkeypatch.chdir(self.folder)
         found = blocks(self.page)
         while self.done <= number:
-            self.done += 1
+            block, self.done = found[self.done], self.done + 1
+            if block.line != self.end + 2:  # what stands between them says that it is another thing
+                self.printed = ""
             with redirect_stdout(io.StringIO()) as out:
-                self.run_block(found[self.done - 1])
-            self.printed = out.getvalue()
+                self.run_block(block)
+            self.printed, self.end = out.getvalue(), block.line + block.code.count("\n") + 1
 
     def run_block(self, block: Block) -> None:
         where = f"{self.page.name}:{block.line}"
