@@ -148,7 +148,8 @@ def test_a_misleading_sample_is_found_out(monkeypatch):
     at_once = small(case, many=False)
     for wrong in (0.0, 1.0, -np.inf):
         offsets = np.array([[0.0, 5.0, wrong], [1.0, 0.0, 0.0]])
-        monkeypatch.setattr(one_margin, "_sample_offsets", lambda *_, offsets=offsets: offsets)
+        misled = passes.FirstDuals(np.empty(0), offsets, np.full(2, 0.3))
+        monkeypatch.setattr(one_margin, "first_duals", lambda *_, misled=misled: misled)
         np.testing.assert_array_equal(small(case).labels, at_once.labels)
 
 

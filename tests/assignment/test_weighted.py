@@ -8,8 +8,9 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
 from c2rf.assignment import assign, weighted
-from c2rf.assignment.crossing_margins import first_duals, relax
+from c2rf.assignment.crossing_margins import FEW_DRAWN, relax
 from c2rf.assignment.parts import ScoredRows
+from c2rf.assignment.passes import first_duals
 from c2rf.assignment.weighted import label_weighted, none_is_closer, swapped
 from c2rf.totals.bounds import Bounds, LinearConstraints
 from margin_cases import large_case, least_deviation, weighted_case
@@ -70,7 +71,7 @@ def test_swaps_come_closer_and_report_what_is_missed(monkeypatch):
         off = LinearConstraints.of(bounds).missed(scored.counts(found.labels))
         assert found.missed == pytest.approx(np.abs(off).sum())
         assert found.missed >= least - 1e-9
-        relaxed = relax(scored, bounds, first_duals(scored, bounds, 0))
+        relaxed = relax(scored, bounds, first_duals(scored, bounds, 0, FEW_DRAWN))
         before = weighted._rounded(relaxed)
         after = swapped(relaxed, before, 0.0)
         missed = [

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import parts, passes
 from c2rf.data.population import dask as dask_rows
+from c2rf.data.population import interface
 from c2rf.exceptions import InputError
 from margins import totals_of
 
@@ -56,7 +57,7 @@ class Small(KnownTotalsClassifier):
 @pytest.fixture
 def small(monkeypatch):
     """Few rows are assigned as very many are, some spans at a time."""
-    monkeypatch.setattr(dask_rows, "BLOCKS_AT_ONCE", 3)
+    monkeypatch.setattr(dask_rows, "SPANS_AT_ONCE", 1)
     monkeypatch.setattr(passes, "FEW", 1000)
     monkeypatch.setattr(passes, "SAMPLE", 400)
 
@@ -223,9 +224,10 @@ class TestWorkersKeepRows:
     def cluster(self, monkeypatch):
         monkeypatch.setattr(passes, "FEW", 1000)
         monkeypatch.setattr(passes, "SAMPLE", 400)
-        for module in (parts, dask_rows):
+        for module in (parts, interface):
             monkeypatch.setattr(module, "BLOCK", 128)
         monkeypatch.setattr(dask_rows, "SPAN", 128 * 8)
+        monkeypatch.setattr(interface, "SPAN", 128 * 8)
         options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
         with (
             dask.config.set(scheduler=None),
@@ -247,7 +249,7 @@ class TestWorkersKeepRows:
         columns = [*FRAME, *(extra if not options else [])]
         whole = self.fit(TOWNS[columns], y, kind, **options)
         far = self.fit(frame_of(cut(TOWNS[columns], [7, 7, 900, 1500])), y, kind, **options)
-        assert isinstance(far.scores_, dask_rows.KeptArray)
+        assert isinstance(far.scores_, dask_rows.DaskArray)
         assert_same(far, whole)
         assert far.assignment_ == whole.assignment_
         assert far.totals_met_.equals(whole.totals_met_)

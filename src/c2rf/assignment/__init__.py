@@ -22,14 +22,13 @@ from sklearn.utils import check_random_state
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment.crossing_margins import (
     FEW_DRAWN,
-    drop_zero_totals,
     label_crossing,
     relaxations,
 )
 from c2rf.assignment.duals import (
     Assignment,
-    annealed_duals,
     class_offsets,
+    drop_zero_totals,
     matching_offsets,
     smooth_duals,
 )
@@ -253,7 +252,7 @@ class AssignmentProblem:
         duals, sample = np.zeros(len(constraints.lower)), scored
         if are_many(scored):
             sample, _ = draw(scored, met.group_sizes, self.seed, FEW_DRAWN)
-        duals = annealed_duals(sample, constraints, closed, duals, [8.0, 2.0, 1.0])
+        duals = smooth_duals(sample, constraints, closed, duals, 1.0, 1e-3)
         duals = smooth_duals(scored, constraints, closed, duals, 1.0, 1e-12)
         return class_offsets(constraints, duals, closed)
 

@@ -36,7 +36,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds as Box
@@ -46,22 +45,17 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from c2rf._utils.types import Codes, Floats
 from c2rf.assignment.duals import (
     Assignment,
+    anneal_to_few,
     annealed_duals,
     class_offsets,
     distinct_rows,
+    drop_zero_totals,
     optimality_gap,
     rounded_up,
-    smooth_duals,
+    spread_of,
 )
 from c2rf.assignment.parts import BestClasses, Parts, ScoredRows, best_classes
-from c2rf.assignment.passes import (
-    are_many,
-    brackets,
-    corrected_offsets,
-    draw,
-    label_all,
-    reach,
-)
+from c2rf.assignment.passes import FirstDuals, brackets, first_duals, label_all, reach
 from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
@@ -82,7 +76,6 @@ SOME = 1 << 16
 FEW_DRAWN = 8
 """Rows that are drawn of each group at least, if it has so many."""
 
-_COOLING = 4.0
 _FIRST_WHOLE = 256
 _MOST_WHOLE = 20_000
 _WIDEN = 4
@@ -430,65 +423,6 @@ class Relaxation:
         return IntegerProgram(shifted, losses, duals, self.constraints, self.best.counts)
 
 
-class FirstDuals(NamedTuple):
-    """Approximate duals, computed from all rows.
-
-    Parameters
-    ----------
-    duals : ndarray of shape (n_totals,)
-        Of the totals that are not zero.
-    offsets : ndarray of shape (n_groups, n_classes)
-        What they add up to.
-    radii : ndarray of shape (n_groups,)
-        Distances to the boundaries within which the right ones are.
-    temperature : float or None
-        To which they were annealed, None if they were not.
-    """
-
-    duals: Floats
-    offsets: Floats
-    radii: Floats
-    temperature: float | None
-
-
-def first_duals(parts: Parts, bounds: Bounds, seed: int) -> FirstDuals:
-    """Return nearly right duals by a sample of many rows; zeros for few rows, which are all near.
-
-    Parameters
-    ----------
-    parts : Parts
-        The rows.
-    bounds : Bounds
-        They can be met.
-    seed : int
-        Draws the sample.
-    """
-    known = bounds.with_implied_bounds()
-    constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
-    duals = np.zeros(len(constraints.lower))
-    if not are_many(parts):
-        return FirstDuals(duals, closed, np.full(parts.n_groups, np.inf), None)
-    sample, _ = draw(parts, bounds.group_sizes, seed, FEW_DRAWN)
-    temperatures = _first_temperatures(sample)
-    duals = annealed_duals(sample, constraints, closed, duals, temperatures)
-    duals, last = _anneal_to_few(sample, constraints, closed, duals, temperatures[-1], FEW // 8)
-
-    def solve(error: Floats) -> Floats:
-        nonlocal duals
-        if error.any():  # totals corrected by it make the duals of the sample right
-            off = constraints.matrix @ error.ravel()
-            # Of a rare class a sample may be off by more than there is.
-            ends = (
-                np.maximum(end + off, end / 2) for end in (constraints.lower, constraints.upper)
-            )
-            right = constraints.between(*ends)
-            duals = annealed_duals(sample, right, closed, duals, [16 * last, 4 * last, last])
-        return class_offsets(constraints, duals, closed)
-
-    offsets, radii = corrected_offsets(parts, sample, solve)
-    return FirstDuals(duals, offsets, radii, last)
-
-
 def relaxations(
     parts: Parts, bounds: Bounds, seed: int
 ) -> Iterator[tuple[FirstDuals, ScoredRows, Relaxation]]:
@@ -497,7 +431,7 @@ def relaxations(
     With it come the duals by which these rows were found, and the rows. Those of weight zero are
     not in the relaxation.
     """
-    first = first_duals(parts, bounds, seed)
+    first = first_duals(parts, bounds, seed, FEW_DRAWN)
     for near, _ in brackets(parts, first.offsets, first.radii):
         counting = near if near.weights is None else near.taken(np.flatnonzero(near.weights > 0))
         relaxed = relax(counting, bounds, first)
@@ -516,17 +450,17 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
     best = best_classes(scored, offsets)
     near = best.distances <= radius
     some = scored.taken(np.arange(0, len(near), max(1, len(near) // SOME)))
-    spread, total = _spread(some), float(known.group_sizes.sum())
+    spread, total = spread_of(some), float(known.group_sizes.sum())
     penalty = 4 * spread
     while True:
         own = candidate_rows(scored, offsets, best.labels, np.flatnonzero(near))
         amounts, more, missed = solve_relaxation(own.columns, constraints, best.counts, penalty)
         if missed > 1e-9 * total:
             if near.all():
+                if not scored.is_alone:
+                    return None
                 # Chains of reassignments may cost more than the penalty.
                 if penalty > 1e6 * spread:
-                    if not scored.is_alone:
-                        return None
                     raise _not_met()
                 penalty *= 8
             # Where totals are not met, these duals are not used: more rows, same offsets.
@@ -547,16 +481,6 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
     )
 
 
-def drop_zero_totals(
-    constraints: LinearConstraints, bounds: Bounds
-) -> tuple[LinearConstraints, Floats]:
-    """Return the totals that are not zero, and offsets that forbid classes where they are."""
-    closed = np.zeros(bounds.group_lower.size)
-    none = constraints.upper <= 0
-    closed[constraints.matrix[none].indices] = -np.inf
-    return constraints.some(~none), closed.reshape(bounds.group_lower.shape)
-
-
 def _first_offsets(
     scored: ScoredRows, constraints: LinearConstraints, closed: Floats, first: FirstDuals
 ) -> tuple[Floats, float, Floats]:
@@ -565,45 +489,9 @@ def _first_offsets(
     if temperature is None and scored.n_rows <= FEW:
         return closed, np.inf, duals
     if temperature is None:
-        temperatures = _first_temperatures(scored)
-        duals = annealed_duals(scored, constraints, closed, duals, temperatures)
-        temperature = temperatures[-1]
-    duals, last = _anneal_to_few(scored, constraints, closed, duals, temperature, FEW)
+        duals, temperature = annealed_duals(scored, constraints, closed, duals)
+    duals, last = anneal_to_few(scored, constraints, closed, duals, temperature, FEW)
     return class_offsets(constraints, duals, closed), 4 * last, duals
-
-
-def _first_temperatures(scored: ScoredRows) -> list[float]:
-    spread = max(_spread(scored), 1e-9)
-    return [spread / _COOLING**k for k in range(2, 6)]
-
-
-def _anneal_to_few(
-    scored: ScoredRows,
-    constraints: LinearConstraints,
-    closed: Floats,
-    duals: Floats,
-    temperature: float,
-    n_near: int,
-) -> tuple[Floats, float]:
-    """Lower the temperature until few rows are near a boundary; return duals and temperature."""
-    distances = best_classes(scored, class_offsets(constraints, duals, closed)).distances
-    distances = distances[np.isfinite(distances)]  # no boundary where only one class is open
-    if not len(distances):
-        return duals, temperature
-    near = float(np.quantile(distances, min(1.0, n_near / len(distances))))
-    last = min(max(near / 4, 1e-6 * temperature), temperature)
-    rest = []
-    while temperature > last:
-        temperature = max(temperature / _COOLING, last)
-        rest.append(temperature)
-    duals = annealed_duals(scored, constraints, closed, duals, rest[:-1])
-    return smooth_duals(scored, constraints, closed, duals, last, 2 / len(scored.scores)), last
-
-
-def _spread(scored: ScoredRows) -> float:
-    """Return the largest difference of two scores of a row."""
-    tables = (np.asarray(scored.scores[rows]) for rows in scored.blocks())
-    return max(float(np.ptp(table, axis=1).max()) for table in tables) or 1.0
 
 
 def close_gap(relaxed: Relaxation, labels: Codes, seed: int) -> tuple[Codes, Fraction]:

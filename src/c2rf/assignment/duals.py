@@ -36,9 +36,10 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.parts import Parts, ScoredRows
-from c2rf.totals.bounds import LinearConstraints, MarginBounds
+from c2rf.assignment.parts import Parts, ScoredRows, best_classes
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 
+_COOLING = 4.0
 _MOST_STEPS = 60
 _MATCHED = 1e-10  # share of a group's rows by which expected sizes may be off
 _MANY_TOTALS = 400  # with more totals equations are sparse: most of them share no rows
@@ -89,18 +90,24 @@ def class_offsets(constraints: LinearConstraints, duals: Floats, offsets: Floats
     return offsets + (constraints.matrix.T @ duals).reshape(offsets.shape)
 
 
+def drop_zero_totals(
+    constraints: LinearConstraints, bounds: Bounds
+) -> tuple[LinearConstraints, Floats]:
+    """Return the totals that are not zero, and offsets that forbid classes where they are."""
+    closed = np.zeros(bounds.group_lower.size)
+    none = constraints.upper <= 0
+    closed[constraints.matrix[none].indices] = -np.inf
+    return constraints.some(~none), closed.reshape(bounds.group_lower.shape)
+
+
 def annealed_duals(
-    scored: Parts,
-    constraints: LinearConstraints,
-    offsets: Floats,
-    duals: Floats,
-    temperatures: list[float],
-) -> Floats:
-    """Return approximate duals by Newton steps at falling temperatures.
+    scored: ScoredRows, constraints: LinearConstraints, offsets: Floats, duals: Floats
+) -> tuple[Floats, float]:
+    """Return duals at a temperature well below the differences of scores, and the temperature.
 
     Parameters
     ----------
-    scored : Parts
+    scored : ScoredRows
         The rows.
     constraints : LinearConstraints
         The totals.
@@ -108,12 +115,39 @@ def annealed_duals(
         Added to all scores; -inf forbids a class in a group.
     duals : ndarray of shape (n_totals,)
         To begin with.
-    temperatures : list of float
-        One after the other.
     """
-    for temperature in temperatures:
+    temperature = max(spread_of(scored), 1e-9) / _COOLING
+    for _ in range(4):
+        temperature /= _COOLING
         duals = smooth_duals(scored, constraints, offsets, duals, temperature, 1e-3)
-    return duals
+    return duals, temperature
+
+
+def anneal_to_few(
+    scored: ScoredRows,
+    constraints: LinearConstraints,
+    offsets: Floats,
+    duals: Floats,
+    temperature: float,
+    n_near: int,
+) -> tuple[Floats, float]:
+    """Lower the temperature until few rows are near a boundary; return duals and temperature."""
+    distances = best_classes(scored, class_offsets(constraints, duals, offsets)).distances
+    distances = distances[np.isfinite(distances)]  # no boundary where only one class is open
+    if not len(distances):
+        return duals, temperature
+    near = float(np.quantile(distances, min(1.0, n_near / len(distances))))
+    last = min(max(near / 4, 1e-6 * temperature), temperature)
+    while temperature > _COOLING * last:
+        temperature /= _COOLING
+        duals = smooth_duals(scored, constraints, offsets, duals, temperature, 1e-3)
+    return smooth_duals(scored, constraints, offsets, duals, last, 2 / scored.n_rows), last
+
+
+def spread_of(scored: ScoredRows) -> float:
+    """Return the largest difference of two scores of a row."""
+    tables = (np.asarray(scored.scores[rows]) for rows in scored.blocks())
+    return max(float(np.ptp(table, axis=1).max()) for table in tables) or 1.0
 
 
 def smooth_duals(

@@ -27,10 +27,9 @@ the others keep the whole optimal is seen in the residual network of all rows.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +38,8 @@ from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
 from c2rf.assignment.parts import Elsewhere, Parts, ScoredRows, best_classes, random_numbers
 from c2rf.assignment.passes import (
-    are_many,
     brackets,
-    corrected_offsets,
-    draw,
+    first_duals,
     label_all,
     least_losses,
 )
@@ -542,15 +539,9 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
         Of all random numbers.
     """
     bounds = clipped_to_sizes(bounds)
-    offsets, radii = np.zeros(bounds.group_lower.shape), np.full(bounds.n_groups, np.inf)
-    largest = None
-    if are_many(parts):
-        sample, largest = draw(parts, bounds.group_sizes, seed, SAMPLE_PER_GROUP)
-        solve = partial(_sample_offsets, sample, bounds, JITTER * (largest or 1.0), seed)
-        offsets, radii = corrected_offsets(parts, sample, solve)
-    for near, rest in brackets(parts, offsets, radii):
-        if largest is None:
-            largest = float(np.abs(near.scores).max())
+    first = first_duals(parts, bounds, seed, SAMPLE_PER_GROUP)
+    for near, rest in brackets(parts, first.offsets, first.radii):
+        largest = first.largest or float(np.abs(near.scores).max())
         jitter = JITTER * (largest or 1.0)
         found = _finish(near, rest, bounds, jitter, seed)
         if found is not None:
@@ -560,7 +551,7 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     margins, duals = zip(*split_duals(bounds, networks), strict=True)
     gap = optimality_gap(near, labels, margins, duals)
     tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
-    every, total, missed = label_all(parts, offsets, near, labels, tables)
+    every, total, missed = label_all(parts, first.offsets, near, labels, tables)
     return Assignment(every, _offsets(networks), counts, total, rounded_up(gap + missed))
 
 
@@ -595,39 +586,6 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
         free = np.full_like(small.upper, small.n_rows)
         small = replace(small, lower=np.zeros_like(free), upper=free)
     return small, codes, there
-
-
-def _sample_offsets(
-    sample: ScoredRows, bounds: Bounds, jitter: float, seed: int, error: Floats
-) -> Floats:
-    """Return the offsets of each group by a sample; zero where there is none of it."""
-    offsets = np.zeros(bounds.group_lower.shape)
-    small, codes, there = sample_bounds(_corrected(bounds, error), sample.groups)
-    if not can_be_met(small):  # the correction asks for more than there is
-        small, codes, there = sample_bounds(bounds, sample.groups)
-    labels = label(sample, codes, small, jitter, seed)
-    losses = least_losses(sample.scores, codes, labels, len(there))
-    counts = sizes_of(labels, codes, small)
-    offsets[there] = _offsets(residual_networks(losses, small, counts, 4 * jitter))
-    return offsets
-
-
-def _corrected(bounds: Bounds, error: Floats) -> Bounds:
-    """Return bounds moved by the error of a sample, but for those that say nothing."""
-    if not error.any():
-        return bounds
-
-    def moved(ends: Ints, by: Floats, most: Any) -> Ints:
-        return np.where((ends > 0) & (ends < most), np.clip(np.rint(ends + by), 0, most), ends)
-
-    total, sizes = error.sum(axis=0), bounds.group_sizes[:, None]
-    return replace(
-        bounds,
-        lower=moved(bounds.lower, total, bounds.n_rows),
-        upper=moved(bounds.upper, total, bounds.n_rows),
-        group_lower=moved(bounds.group_lower, error, sizes),
-        group_upper=moved(bounds.group_upper, error, sizes),
-    )
 
 
 def _finish(

@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,7 +143,7 @@ class ScoredRows(Parts):
         """Number of rows."""
         return len(self.scores)
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:  # type: ignore[override]
         """Numbers of rows of the groups."""
         if self.n_groups == 1:

@@ -13,17 +13,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.duals import regret
+from c2rf.assignment.duals import (
+    anneal_to_few,
+    annealed_duals,
+    class_offsets,
+    drop_zero_totals,
+    regret,
+    smooth_duals,
+)
 from c2rf.assignment.parts import (
     Elsewhere,
     Parts,
@@ -32,6 +39,7 @@ from c2rf.assignment.parts import (
     joined,
     random_numbers,
 )
+from c2rf.totals.bounds import Bounds, LinearConstraints
 
 FEW = 1 << 17
 """Rows that are assigned at once; of more, those far from all boundaries are set apart."""
@@ -43,6 +51,7 @@ MOST_NEAR = 1 << 18
 # A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
 # two sides of a boundary, and several deviations on each are near.
 _NEAR = 8.0
+_FEW_BOUNDARY = 250  # rows of the sample that are still near a boundary at the last temperature
 _WIDEN = 4.0
 _MOST_CORRECTIONS = 4
 
@@ -80,32 +89,60 @@ def _merge_drawn(drawn: Sequence[tuple[ScoredRows, float]]) -> tuple[ScoredRows,
     return joined(rows), max(largest)
 
 
-def corrected_offsets(
-    parts: Parts, sample: ScoredRows, solve: Callable[[Floats], Floats]
-) -> tuple[Floats, Floats]:
-    """Return class offsets, and the distances to the boundaries within which the right ones are.
+class FirstDuals(NamedTuple):
+    """Nearly right duals of all rows.
+
+    Parameters
+    ----------
+    duals : ndarray of shape (n_totals,)
+        Of the totals that are not zero.
+    offsets : ndarray of shape (n_groups, n_classes)
+        What they add up to.
+    radii : ndarray of shape (n_groups,)
+        Distances to the boundaries within which the right ones are; infinite for a group of which
+        all rows may be near.
+    temperature : float or None
+        To which they were annealed, None if they were not.
+    largest : float or None
+        The largest absolute score of all rows, where they were looked through for it.
+    """
+
+    duals: Floats
+    offsets: Floats
+    radii: Floats
+    temperature: float | None = None
+    largest: float | None = None
+
+
+def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDuals:
+    """Return nearly right duals by a sample of many rows; zeros for few rows, which are all near.
 
     Parameters
     ----------
     parts : Parts
-        All rows.
-    sample : ScoredRows
-        A random part of them.
-    solve : callable
-        Returns the offsets of the sample, given by how much the sizes of classes in it are larger
-        than in all rows at the offsets so far; of shape (n_groups, n_classes).
-
-    Returns
-    -------
-    offsets : ndarray of shape (n_groups, n_classes)
-        Nearly right ones.
-    radii : ndarray of shape (n_groups,)
-        Infinite for a group of which all rows may be near.
+        The rows.
+    bounds : Bounds
+        They can be met.
+    seed : int
+        Draws the sample.
+    least : int
+        So many rows of each group are in it, if there are.
     """
+    known = bounds.with_implied_bounds()
+    constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
+    duals, radii = np.zeros(len(constraints.lower)), np.full(parts.n_groups, np.inf)
+    if not are_many(parts):
+        return FirstDuals(duals, closed, radii)
+    sample, largest = draw(parts, bounds.group_sizes, seed, least)
+    # Nothing is asked of groups of which no row was drawn.
+    there = constraints.matrix @ np.repeat(sample.sizes > 0, parts.n_classes).astype(float) > 0
+    right = constraints.between(there * constraints.lower, there * constraints.upper)
+    duals, first = annealed_duals(sample, right, closed, duals)
+    duals, last = anneal_to_few(sample, right, closed, duals, first, _FEW_BOUNDARY)
+    offsets = class_offsets(constraints, duals, closed)
     taken = np.maximum(sample.sizes, 1)
     factors = parts.sizes / taken
-    error = np.zeros((parts.n_groups, parts.n_classes))
-    offsets = solve(error)
+    error = np.zeros(offsets.shape)
     n_near = _NEAR * parts.sizes / np.sqrt(taken)
     for _ in range(_MOST_CORRECTIONS):
         if np.minimum(n_near, parts.sizes).sum() <= MOST_NEAR:
@@ -115,17 +152,24 @@ def corrected_offsets(
         # The sample errs by the root of how many of its rows stand for those that are to change.
         moved = np.abs(error - before).sum(axis=1) / 2 * (parts.n_rows / parts.weight)
         n_near = np.minimum(n_near, _NEAR * np.sqrt(np.maximum(moved, factors) * factors))
-        offsets = solve(error)
+        # Totals corrected by the error make the duals of the sample right; of a rare class a
+        # sample may be off by more than there is.
+        off = constraints.matrix @ error.ravel()
+        ends = (np.maximum(end + off, end / 2) for end in (constraints.lower, constraints.upper))
+        right = constraints.between(*(there * end for end in ends))
+        for temperature in (16 * last, 4 * last):
+            duals = smooth_duals(sample, right, closed, duals, temperature, 1e-3)
+        duals = smooth_duals(sample, right, closed, duals, last, 2 / sample.n_rows)
+        offsets = class_offsets(constraints, duals, closed)
     best = best_classes(sample, offsets)
-    radii = np.full(parts.n_groups, np.inf)
     order = np.argsort(sample.groups, kind="stable")
-    ends = np.searchsorted(np.asarray(sample.groups)[order], np.arange(parts.n_groups + 1))
-    for g in range(parts.n_groups):
-        own, share = best.distances[order[ends[g] : ends[g + 1]]], n_near[g] / parts.sizes[g]
+    places = np.searchsorted(np.asarray(sample.groups)[order], np.arange(parts.n_groups + 1))
+    for g, share in enumerate(n_near / np.maximum(parts.sizes, 1)):
+        own = best.distances[order[places[g] : places[g + 1]]]
         own = own[np.isfinite(own)]  # no boundary where only one class is open
         if share < 1:
             radii[g] = np.quantile(own, share, method="higher") if len(own) else 0.0
-    return offsets, radii
+    return FirstDuals(duals, offsets, radii, last, largest)
 
 
 def _sizes(offsets: Floats, part: ScoredRows) -> Floats:

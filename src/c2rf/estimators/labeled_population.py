@@ -30,15 +30,17 @@ from c2rf._utils.validation import check_data, takes_only_numbers
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.assignment.parts import Merge
 from c2rf.data.population import as_population
-from c2rf.data.population.dask import KeptArray, KeptRows
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,
+    KeptArray,
+    KeptRows,
     Population,
     Transformed,
     Work,
-    filled,
     large_array,
+    map_rows,
+    reduce_rows,
     row_blocks,
 )
 from c2rf.data.population.memory import Memory
@@ -438,16 +440,9 @@ class ScoredPopulation(LabeledPopulation):
     @cached_property
     def probabilities(self) -> Floats:
         """The corrected probabilities of each row."""
-        groups = self.problem.groups.codes
         work = partial(_corrected, self.floor, self.inverse_temperature, self.proba_offsets)
-        if isinstance(self.scores, KeptArray):
-            own = [KeptArray.of(groups)] if len(self.proba_offsets) > 1 else []
-            return self.scores.map(work, self.scores, *own)
-        corrected = (
-            work(rows.start, self.scores[rows], groups[rows])
-            for rows in row_blocks(len(self.scores), reading=[self.scores])
-        )
-        table = filled(self.scores.shape, corrected)
+        own = [self.problem.groups.codes] if len(self.proba_offsets) > 1 else []
+        table: Any = map_rows(self.scores, work, *own)
         if (known := self.problem.known) is not None:
             rows = np.flatnonzero(known >= 0)
             table[rows] = 0.0
@@ -457,16 +452,9 @@ class ScoredPopulation(LabeledPopulation):
     @cached_property
     def confusion(self) -> Floats:
         """Of the rows labeled k, how many are expected to be really of class j."""
-        n_classes = len(self.table)
-        if isinstance(self.probabilities, KeptArray):
-            work = partial(_confusion, n_classes)
-            found: Floats = self.probabilities.reduce(work, sum, KeptArray.of(self.codes_here))
-            return found
-        total = np.zeros((n_classes, n_classes))
-        for rows in row_blocks(len(self.scores), reading=[self.probabilities]):
-            own = np.asarray(self.codes_here[rows])
-            total += expected_confusion(own, self.probabilities[rows], n_classes)
-        return total
+        work = partial(_confusion, len(self.table))
+        found: Floats = reduce_rows(self.probabilities, work, sum, self.codes_here)
+        return found
 
     def scores_of(self, rows: slice) -> Floats:
         """Return the probabilities of some rows."""
@@ -484,11 +472,9 @@ def _confusion(n_classes: int, start: int, probabilities: Floats, labels: Codes)
     return expected_confusion(labels, probabilities, n_classes)
 
 
-def floor_of(scores: Floats | KeptArray) -> float:
+def floor_of(scores: Any) -> float:
     """Return what a probability of zero counts as, see :func:`c2rf.assignment.zero_floor`."""
-    if isinstance(scores, KeptArray):
-        return float(scores.reduce(_floor, min))
-    return zero_floor(scores)
+    return float(reduce_rows(scores, _floor, min))
 
 
 def _floor(start: int, scores: Floats) -> float:

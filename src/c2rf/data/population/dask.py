@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -24,26 +23,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import names_of
-from c2rf._utils.types import Columns, Ints
-from c2rf.assignment import log_scores
-from c2rf.assignment.parts import BLOCK, MERGED_AT_ONCE, Merge, Parts, ScoredRows, merged
+from c2rf._utils.types import Columns
+from c2rf.assignment.parts import Merge, merged
 from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import (
     CHANGED,
+    SPAN,
     Chunk,
+    KeptArray,
     Population,
     Work,
     data_of,
-    filled,
-    row_blocks,
     rows_of,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
 from c2rf.progress import Countdown
-
-SPAN = BLOCK * MERGED_AT_ONCE
-"""Rows that workers keep as one: the parts of an assignment that are merged first."""
 
 ANSWER_SECONDS = 30.0
 """A scheduler that is silent for so long is taken for dead."""
@@ -162,8 +157,8 @@ def _silent(address: str, seconds: float) -> ClusterError:
     )
 
 
-BLOCKS_AT_ONCE = 32
-"""The number of blocks that are worked on before the next are begun, which bounds the memory."""
+SPANS_AT_ONCE = 4
+"""The number of spans that are worked on before the next are begun, which bounds the memory."""
 
 ROWS_PER_PARTITION = 1 << 18
 """Row groups of a Parquet file are put together in a partition up to this number of rows."""
@@ -307,16 +302,10 @@ class DaskRows(Population):
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
-        """Do some work on a given number of rows at a time, on several blocks at once."""
-        from dask.delayed import delayed
-
-        partitions, ready = self._prepared(prepare, columns)
-        shared = _shared(work)
-        starts = range(0, sum(self.sizes), size)
-        for k in range(0, len(starts), BLOCKS_AT_ONCE):
-            touched = [self._touched(start, size) for start in starts[k : k + BLOCKS_AT_ONCE]]
-            jobs = [delayed(_do_block)(ready[which], shared, rows) for which, rows in touched]
-            yield from _computed(jobs, partitions)
+        """Do some work on a given number of rows at a time; results of a span come as one."""
+        partitions, spans = self._spans(work, size, columns, prepare)
+        for k in range(0, len(spans), SPANS_AT_ONCE):
+            yield from _computed(spans[k : k + SPANS_AT_ONCE], partitions)
 
     @property
     def keeps_rows(self) -> bool:
@@ -330,15 +319,9 @@ class DaskRows(Population):
         """Return what the work makes of ``size`` rows at a time, kept by the workers."""
         if not self.keeps_rows:
             return super().keep(work, example, size, columns, prepare)
-        from dask.delayed import delayed
-
-        partitions, ready = self._prepared(prepare, columns)
-        n_rows, shared, spans = sum(self.sizes), _shared(work), list[Any]()
-        for start in range(0, n_rows, SPAN):
-            which, rows = self._touched(start, SPAN)
-            spans.append(delayed(_do_span)(ready[which], shared, rows, size, example.dtype))
+        partitions, spans = self._spans(work, size, columns, prepare)
         kept = _persisted(spans, "ranking rows", partitions)
-        return KeptArray(kept, (n_rows, *example.shape[1:]), example.dtype)
+        return DaskArray(kept, (sum(self.sizes), *example.shape[1:]), example.dtype)
 
     def aligned(self, values: Any) -> Any:
         """Return the values as a Dask Series or Array aligned with the collection."""
@@ -357,15 +340,22 @@ class DaskRows(Population):
         meta = pd.Series(table, name=LABEL)[:0].set_axis(self.collection._meta.index)
         return codes.map_partitions(_look_up, table, meta=meta)
 
-    def _prepared(self, prepare: Work, columns: Columns) -> tuple[list[Any], list[Any]]:
-        """Return the partitions, of which the rows have been counted, and what is made of each."""
+    def _spans(
+        self, work: Work, size: int, columns: Columns, prepare: Work
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the partitions, and what is to be made of each span of their rows."""
         from dask.delayed import delayed
 
         self.counted()
         shared, partitions = _shared(prepare), self._partitions(columns)
-        return partitions, [
+        ready = [
             delayed(_prepare)(partition, shared, number, self._rows(number), columns)
             for number, partition in enumerate(partitions)
+        ]
+        touched = [self._touched(start, SPAN) for start in range(0, sum(self.sizes), SPAN)]
+        shared = _shared(work)
+        return partitions, [
+            delayed(_do_span)(ready[which], shared, rows, size) for which, rows in touched
         ]
 
     @property
@@ -461,234 +451,47 @@ def _persisted(spans: list[Any], phase: str = "", partitions: Sequence[Any] = ()
     return kept
 
 
-class KeptArray:
-    """An array with an entry per row that the workers of a cluster keep.
+class DaskArray(KeptArray):
+    """An array that the workers of a cluster of Dask keep; ``spans`` is a list of Delayed."""
 
-    Where numpy needs an array, it is brought here; a part of it by its rows.
+    def made(self, work: Work, others: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Self:
+        """Let the workers compute something of every span, and keep it."""
+        return type(self)(_persisted(self._jobs(work, others)), shape, dtype)
 
-    Parameters
-    ----------
-    spans : list of Delayed
-        Arrays of ``SPAN`` rows, the last one may have fewer.
-    shape : tuple of int
-        As of an array.
-    dtype : dtype
-        As of an array.
-    """
-
-    def __init__(self, spans: list[Any], shape: tuple[int, ...], dtype: Any) -> None:
-        self.spans, self.shape, self.dtype = spans, shape, dtype
-
-    @classmethod
-    def of(cls, values: Any) -> KeptArray:
-        """Send an array to the workers, unless they keep it already."""
-        if isinstance(values, KeptArray):
-            return values
+    def results(self, work: Work, others: Sequence[Any], merge: Merge) -> Any:
+        """Do the work with every span, and merge the results in a tree."""
         from dask.delayed import delayed
 
-        starts = range(0, len(values), SPAN)
-        spans = [delayed(np.asarray(values[k : k + SPAN]), traverse=False) for k in starts]
-        return cls(_persisted(spans), values.shape, values.dtype)
+        with naming_cluster():
+            return merged(self._jobs(work, others), delayed(merge)).compute()
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self._here, dtype)
-
-    def compute(self) -> NDArray[Any]:
-        """Bring all of it here."""
-        return np.asarray(self)
-
-    @cached_property
-    def _here(self) -> NDArray[Any]:
-        return filled(self.shape, (self._span(k) for k in range(len(self.spans))), self.dtype)
-
-    def _span(self, k: int) -> NDArray[Any]:
+    def span(self, k: int) -> NDArray[Any]:
+        """Bring a span here."""
         with naming_cluster():
             return np.asarray(self.spans[k].compute())
 
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        """Bring some neighbouring rows here, or rows by their numbers in ascending order."""
-        if isinstance(rows, slice):
-            start, stop, _ = rows.indices(len(self))
-            touched = range(start // SPAN, max(-(-stop // SPAN), start // SPAN + 1))
-            found = np.concatenate([self._span(k) for k in touched])
-            return found[start - touched[0] * SPAN : stop - touched[0] * SPAN]
-        return np.asarray(self.reduce(partial(_taken, np.asarray(rows)), np.concatenate))
-
-    def map(self, work: Callable[..., Any], example: NDArray[Any], *others: Any) -> KeptArray:
-        """Return what the work makes of neighbouring rows; it gets the number of the first."""
-        made = _persisted(self._on_spans(_map_span, others, _shared(work)))
-        return KeptArray(made, (len(self), *example.shape[1:]), example.dtype)
-
-    def reduce(self, work: Callable[..., Any], merge: Merge, *others: Any) -> Any:
-        """Do the work with ``BLOCK`` rows at a time, and merge the results as everywhere."""
+    def beside(self, values: Any) -> Any:
+        """Send every worker the spans that it needs."""
         from dask.delayed import delayed
 
-        done = self._on_spans(_reduce_span, others, _shared(work), merge)
-        with naming_cluster():
-            return merged(done, delayed(merge)).compute()
+        if isinstance(values, KeptArray):
+            return values
+        starts = range(0, len(values), SPAN)
+        spans = [delayed(np.asarray(values[k : k + SPAN]), traverse=False) for k in starts]
+        return DaskArray(_persisted(spans), values.shape, values.dtype)
 
-    def label(
-        self, work: Callable[..., tuple[NDArray[Any], Any]], merge: Merge, *others: Any
-    ) -> tuple[KeptArray, Any]:
-        """Do work that returns a class per row, which is kept, and something to be merged."""
-        from dask.delayed import delayed
-
-        kind = np.min_scalar_type(self.shape[1] - 1)
-        pairs = _persisted(self._on_spans(_label_span, others, _shared(work), merge, kind))
-        labels = KeptArray([pair[0] for pair in pairs], (len(self),), np.dtype(kind))
-        with naming_cluster():
-            return labels, merged((pair[1] for pair in pairs), delayed(merge)).compute()
-
-    def bincount(self, minlength: int) -> NDArray[np.int64]:
-        """Count how often each number is there."""
-        counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
-        return counted
-
-    def _on_spans(self, do: Callable[..., Any], others: Sequence[Any], *given: Any) -> list[Any]:
-        """Return what is to be done with each span, the number of its first row, and others."""
-        from dask.delayed import delayed
-
+    def _jobs(self, work: Work, others: Sequence[Any]) -> list[Any]:
+        shared = _shared(work)
         return [
-            delayed(do)(*given, k * SPAN, own, *(array.spans[k] for array in others))
+            shared(k * SPAN, own, *(array.spans[k] for array in others))
             for k, own in enumerate(self.spans)
         ]
 
 
-@dataclass(eq=False)
-class KeptRows(Parts):
-    """Rows whose probabilities are kept by workers, as parts of an assignment.
-
-    Parameters
-    ----------
-    scores : KeptArray
-        Probabilities.
-    floor : float
-        What a probability of zero counts as: scores are logarithms.
-    sizes : ndarray of int, shape (n_groups,)
-        Numbers of rows of the groups.
-    groups, weights : KeptArray, ndarray or None
-        Of each row.
-    factor : float
-        What logarithms are multiplied by.
-    """
-
-    scores: KeptArray
-    floor: float
-    sizes: Ints
-    groups: Any
-    weights: Any
-    factor: float = 1.0
-
-    def __post_init__(self) -> None:
-        self.n_groups, self.n_classes = len(self.sizes), self.scores.shape[1]
-        self.groups = KeptArray.of(self.groups) if self.n_groups > 1 else None
-        self.weights = None if self.weights is None else KeptArray.of(self.weights)
-        self.is_weighted = self.weights is not None
-        self.logs = partial(_logs, self.floor, self.factor)
-
-    @cached_property
-    def weight(self) -> float:
-        """What all rows count together."""
-        if self.weights is None:
-            return float(self.n_rows)
-        return float(self.weights.reduce(_sum, sum))
-
-    def ungrouped(self) -> KeptRows:
-        """Return the same rows as one group."""
-        return replace(self, sizes=self.sizes.sum(keepdims=True), groups=None)
-
-    def multiplied(self, factor: float) -> KeptRows:
-        """Return the same rows with logarithms times a factor."""
-        return replace(self, factor=factor * self.factor)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        scores = np.asarray(self.scores)
-        blocks = (self.logs(scores[rows]) for rows in row_blocks(len(scores)))
-        return filled(scores.shape, blocks)
-
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        return self.logs(self.scores[rows])
-
-    def reduce(self, work: Callable[[ScoredRows], Any], merge: Merge) -> Any:
-        """Do the work with every part where it is, and merge the results."""
-        return self.scores.reduce(self._on_rows(work), merge, *self._others)
-
-    def label(
-        self, work: Callable[[ScoredRows], tuple[NDArray[Any], Any]], merge: Merge
-    ) -> tuple[KeptArray, Any]:
-        """Label every part where it is, and merge what else the work returns."""
-        return self.scores.label(self._on_rows(work), merge, *self._others)
-
-    @property
-    def _others(self) -> list[Any]:
-        return [each for each in (self.groups, self.weights) if each is not None]
-
-    def _on_rows(self, work: Callable[[ScoredRows], Any]) -> Callable[..., Any]:
-        has = self.groups is not None, self.weights is not None
-        return partial(_on_rows, work, self.logs, self.n_groups, has)
-
-
-def _sum(start: int, values: NDArray[Any]) -> float:
-    return float(values.sum())
-
-
-def _on_rows(
-    work: Callable[[ScoredRows], Any],
-    logs: Callable[[NDArray[Any]], NDArray[Any]],
-    n_groups: int,
-    has: tuple[bool, bool],
-    start: int,
-    scores: NDArray[Any],
-    *others: NDArray[Any],
-) -> Any:
-    """Do work on some rows as a part of an assignment; they have groups, weights, both or none."""
-    groups = others[0] if has[0] else np.zeros(len(scores), dtype=np.intp)
-    weights = others[-1] if has[1] else None
-    return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
-
-
-def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
-    logs = log_scores(scores, floor)
-    return logs if factor == 1 else factor * logs
-
-
-def _taken(rows: NDArray[Any], start: int, values: NDArray[Any]) -> NDArray[Any]:
-    first, last = np.searchsorted(rows, [start, start + len(values)])
-    return values[rows[first:last] - start]
-
-
-def _counted(minlength: int, start: int, codes: NDArray[Any]) -> NDArray[np.int64]:
-    return np.bincount(codes, minlength=minlength)
-
-
-def _do_span(tables: list[Any], work: Work, rows: slice, size: int, kind: Any) -> NDArray[Any]:
+def _do_span(tables: list[Any], work: Work, rows: slice, size: int) -> NDArray[Any]:
     starts = range(rows.start, rows.stop, size)
     blocks = (slice(k, min(k + size, rows.stop)) for k in starts)
-    return np.concatenate([np.asarray(work(rows_of(tables, each)), kind) for each in blocks])
-
-
-def _blocks(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-    for k in range(0, len(arrays[0]), BLOCK):
-        yield k, [array[k : k + BLOCK] for array in arrays]
-
-
-def _map_span(work: Callable[..., Any], start: int, *arrays: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([work(start + k, *own) for k, own in _blocks(arrays)])
-
-
-def _reduce_span(work: Callable[..., Any], merge: Merge, start: int, *arrays: Any) -> Any:
-    done = [work(start + k, *own) for k, own in _blocks(arrays)]
-    return merge(done) if len(done) > 1 else done[0]
-
-
-def _label_span(
-    work: Callable[..., Any], merge: Merge, kind: Any, start: int, *arrays: Any
-) -> tuple[NDArray[Any], Any]:
-    labels, rest = zip(*(work(start + k, *own) for k, own in _blocks(arrays)), strict=True)
-    return np.concatenate(labels).astype(kind), merge(rest) if len(rest) > 1 else rest[0]
+    return np.concatenate([np.asarray(work(rows_of(tables, each))) for each in blocks])
 
 
 def _chunk(data: Any, number: int, rows: slice, columns: Columns) -> Chunk:
@@ -723,10 +526,6 @@ def _merge(
 def _prepare(data: Any, work: Work, number: int, rows: slice, columns: Columns) -> Any:
     chunk = _chunk(data, number, rows, columns)
     return work(chunk) if chunk.data.shape[0] else chunk.data
-
-
-def _do_block(tables: list[Any], work: Work, rows: slice) -> Any:
-    return work(rows_of(tables, rows))
 
 
 def _map_array(

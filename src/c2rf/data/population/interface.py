@@ -17,9 +17,10 @@ import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from tempfile import TemporaryFile, gettempdir
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -28,13 +29,17 @@ from sklearn.utils import _safe_indexing
 
 from c2rf._utils.frames import stacked
 from c2rf._utils.types import Columns, Floats, Ints
-from c2rf.assignment.parts import Merge, merged
+from c2rf.assignment import log_scores
+from c2rf.assignment.parts import BLOCK, MERGED_AT_ONCE, Merge, Parts, ScoredRows, merged
 from c2rf.data.dialect import Dialect
 from c2rf.exceptions import InputError
 from c2rf.progress import Countdown
 
 BLOCK_ROWS = 1 << 16
 """Rows that a model is asked about at a time."""
+
+SPAN = BLOCK * MERGED_AT_ONCE
+"""Rows that workers keep as one: the parts of an assignment that are merged first."""
 
 LARGE_BYTES = 1 << 26
 """An array of more bytes than this is kept in a temporary file."""
@@ -235,14 +240,7 @@ class Population(ABC):
         ndarray of shape (n_rows,), or a lazy collection
             In the order of the rows; lazy where the rows are computed elsewhere.
         """
-        n_rows = self._count()
-        values = large_array((n_rows,), example.dtype)
-        for chunk in self.chunks(columns):
-            end = chunk.start + chunk.data.shape[0]
-            if end <= n_rows:  # too many rows are an error in the end
-                values[chunk.start : end] = work(chunk)
-                release(values)
-        return values
+        return filled((self._count(),), map(work, self.chunks(columns)), example.dtype)
 
     def aligned(self, values: NDArray[Any]) -> Any:
         """Return an array with an entry per row as :meth:`map` returns one."""
@@ -250,7 +248,7 @@ class Population(ABC):
 
     def look_up(self, table: NDArray[Any], codes: Any) -> Any:
         """Return the entry of a table for each row, given its code as :meth:`map` returned it."""
-        return table[codes]
+        return table[np.asarray(codes)]
 
     def _count(self) -> int:
         """Return the number of rows."""
@@ -331,11 +329,6 @@ class Transformed(Population):
         """Do some work on a given number of changed rows at a time."""
         return self.rows.blocks(work, size, self.columns, self._after_change(prepare))
 
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether what is computed of each row should stay where the rows are."""
-        return self.rows.keeps_rows
-
     def keep(
         self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
         prepare: Work = data_of,
@@ -347,20 +340,253 @@ class Transformed(Population):
         """Return what the work makes of each changed row."""
         return self.rows.map(self._after_change(work), example, self.columns)
 
-    def aligned(self, values: NDArray[Any]) -> Any:
-        """Return values aligned with the rows, where these are."""
-        return self.rows.aligned(values)
-
-    def look_up(self, table: NDArray[Any], codes: Any) -> Any:
-        """Return entries of a table for the rows, where these are."""
-        return self.rows.look_up(table, codes)
-
     def _after_change(self, work: Work) -> Work:
         return partial(_work_on_changed, self.change, work)
 
 
 def _work_on_changed(change: Callable[[Chunk], Chunk], work: Work, chunk: Chunk, *more: Any) -> Any:
     return work(change(chunk), *more)
+
+
+class KeptArray(ABC):
+    """An array with an entry per row that the workers of a cluster keep.
+
+    Where numpy needs an array, it is brought here; a part of it by its rows.
+
+    Parameters
+    ----------
+    spans : object
+        Arrays of ``SPAN`` rows, as the cluster knows them; the last one may have fewer.
+    shape : tuple of int
+        As of an array.
+    dtype : dtype
+        As of an array.
+    """
+
+    def __init__(self, spans: Any, shape: tuple[int, ...], dtype: Any) -> None:
+        self.spans, self.shape, self.dtype = spans, shape, np.dtype(dtype)
+
+    @abstractmethod
+    def made(self, work: Work, others: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Self:
+        """Let the workers compute something of every span, and keep it.
+
+        The work gets the number of the first row of a span, the span, and those of ``others``.
+        """
+
+    @abstractmethod
+    def results(self, work: Work, others: Sequence[Any], merge: Merge) -> Any:
+        """Do the work with every span as :meth:`made` does, and bring the merged results here."""
+
+    @abstractmethod
+    def span(self, k: int) -> NDArray[Any]:
+        """Bring a span here."""
+
+    def beside(self, values: Any) -> Any:
+        """Send an array to where the rows are, unless it is there already."""
+        if isinstance(values, KeptArray):
+            return values
+        values = np.asarray(values)
+        return self.made(partial(_same_rows, values), (), values.shape, values.dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self._here, dtype)
+
+    def compute(self) -> NDArray[Any]:
+        """Bring all of it here."""
+        return np.asarray(self)
+
+    @cached_property
+    def _here(self) -> NDArray[Any]:
+        return filled(self.shape, map(self.span, range(-(-len(self) // SPAN))), self.dtype)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        """Bring some neighbouring rows here, or rows by their numbers in ascending order."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            touched = range(start // SPAN, max(-(-stop // SPAN), start // SPAN + 1))
+            found = np.concatenate([self.span(k) for k in touched])
+            return found[start - touched[0] * SPAN : stop - touched[0] * SPAN]
+        return np.asarray(self.reduce(partial(_taken, np.asarray(rows)), np.concatenate))
+
+    def map(self, work: Work, example: NDArray[Any], *others: Any) -> Self:
+        """Return what the work makes of neighbouring rows; it gets the number of the first."""
+        shape = (len(self), *example.shape[1:])
+        return self.made(partial(_map_span, work), others, shape, example.dtype)
+
+    def reduce(self, work: Work, merge: Merge, *others: Any) -> Any:
+        """Do the work with ``BLOCK`` rows at a time, and merge the results as everywhere."""
+        return self.results(partial(_reduce_span, work, merge), others, merge)
+
+    def label(self, work: Work, merge: Merge, *others: Any) -> tuple[Self, Any]:
+        """Do work that returns a class per row, which is kept, and something to be merged."""
+        kind = np.min_scalar_type(self.shape[1] - 1)
+        pairs = self.made(partial(_label_span, work, merge, kind), others, self.shape, object)
+        labels = pairs.made(partial(_item, 0), (), (len(self),), kind)
+        return labels, pairs.results(partial(_item, 1), (), merge)
+
+    def bincount(self, minlength: int) -> NDArray[np.int64]:
+        """Count how often each number is there."""
+        counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
+        return counted
+
+
+def map_rows(table: Any, work: Work, *others: Any) -> Any:
+    """Return what the work makes of blocks of rows, where they are, as :meth:`KeptArray.map`."""
+    if isinstance(table, KeptArray):
+        return table.map(work, table, *map(table.beside, others))
+    return filled(table.shape, _by_blocks(work, table, *others), table.dtype)
+
+
+def reduce_rows(table: Any, work: Work, merge: Merge, *others: Any) -> Any:
+    """Do the work with blocks of rows, where they are, as :meth:`KeptArray.reduce`."""
+    if isinstance(table, KeptArray):
+        return table.reduce(work, merge, *map(table.beside, others))
+    return merged(_by_blocks(work, table, *others), merge)
+
+
+def _by_blocks(work: Work, *tables: Any) -> Iterator[Any]:
+    for rows in row_blocks(len(tables[0]), reading=tables):
+        yield work(rows.start, *(np.asarray(table[rows]) for table in tables))
+
+
+@dataclass(eq=False)
+class KeptRows(Parts):
+    """Rows whose probabilities are kept by workers, as parts of an assignment.
+
+    Parameters
+    ----------
+    scores : KeptArray
+        Probabilities.
+    floor : float
+        What a probability of zero counts as: scores are logarithms.
+    sizes : ndarray of int, shape (n_groups,)
+        Numbers of rows of the groups.
+    groups, weights : KeptArray, ndarray or None
+        Of each row.
+    factor : float
+        What logarithms are multiplied by.
+    """
+
+    scores: KeptArray
+    floor: float
+    sizes: Ints
+    groups: Any
+    weights: Any
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.n_groups, self.n_classes = len(self.sizes), self.scores.shape[1]
+        self.groups = self.scores.beside(self.groups) if self.n_groups > 1 else None
+        self.weights = None if self.weights is None else self.scores.beside(self.weights)
+        self.is_weighted = self.weights is not None
+        self.logs = partial(_logs, self.floor, self.factor)
+
+    @cached_property
+    def weight(self) -> float:
+        """What all rows count together."""
+        if self.weights is None:
+            return float(self.n_rows)
+        return float(self.weights.reduce(_sum, sum))
+
+    def ungrouped(self) -> KeptRows:
+        """Return the same rows as one group."""
+        return replace(self, sizes=self.sizes.sum(keepdims=True), groups=None)
+
+    def multiplied(self, factor: float) -> KeptRows:
+        """Return the same rows with logarithms times a factor."""
+        return replace(self, factor=factor * self.factor)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(map_rows(np.asarray(self.scores), partial(_on_scores, self.logs)))
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self.logs(self.scores[rows])
+
+    def reduce(self, work: Callable[[ScoredRows], Any], merge: Merge) -> Any:
+        """Do the work with every part where it is, and merge the results."""
+        return self.scores.reduce(self._on_rows(work), merge, *self._others)
+
+    def label(
+        self, work: Callable[[ScoredRows], tuple[NDArray[Any], Any]], merge: Merge
+    ) -> tuple[KeptArray, Any]:
+        """Label every part where it is, and merge what else the work returns."""
+        return self.scores.label(self._on_rows(work), merge, *self._others)
+
+    @property
+    def _others(self) -> list[Any]:
+        return [each for each in (self.groups, self.weights) if each is not None]
+
+    def _on_rows(self, work: Callable[[ScoredRows], Any]) -> Work:
+        has = self.groups is not None, self.weights is not None
+        return partial(_on_rows, work, self.logs, self.n_groups, has)
+
+
+def _sum(start: int, values: NDArray[Any]) -> float:
+    return float(values.sum())
+
+
+def _on_rows(
+    work: Callable[[ScoredRows], Any],
+    logs: Callable[[NDArray[Any]], NDArray[Any]],
+    n_groups: int,
+    has: tuple[bool, bool],
+    start: int,
+    scores: NDArray[Any],
+    *others: NDArray[Any],
+) -> Any:
+    """Do work on some rows as a part of an assignment; they have groups, weights, both or none."""
+    groups = others[0] if has[0] else np.zeros(len(scores), dtype=np.intp)
+    weights = others[-1] if has[1] else None
+    return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
+
+
+def _on_scores(logs: Work, start: int, scores: NDArray[Any]) -> Any:
+    return logs(scores)
+
+
+def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
+    logs = log_scores(scores, floor)
+    return logs if factor == 1 else factor * logs
+
+
+def _same_rows(values: NDArray[Any], start: int, span: NDArray[Any]) -> NDArray[Any]:
+    return values[start : start + len(span)]
+
+
+def _item(number: int, start: int, pair: tuple[Any, Any]) -> Any:
+    return pair[number]
+
+
+def _taken(rows: NDArray[Any], start: int, values: NDArray[Any]) -> NDArray[Any]:
+    first, last = np.searchsorted(rows, [start, start + len(values)])
+    return values[rows[first:last] - start]
+
+
+def _counted(minlength: int, start: int, codes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.bincount(codes, minlength=minlength)
+
+
+def _map_span(work: Work, start: int, *arrays: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(list(_of_blocks(work, start, arrays)))
+
+
+def _reduce_span(work: Work, merge: Merge, start: int, *arrays: Any) -> Any:
+    return merged(_of_blocks(work, start, arrays), merge)
+
+
+def _label_span(
+    work: Work, merge: Merge, kind: Any, start: int, *arrays: Any
+) -> tuple[NDArray[Any], Any]:
+    labels, rest = zip(*_of_blocks(work, start, arrays), strict=True)
+    return np.concatenate(labels).astype(kind), merged(rest, merge)
+
+
+def _of_blocks(work: Work, start: int, arrays: Sequence[NDArray[Any]]) -> Iterator[Any]:
+    for k in range(0, len(arrays[0]), BLOCK):
+        yield work(start + k, *(array[k : k + BLOCK] for array in arrays))
 
 
 _SPARE = 10.0  # standard deviations drawn beyond what is needed: too few once in 10^20 runs
@@ -503,7 +729,8 @@ def filled(
     """Concatenate blocks in an array; a large one is in a file."""
     table, start = large_array(shape, dtype), 0
     for block in blocks:
-        table[start : start + len(block)] = block
+        there = table[start : start + len(block)]
+        there[:] = block[: len(there)]  # too many rows are an error in the end
         start += len(block)
         release(table)
     return table

@@ -18,31 +18,35 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.types import Columns
-from c2rf.assignment.parts import Merge
+from c2rf.assignment.parts import Merge, merged
 from c2rf.data.formats import wanted_columns
 from c2rf.data.formats.arrow import as_arrow, as_table, check_types
 from c2rf.data.population.duckdb import check_id, check_ids
 from c2rf.data.population.interface import (
     CHANGED,
+    SPAN,
     Chunk,
+    KeptArray,
     Population,
     Work,
     data_of,
     plain,
+    row_blocks,
+    rows_of,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError
 
 ANSWER_SECONDS = 30.0
 """A master that is silent for so long is taken for dead."""
 
-ROW, BLOCK = "c2rf row", "c2rf block"
+ROW, SPAN_NUMBER = "c2rf row", "c2rf span"
 
 Results = Iterator[tuple[int, Any]]
 Tables = Callable[[int, Iterator[pd.DataFrame]], Results]
@@ -160,22 +164,40 @@ class SparkRows(Population):
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
-        """Do some work on a given number of rows at a time, where Spark brings them together."""
+        """Do some work on a given number of rows at a time; results of a span come as one."""
+        kept = self._spans(work, size, columns, prepare)
+        return map(kept.span, range(len(kept.spans.places)))
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether Spark keeps what is computed."""
+        return True
+
+    def keep(
+        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
+        prepare: Work = data_of,
+    ) -> Any:  # fmt: skip
+        """Return what the work makes of ``size`` rows at a time, kept by Spark."""
+        kept = self._spans(work, size, columns, prepare)
+        kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype  # type: ignore[assignment]
+        return kept
+
+    def _spans(self, work: Work, size: int, columns: Columns, prepare: Work) -> SparkArray:
+        """Bring the rows of each span together, and keep what is made of them."""
         from pyspark.sql import functions as sql
 
+        n_spans = -(-self.n_rows // SPAN)  # type: ignore[operator]
         wanted = wanted_columns(columns, self._names, self.where)
-        with _quietly():
+        on_tables = partial(_on_spans, partial(_in_blocks, work, size), prepare, columns, SPAN)
+        with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
             place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
             row = sql.element_at(starts, sql.spark_partition_id() + 1) + place
             numbered = self._select(wanted, row.alias(ROW))
-            numbered = numbered.withColumn(BLOCK, sql.floor(_column(ROW) / size))
-            n_blocks = -(-self.n_rows // size)  # type: ignore[operator]
-            parts = numbered.repartitionByRange(min(n_blocks, 200), BLOCK)
-            parts = parts.sortWithinPartitions(ROW)
-        on_tables = partial(_on_blocks, work, prepare, columns, size)
-        for _, result in self._results(parts, on_tables, in_order=True):
-            yield result
+            numbered = numbered.withColumn(SPAN_NUMBER, sql.floor(_column(ROW) / SPAN))
+            # By a hash of their numbers: spans of other columns are in the same places.
+            parts = numbered.repartition(min(n_spans, 200), SPAN_NUMBER).sortWithinPartitions(ROW)
+            return SparkArray(_kept(_mapped(parts, on_tables).rdd.map(_unpacked)), (), float)
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each row, by ascending id."""
@@ -195,7 +217,7 @@ class SparkRows(Population):
     def _results(self, frame: Any, work: Tables, *, in_order: bool = False) -> Results:
         """Do some work on the tables of every partition; in order, results are kept by Spark."""
         with _quietly(), _naming(self.where):
-            made = frame.mapInArrow(partial(_on_partition, work), "number long, result binary")
+            made = _mapped(frame, work)
             if in_order:  # all at once there, here one partition after the other
                 made = made.persist()
                 made.count()
@@ -207,6 +229,90 @@ class SparkRows(Population):
                 yield number, result
             if in_order:
                 made.unpersist()
+
+
+class _Spans(NamedTuple):
+    """An RDD of numbered spans, and the number of the partition that holds each of them."""
+
+    rdd: Any
+    places: dict[int, int]
+
+
+class SparkArray(KeptArray):
+    """An array that Spark keeps, in memory or on its disks; ``spans`` are :class:`_Spans`."""
+
+    def made(self, work: Work, others: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Self:
+        """Let Spark compute something of every span, and keep it."""
+        return type(self)(_kept(self._jobs(work, others)), shape, dtype)
+
+    def results(self, work: Work, others: Sequence[Any], merge: Merge) -> Any:
+        """Do the work with every span, and merge the results here."""
+        with _quietly(), _naming("the Spark frame"):
+            found = dict(self._jobs(work, others).collect())
+        return merged((found[k] for k in sorted(found)), merge)
+
+    def span(self, k: int) -> NDArray[Any]:
+        """Bring a span here."""
+        with _quietly(), _naming("the Spark frame"):
+            rdd = self.spans.rdd.filter(partial(_is_numbered, k))
+            ((_, span),) = rdd.context.runJob(rdd, list, [self.spans.places[k]])
+        return np.asarray(span)
+
+    def _jobs(self, work: Work, others: Sequence[Any]) -> Any:
+        rdd = self.spans.rdd.mapValues(_alone)
+        for other in others:
+            rdd = rdd.zip(other.spans.rdd).map(_zipped)
+        return rdd.map(partial(_on_span, work, SPAN))
+
+
+def _kept(rdd: Any) -> _Spans:
+    """Let Spark compute numbered spans and keep them; refuse what cannot be computed."""
+    from pyspark import StorageLevel
+
+    with _quietly(), _naming("the Spark frame"):
+        found = rdd.persist(StorageLevel.MEMORY_AND_DISK).mapPartitionsWithIndex(_places).collect()
+    for _, place in found:
+        if isinstance(place, C2RFError):
+            raise place
+    return _Spans(rdd, dict(found))
+
+
+def _places(partition: int, spans: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    for k, span in spans:
+        yield k, span if isinstance(span, C2RFError) else partition
+
+
+def _is_numbered(k: int, span: tuple[int, Any]) -> bool:
+    return span[0] == k
+
+
+def _alone(span: Any) -> tuple[Any]:
+    return (span,)
+
+
+def _zipped(pair: Any) -> tuple[int, tuple[Any, ...]]:
+    (k, spans), (other, span) = pair
+    if k != other:
+        raise InputError(f"rows of the Spark frame are not where they were: {CHANGED}")
+    return k, (*spans, span)
+
+
+def _on_span(work: Work, size: int, spans: tuple[int, tuple[Any, ...]]) -> tuple[int, Any]:
+    k, arrays = spans
+    return k, work(k * size, *arrays)
+
+
+def _in_blocks(work: Work, size: int, table: Any) -> NDArray[Any]:
+    blocks = (rows_of([table], rows) for rows in row_blocks(table.shape[0], size))
+    return np.concatenate([np.asarray(work(block)) for block in blocks])
+
+
+def _mapped(frame: Any, work: Tables) -> Any:
+    return frame.mapInArrow(partial(_on_partition, work), "number long, result binary")
+
+
+def _unpacked(row: Any) -> tuple[int, Any]:
+    return row.number, pickle.loads(row.result)
 
 
 def _column(name: str) -> Any:
@@ -303,7 +409,7 @@ def _reduced(
         yield number, merge(results) if len(results) > 1 else results[0]
 
 
-def _on_blocks(
+def _on_spans(
     work: Work,
     prepare: Work,
     columns: Columns,
@@ -311,15 +417,13 @@ def _on_blocks(
     number: int,
     tables: Iterator[pd.DataFrame],
 ) -> Results:
-    """Do the work on the blocks of a partition, whose rows follow each other."""
-    pieces = (
-        (block, piece) for table in tables for block, piece in table.groupby(BLOCK, sort=True)
-    )
-    for block, own in groupby(pieces, key=lambda each: each[0]):
+    """Do the work on the spans of a partition, whose rows follow each other."""
+    pieces = ((k, piece) for table in tables for k, piece in table.groupby(SPAN_NUMBER, sort=True))
+    for k, own in groupby(pieces, key=lambda each: each[0]):
         table = pd.concat([piece for _, piece in own], ignore_index=True)
         start = int(table[ROW].iloc[0])
-        if start != int(block) * size:
-            raise InputError(f"row {start} begins a block of rows: {CHANGED}")
-        table = table.drop(columns=[ROW, BLOCK])
+        if start != int(k) * size:
+            raise InputError(f"row {start} begins a span of rows: {CHANGED}")
+        table = table.drop(columns=[ROW, SPAN_NUMBER])
         data = table if columns is not None else table.to_numpy()
-        yield int(block), work(plain(prepare(Chunk(data, f"rows from {start}", start))))
+        yield int(k), work(plain(prepare(Chunk(data, f"rows from {start}", start))))
