@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from c2rf import BlendClassifier, KnownTotalsClassifier
 from c2rf.assignment import parts, passes
 from c2rf.data.population import dask as dask_rows
 from c2rf.data.population import interface
-from c2rf.exceptions import InputError
+from c2rf.exceptions import ClusterError, InputError
 from margins import totals_of
 
 dask = pytest.importorskip("dask")
@@ -281,3 +282,18 @@ class TestWorkersKeepRows:
         bad = POPULATION[1000:].assign(a=np.inf)
         with pytest.raises(InputError, match=r"partition 1\) has infinite values"):
             self.fit(frame_of([POPULATION[:1000], bad]), TWO, "overall")
+
+    def test_all_workers_are_lost(self, cluster, monkeypatch):
+        monkeypatch.setattr(dask_rows, "ANSWER_SECONDS", 1.0)
+        rows = dask_rows.DaskRows(frame_of(cut(POPULATION, [7])))
+        kept = rows.keep(np.asarray, np.empty((0, 4)), 128, list(FRAME))
+        cluster.cluster.scale(0)
+        while cluster.nthreads():
+            time.sleep(0.05)
+        for lost in (
+            lambda: kept.reduce(lambda start, rows: len(rows), sum),
+            lambda: kept.map(lambda start, rows: rows, np.empty((0, 4))),
+            lambda: rows.reduce(lambda chunk: 1, sum),
+        ):
+            with pytest.raises(ClusterError, match=r"has lost all its workers, and none came with"):
+                lost()

@@ -55,7 +55,7 @@ from c2rf.assignment.duals import (
     spread_of,
 )
 from c2rf.assignment.parts import BestClasses, Parts, ScoredRows, best_classes
-from c2rf.assignment.passes import FirstDuals, brackets, first_duals, label_all, reach
+from c2rf.assignment.passes import FirstDuals, bracket, first_duals, label_all, reach
 from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import Bounds, LinearConstraints
 
@@ -431,18 +431,25 @@ def relaxations(
     With it come the duals by which these rows were found, and the rows. Those of weight zero are
     not in the relaxation.
     """
-    first = first_duals(parts, bounds, seed, FEW_DRAWN)
-    for near, _ in brackets(parts, first.offsets, first.radii):
+    first, is_moved = first_duals(parts, bounds, seed, FEW_DRAWN), False
+    while True:
+        near = bracket(parts, first)
         counting = near if near.weights is None else near.taken(np.flatnonzero(near.weights > 0))
         relaxed = relax(counting, bounds, first)
-        if relaxed is not None:
+        if relaxed is None:
+            first = first.widened()
+        elif reach(near.elsewhere, relaxed.offsets) > 0:
             yield first, near, relaxed
+            first = first.widened()
+        else:  # rows elsewhere would change: their own bracket is around the better duals
+            first = first if not is_moved else first.widened()
+            first, is_moved = first._replace(duals=relaxed.duals, offsets=relaxed.offsets), True
 
 
 def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation | None:
-    """Return the optimum in fractions of rows, checked for all rows.
+    """Return the optimum in fractions of rows, with all rows elsewhere in the class they have.
 
-    None if rows elsewhere would have to change their class.
+    None if the totals cannot be met so.
     """
     known = bounds.with_implied_bounds()
     constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
@@ -474,8 +481,6 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
             break
         near |= elsewhere | (again.distances <= radius)
         offsets, duals, best = better, duals + more, again
-    if reach(scored.elsewhere, better) <= 0:
-        return None
     return Relaxation(
         scored, known, constraints, duals + more, better, again, own, amounts, best.labels
     )

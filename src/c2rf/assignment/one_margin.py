@@ -36,9 +36,9 @@ from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
-from c2rf.assignment.parts import Elsewhere, Parts, ScoredRows, best_classes, random_numbers
+from c2rf.assignment.parts import Parts, ScoredRows, best_classes, random_numbers
 from c2rf.assignment.passes import (
-    brackets,
+    bracket,
     first_duals,
     label_all,
     least_losses,
@@ -540,13 +540,15 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     """
     bounds = clipped_to_sizes(bounds)
     first = first_duals(parts, bounds, seed, SAMPLE_PER_GROUP)
-    for near, rest in brackets(parts, first.offsets, first.radii):
+    while True:
+        near = bracket(parts, first)
         largest = first.largest or float(np.abs(near.scores).max())
         jitter = JITTER * (largest or 1.0)
-        found = _finish(near, rest, bounds, jitter, seed)
+        found = _finish(near, bounds, jitter, seed)
         if found is not None:
             labels, counts, losses = found
             break
+        first = first.widened()
     networks = residual_networks(losses, bounds, counts, 4 * jitter)
     margins, duals = zip(*split_duals(bounds, networks), strict=True)
     gap = optimality_gap(near, labels, margins, duals)
@@ -589,7 +591,7 @@ def sample_bounds(bounds: Bounds, groups: Codes) -> tuple[Bounds, Codes, Codes]:
 
 
 def _finish(
-    near: ScoredRows, rest: Elsewhere, bounds: Bounds, jitter: float, seed: int
+    near: ScoredRows, bounds: Bounds, jitter: float, seed: int
 ) -> tuple[Codes, Ints, Floats] | None:
     """Assign the rows near the boundaries; None if they cannot make the whole optimal.
 
@@ -603,7 +605,8 @@ def _finish(
         See :func:`c2rf.assignment.passes.least_losses`, of all rows.
     """
     there, codes = np.unique(near.groups, return_inverse=True)
-    counts, losses = rest.counts.astype(np.int64), rest.losses
+    assert near.elsewhere is not None
+    counts, losses = near.elsewhere.counts.astype(np.int64), near.elsewhere.losses
     left, total = bounds.without(counts), counts.sum(axis=0)
     has_too_many = (counts > bounds.group_upper).any() or (total > bounds.upper).any()
     if has_too_many or left.group_lower[left.group_sizes == 0].any():

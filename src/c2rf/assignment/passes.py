@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -113,6 +113,10 @@ class FirstDuals(NamedTuple):
     temperature: float | None = None
     largest: float | None = None
 
+    def widened(self) -> FirstDuals:
+        """Return the same duals, but for more rows near the boundaries."""
+        return self._replace(radii=_WIDEN * self.radii)
+
 
 def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDuals:
     """Return nearly right duals by a sample of many rows; zeros for few rows, which are all near.
@@ -176,14 +180,10 @@ def _sizes(offsets: Floats, part: ScoredRows) -> Floats:
     return best_classes(part, offsets).counts
 
 
-def brackets(
-    parts: Parts, offsets: Floats, radii: Floats
-) -> Iterator[tuple[ScoredRows, Elsewhere]]:
-    """Yield the rows near the boundaries, with what is known of the others; then more and more."""
-    while True:
-        near, rest = parts.reduce(partial(_bracketed, offsets, radii), _merge_bracketed)
-        yield replace(near, elsewhere=rest), rest
-        radii = _WIDEN * radii
+def bracket(parts: Parts, first: FirstDuals) -> ScoredRows:
+    """Return the rows near the boundaries, with what is known of those elsewhere."""
+    near, rest = parts.reduce(partial(_bracketed, first.offsets, first.radii), _merge_bracketed)
+    return replace(near, elsewhere=rest)
 
 
 def _bracketed(offsets: Floats, radii: Floats, part: ScoredRows) -> tuple[ScoredRows, Elsewhere]:

@@ -31,6 +31,7 @@ from c2rf.data.formats.duckdb import check_table, is_database_table, store_table
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,
+    KeptArray,
     Population,
     large_array,
     release,
@@ -260,23 +261,44 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
     if isinstance(classifier, C2RFClassifier):
         votes, patterns = _by_votes(classifier, rows.scores), rows.codes_here
         return _gathered(len(patterns), lambda part: tuple(v[patterns[part]] for v in votes))
-    groups = rows.problem.groups
+    groups, probabilities = rows.problem.groups, classifier.transduction_proba_
     offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
-    probabilities = classifier.transduction_proba_
-    place = _place(classifier, positive)
+    work = partial(_score_block, rows.floor, offsets, _place(classifier, positive))
+    if isinstance(rows.scores, KeptArray):  # three numbers per row come here
+        own = [groups.codes] if len(offsets) > 1 else []
+        beside = map(rows.scores.beside, [probabilities, rows.codes, *own])
+        table = rows.scores.map(partial(_as_table, work), np.empty((0, 3)), *beside).compute()
+        return table[:, 0].astype(np.int32), table[:, 1], table[:, 2]
 
     def score(part: slice) -> Columns:
-        # Each score is from a model that was not trained on that row's label.
-        logs = log_scores(rows.scores[part], rows.floor)
-        shifted = logs + offsets[groups.codes[part]]
-        codes = np.asarray(rows.codes_here[part])
-        if rows.problem.known is not None:  # certain
-            known = np.flatnonzero(rows.problem.known[part] >= 0)
-            shifted[known] = -np.inf
-            shifted[known, codes[known]] = 0.0
-        return by_probabilities(shifted, probabilities[part], codes, place)
+        codes, known = np.asarray(rows.codes_here[part]), rows.problem.known
+        known = None if known is None else known[part]
+        return work(rows.scores[part], probabilities[part], codes, groups.codes[part], known)
 
     return _gathered(len(rows.scores), score, reading=[rows.scores, probabilities])
+
+
+def _score_block(
+    floor: float,
+    offsets: Floats,
+    positive: int | None,
+    scores: Floats,
+    probabilities: Floats,
+    codes: Codes,
+    groups: Any = 0,
+    known: Codes | None = None,
+) -> Columns:
+    # Each score is from a model that was not trained on that row's label.
+    shifted = log_scores(scores, floor) + offsets[groups]
+    if known is not None:  # certain
+        certain = np.flatnonzero(known >= 0)
+        shifted[certain] = -np.inf
+        shifted[certain, codes[certain]] = 0.0
+    return by_probabilities(shifted, probabilities, codes, positive)
+
+
+def _as_table(work: Callable[..., Columns], start: int, *arrays: Any) -> Floats:
+    return np.column_stack(work(*arrays))
 
 
 def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | None) -> Columns:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -36,6 +37,7 @@ from c2rf.data.population.interface import (
     Work,
     data_of,
     rows_of,
+    typed,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
 from c2rf.progress import Countdown
@@ -100,7 +102,7 @@ def using_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
 def naming_cluster() -> Iterator[None]:
     """Turn the errors of a lost cluster into one of our own; check first that it answers."""
     try:
-        if not _has_cluster():
+        if _cluster() is None:
             yield
             return
         from dask import config
@@ -131,23 +133,61 @@ async def _greet(address: str, seconds: float) -> None:
     await comm.close()
 
 
-def _has_cluster() -> bool:
-    """Whether Dask computes on a cluster, which must answer, and not in threads of this process."""
+def _cluster() -> Any:
+    """Return the client of the cluster that Dask computes on, which must answer; None without."""
     if "distributed" not in sys.modules:
-        return False
+        return None
     from distributed import Client
 
     try:
         client = Client.current()
     except ValueError:
-        return False
+        return None
     if client.status != "running" or client.scheduler is None or client.asynchronous:
-        return False
+        return None
     try:
         client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
     except (OSError, TimeoutError) as error:
         raise _silent(client.scheduler.address, ANSWER_SECONDS) from error
-    return True
+    return client
+
+
+def _compute(*jobs: Any) -> Sequence[Any]:
+    """Compute here or on the cluster; a lost cluster is one of our errors."""
+    from dask.base import compute
+
+    with naming_cluster():
+        client = _cluster()
+        if client is None:
+            found: Sequence[Any] = compute(*jobs)
+            return found
+        futures = client.compute(list(jobs))
+        for _ in _finished(futures):
+            pass
+        return tuple(client.gather(futures))
+
+
+def _finished(futures: Sequence[Any]) -> Iterator[Any]:
+    """Yield futures as they finish; a cluster that has no workers for long is given up."""
+    from distributed import as_completed
+
+    ready, client = as_completed(futures), futures[0].client
+    asked = last = time.monotonic()
+    while not ready.is_empty():
+        if ready.has_ready():
+            yield next(ready)
+            continue
+        time.sleep(0.01)
+        if time.monotonic() < asked + 1:
+            continue
+        asked = time.monotonic()
+        last = asked if client.nthreads() else last
+        if asked - last > ANSWER_SECONDS:
+            client.cancel(futures)
+            raise ClusterError(
+                f"the scheduler {client.scheduler.address} has lost all its workers, and none came "
+                f"within {ANSWER_SECONDS:g} seconds; start some, and run again"
+            )
 
 
 def _silent(address: str, seconds: float) -> ClusterError:
@@ -257,8 +297,8 @@ class DaskRows(Population):
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring one partition after the other here."""
         for number, partition in enumerate(self._partitions(columns)):
-            with naming_cluster(), naming_source(_name(number)):
-                data = partition.compute()
+            with naming_source(_name(number)):
+                (data,) = _compute(partition)
             yield _as_wanted(data, columns), _name(number)
 
     def counted(self) -> Population:
@@ -310,7 +350,7 @@ class DaskRows(Population):
     @property
     def keeps_rows(self) -> bool:
         """Whether workers of other processes keep what is computed."""
-        return _has_cluster()
+        return _cluster() is not None
 
     def keep(
         self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
@@ -319,6 +359,7 @@ class DaskRows(Population):
         """Return what the work makes of ``size`` rows at a time, kept by the workers."""
         if not self.keeps_rows:
             return super().keep(work, example, size, columns, prepare)
+        work = partial(typed, example.dtype, work)
         partitions, spans = self._spans(work, size, columns, prepare)
         kept = _persisted(spans, "ranking rows", partitions)
         return DaskArray(kept, (sum(self.sizes), *example.shape[1:]), example.dtype)
@@ -414,10 +455,8 @@ def _shared(work: Any) -> Any:
 
 def _computed(jobs: Sequence[Any], partitions: list[Any]) -> Sequence[Any]:
     """Do all jobs; if a partition itself cannot be computed, the error says which."""
-    from dask.base import compute
-
     with naming_partition(partitions):
-        return compute(*jobs)
+        return _compute(*jobs)
 
 
 @contextmanager
@@ -438,12 +477,12 @@ def naming_partition(partitions: Sequence[Any]) -> Iterator[None]:
 def _persisted(spans: list[Any], phase: str = "", partitions: Sequence[Any] = ()) -> list[Any]:
     """Let the workers compute spans of rows now and keep them; say how many rows are done."""
     from dask.base import persist
-    from distributed import as_completed, futures_of
+    from distributed import futures_of
 
     with naming_partition(partitions):
         kept = list(persist(*spans))
         countdown = Countdown(phase, len(kept) * SPAN)
-        for future in as_completed(futures_of(kept)):
+        for future in _finished(futures_of(kept)):
             if future.status == "error":
                 future.result()
             if phase:
@@ -462,13 +501,11 @@ class DaskArray(KeptArray):
         """Do the work with every span, and merge the results in a tree."""
         from dask.delayed import delayed
 
-        with naming_cluster():
-            return merged(self._jobs(work, others), delayed(merge)).compute()
+        return _compute(merged(self._jobs(work, others), delayed(merge)))[0]
 
     def span(self, k: int) -> NDArray[Any]:
         """Bring a span here."""
-        with naming_cluster():
-            return np.asarray(self.spans[k].compute())
+        return np.asarray(_compute(self.spans[k])[0])
 
     def beside(self, values: Any) -> Any:
         """Send every worker the spans that it needs."""

@@ -707,6 +707,11 @@ def rows_of(tables: list[Any], rows: slice) -> Any:
     return plain(stacked(wanted))
 
 
+def typed(kind: Any, work: Work, rows: Any) -> NDArray[Any]:
+    """Return what the work makes of rows, in a type of numbers."""
+    return np.asarray(work(rows), kind)
+
+
 def row_blocks(
     n_rows: int, size: int = BLOCK_ROWS, reading: Sequence[NDArray[Any]] = ()
 ) -> Iterator[slice]:

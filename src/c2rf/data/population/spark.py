@@ -40,6 +40,7 @@ from c2rf.data.population.interface import (
     plain,
     row_blocks,
     rows_of,
+    typed,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError
 
@@ -178,7 +179,7 @@ class SparkRows(Population):
         prepare: Work = data_of,
     ) -> Any:  # fmt: skip
         """Return what the work makes of ``size`` rows at a time, kept by Spark."""
-        kept = self._spans(work, size, columns, prepare)
+        kept = self._spans(partial(typed, example.dtype, work), size, columns, prepare)
         kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype  # type: ignore[assignment]
         return kept
 
