@@ -167,3 +167,19 @@ def test_views_of_others_do_not_reach_into_the_network(tmp_path):
         for what in ("install", "load"):
             found = connection.execute(f"SELECT current_setting('auto{what}_known_extensions')")
             assert found.fetchone() == (False,)
+
+
+def test_what_a_database_attaches(base, tmp_path):
+    here = duckdb.connect()
+    here.execute(f"ATTACH '{base}' AS other (READ_ONLY)")
+    every = 'SELECT * FROM other."every one"'
+    attached = as_population(here.sql(every), id="id")
+    here.execute(f"COPY ({every} WHERE id % 2 = 0) TO '{tmp_path}/even.parquet'")
+    here.execute(f"COPY ({every} WHERE id % 2 = 1) TO '{tmp_path}/odd.parquet'")
+    found = [[chunk.data for chunk in attached.chunks(["id", "a"])]]
+    here.close()
+    files = find_table(base, "id", f"SELECT * FROM '{tmp_path}/*.parquet'")
+    found.append([chunk.data for chunk in files.chunks(["id", "a"])])
+    one, other = (pd.concat(each, ignore_index=True) for each in found)
+    assert one["id"].tolist() == list(range(60, 400))
+    pd.testing.assert_frame_equal(one, other)
