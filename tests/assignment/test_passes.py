@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c2rf.assignment import assign, one_margin, parts, passes
+from c2rf.assignment.parts import ScoredRows
 from c2rf.totals.bounds import Bounds
 from margin_cases import large_case
 
@@ -177,3 +179,27 @@ def test_blocks_and_disks_do_not_matter(tmp_path_factory, seed, n_classes, tied)
     for block in (11, 77, 10**6):
         found = small((mapped, groups, bounds), 1, block=block)
         np.testing.assert_array_equal(found.labels, expected)
+
+
+@pytest.mark.parametrize("decimals", [0, 9])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_rows_that_travel_are_the_same_and_equal_ones_are_small(decimals, is_weighted):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(50_000, 5)).round(decimals)[:, [0] * 4 + [1]]
+    weights = rng.integers(1, 3, 50_000).astype(float) if is_weighted else None
+    numbers = np.cumsum(rng.integers(1, 200, 50_000)) + 10**9
+    for own in (numbers, 7):
+        rows = ScoredRows(scores, rng.integers(0, 3, 50_000), weights, 3, own)
+        packed = pickle.dumps(rows)
+        there = pickle.loads(packed)
+        np.testing.assert_array_equal(there.scores, scores)
+        np.testing.assert_array_equal(there.groups, rows.groups)
+        np.testing.assert_array_equal(there.row_numbers, rows.row_numbers)
+        assert (there.weights is None) == (weights is None)
+        if is_weighted:
+            np.testing.assert_array_equal(there.weights, weights)
+        if decimals == 0:
+            assert len(packed) < 6 * 50_000
+    empty = pickle.loads(pickle.dumps(rows.taken(np.empty(0, int))))
+    assert empty.n_rows == 0
+    assert empty.scores.shape == (0, 5)

@@ -48,13 +48,12 @@ from c2rf.assignment.duals import (
     anneal_to_few,
     annealed_duals,
     class_offsets,
-    distinct_rows,
     drop_zero_totals,
     optimality_gap,
     rounded_up,
     spread_of,
 )
-from c2rf.assignment.parts import BestClasses, Parts, ScoredRows, best_classes
+from c2rf.assignment.parts import BestClasses, Parts, ScoredRows, best_classes, distinct_rows
 from c2rf.assignment.passes import FirstDuals, bracket, first_duals, label_all, reach
 from c2rf.exceptions import BackendError
 from c2rf.totals.bounds import Bounds, LinearConstraints

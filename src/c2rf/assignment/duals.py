@@ -36,7 +36,7 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit
 
 from c2rf._utils.types import Codes, Floats, Ints
-from c2rf.assignment.parts import Parts, ScoredRows, best_classes
+from c2rf.assignment.parts import Parts, ScoredRows, best_classes, distinct_rows
 from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 
 _COOLING = 4.0
@@ -426,16 +426,6 @@ def regret(
         mine = _exact(terms, row, int(labels[row]))
         total += times * max(Fraction(0), *(_exact(terms, row, k) - mine for k in near.tolist()))
     return total
-
-
-def distinct_rows(table: Floats) -> tuple[Codes, Codes, Codes]:
-    """Return the first of each kind of equal rows, the kind of each row, and how many there are."""
-    packed = np.ascontiguousarray(table)
-    kind = np.dtype((np.void, packed.itemsize * packed.shape[1]))
-    _, first, kinds, times = np.unique(
-        packed.view(kind).ravel(), return_index=True, return_inverse=True, return_counts=True
-    )
-    return first, kinds, times
 
 
 def _exact(terms: list[Floats], row: int, k: int) -> Fraction:

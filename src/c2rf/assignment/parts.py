@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -199,6 +199,21 @@ class ScoredRows(Parts):
         scores = np.asarray(self.scores[rows])
         return ScoredRows(scores, self.groups[rows], weights, self.n_groups, numbers)
 
+    def __reduce__(self) -> Any:
+        """Say how rows travel: equal ones once, and instead of numbers the steps between them."""
+        columns = [self.groups, self.scores, *([] if self.weights is None else [self.weights])]
+        first, kinds, _ = distinct_rows(np.column_stack([np.asarray(each) for each in columns]))
+        if len(first) > self.n_rows // 2:  # few are equal
+            first = kinds = np.arange(self.n_rows)
+        some = replace(self, numbers=0, elsewhere=None).taken(first)
+        codes = None if kinds is first else kinds.astype(np.min_scalar_type(len(first)))
+        start, steps = self.numbers, None
+        if not isinstance(start, int) and len(start):
+            steps = np.diff(start, prepend=start[:1])
+            start, steps = int(start[0]), steps.astype(np.min_scalar_type(steps.max()))
+        own = some.scores, some.groups, some.weights
+        return _arrived, (*own, self.n_groups, codes, start, steps, self.elsewhere)
+
     def taken(self, rows: Codes) -> ScoredRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
@@ -231,6 +246,26 @@ class ScoredRows(Parts):
         found = np.bincount(cells, self.weights, minlength=n_cells).astype(float)
         found = found.reshape(self.n_groups, self.n_classes)
         return found if self.elsewhere is None else found + self.elsewhere.counts
+
+
+def _arrived(
+    scores: Floats, groups: Codes, weights: Floats | None, n_groups: int, codes: Codes | None,
+    start: Any, steps: Ints | None, elsewhere: Elsewhere | None,
+) -> ScoredRows:  # fmt: skip
+    """Return the rows that :meth:`ScoredRows.__reduce__` has packed."""
+    numbers = start if steps is None else start + np.cumsum(steps, dtype=np.int64)
+    rows = ScoredRows(scores, groups, weights, n_groups, 0, elsewhere)
+    return replace(rows if codes is None else rows.taken(codes), numbers=numbers)
+
+
+def distinct_rows(table: Floats) -> tuple[Codes, Codes, Codes]:
+    """Return the first of each kind of equal rows, the kind of each row, and how many there are."""
+    packed = np.ascontiguousarray(table)
+    kind = np.dtype((np.void, packed.itemsize * packed.shape[1]))
+    _, first, kinds, times = np.unique(
+        packed.view(kind).ravel(), return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, kinds, times
 
 
 def joined(parts: Sequence[ScoredRows]) -> ScoredRows:

@@ -286,13 +286,9 @@ class DaskRows(Population):
                 f"{type(collection).__name__}"
             )
         self.collection, self.sizes = collection, ()
+        self.names = names_of(collection)
 
     sizes: tuple[int, ...]
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the columns of a DataFrame."""
-        return names_of(self.collection)
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring one partition after the other here."""

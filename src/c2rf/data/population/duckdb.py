@@ -66,8 +66,8 @@ class DuckDBRows(Population):
         self._connection: Any = None
         if opened is not None:
             self._connection, relation = opened()
-        self._names = list(relation.columns)
-        self.id = check_id(id, self._names, where)
+        self.names = list(relation.columns)
+        self.id = check_id(id, self.names, where)
         check_types(relation.limit(0).to_arrow_table().schema, where)
         key = quoted_name(self.id)
         with naming_source(where):
@@ -88,14 +88,9 @@ class DuckDBRows(Population):
             self._connection.close()
             self._connection = self._relation = None
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self._names
-
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Read all rows in the order of their ids."""
-        wanted = wanted_columns(columns, self._names, self.where)
+        wanted = wanted_columns(columns, self.names, self.where)
         selected = list(dict.fromkeys([*wanted, self.id]))
         start, last, checksum = 0, None, 0
         with naming_source(self.where):

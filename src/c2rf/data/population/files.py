@@ -73,8 +73,8 @@ class Files(Population):
             self.dialect = kind.module.dialect(paths[0], how)
         self.read_as = str(self.dialect or kind.name)
 
-    @property
-    def names(self) -> list[str]:
+    @cached_property
+    def names(self) -> list[str]:  # type: ignore[override]
         """The names of the columns."""
         return self.kind.names(self.paths[0], self.how)
 

@@ -102,6 +102,8 @@ class Population(ABC):
     """How text files of the rows are written; None for rows of any other kind."""
     read_as: str = ""
     """How files of the rows were understood, in words."""
+    names: list[str] | None = None
+    """The names of the columns, None if there are none to ask for."""
 
     @abstractmethod
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
@@ -113,11 +115,6 @@ class Population(ABC):
             Only these columns, in this order, as frames. Without, all columns as plain arrays.
             What has no names of its own ignores this.
         """
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the columns, None if there are none to ask for."""
-        return None
 
     def counted(self) -> Population:
         """Return the population ready for work that needs the numbers of its rows."""

@@ -41,17 +41,12 @@ class Memory(Population):
 
     def __init__(self, table: Any, name: str = "X_unlabeled") -> None:
         self.table, self.name = table, name
-        self.n_rows = table.shape[0]
+        self.n_rows, self.names = table.shape[0], names_of(table)
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Yield the whole table as one chunk."""
         has_names = hasattr(self.table, "columns")
         yield self.table[list(columns)] if columns is not None and has_names else self.table, ""
-
-    @property
-    def names(self) -> list[str] | None:
-        """The column names, None for an array."""
-        return names_of(self.table)
 
 
 class Chunks(Population):
@@ -75,12 +70,7 @@ class Chunks(Population):
         name: str = "X_unlabeled",
     ) -> None:
         self.make, self.name = make, name
-        self._names = None if names is None else list(names)
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the columns."""
-        return self._names
+        self.names = None if names is None else list(names)
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Return a new iterator over the chunks."""

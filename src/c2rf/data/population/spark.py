@@ -119,8 +119,8 @@ class SparkRows(Population):
     """
 
     def __init__(self, frame: Any, id: str | None, where: str = "the Spark frame") -> None:
-        self._names, self.where, self.read_as = list(frame.columns), where, "Spark"
-        self.id = check_id(id, self._names, where)
+        self.names, self.where, self.read_as = list(frame.columns), where, "Spark"
+        self.id = check_id(id, self.names, where)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with _quietly(), _naming(where):
             from pyspark.sql.pandas.types import to_arrow_schema
@@ -140,11 +140,6 @@ class SparkRows(Population):
         """Let Spark forget the results that it keeps; the rows are sorted again when needed."""
         with _quietly():
             self._ordered.unpersist()
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self._names
 
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring all rows here, in the order of their ids."""
@@ -188,7 +183,7 @@ class SparkRows(Population):
         from pyspark.sql import functions as sql
 
         n_spans = -(-self.n_rows // SPAN)  # type: ignore[operator]
-        wanted = wanted_columns(columns, self._names, self.where)
+        wanted = wanted_columns(columns, self.names, self.where)
         on_tables = partial(_on_spans, partial(_in_blocks, work, size), prepare, columns, SPAN)
         with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
@@ -211,7 +206,7 @@ class SparkRows(Population):
             return self._ordered.sparkSession.createDataFrame(table)
 
     def _select(self, columns: Columns, *more: Any) -> Any:
-        wanted = wanted_columns(columns, self._names, self.where)
+        wanted = wanted_columns(columns, self.names, self.where)
         with _quietly():
             return self._ordered.select(*map(_column, wanted), *more)
 
