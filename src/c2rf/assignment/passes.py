@@ -90,7 +90,7 @@ def _merge_drawn(drawn: Sequence[tuple[ScoredRows, float]]) -> tuple[ScoredRows,
 
 
 class FirstDuals(NamedTuple):
-    """Nearly right duals of all rows.
+    """Approximate duals, computed from a sample of all rows.
 
     Parameters
     ----------
