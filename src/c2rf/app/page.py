@@ -213,7 +213,7 @@ def _shown(session: Session, path: Path, how: ReadAs) -> TablePreview:
         session, "preview", [path], how, lambda: preview(path, how, name=path.name)
     )
     st.caption(plain(say(found.title)))
-    st.dataframe(in_words(found.columns, found.columns, ["type"]), hide_index=True)
+    st.dataframe(in_words(found.columns, found.columns.columns, ["type"]), hide_index=True)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -100,9 +100,9 @@ def draw(
             lines = [("width", f"{percent(share)} takes {n:,} rows, if the confidences are right")]
         if out is not None:
             sheet = audit_sample(
-                found, n, id=id, by=split_names(by), show_label=show_label,
+                found, cast("int", n), id=id, by=split_names(by), show_label=show_label,
                 columns=split_names(columns) if columns else None,
-                purpose=purpose, random_state=seed,
+                purpose=cast("Literal['audit', 'learn']", purpose), random_state=seed,
             )  # fmt: skip
             with (
                 atomic_output(out, force=force) as path,

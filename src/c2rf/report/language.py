@@ -144,8 +144,8 @@ def translated_page(page: Page, language: str, keep: Collection[str] = ()) -> Pa
         if isinstance(given, Text):
             if given.kind == "code":
                 return given
-            one = isinstance(given.text, str)
-            return replace(given, text=say(given.text) if one else list(map(say, given.text)))
+            text = given.text
+            return replace(given, text=say(text) if isinstance(text, str) else list(map(say, text)))
         if isinstance(given, Picture):
             svg = re.sub(
                 r">([^<>]*\w[^<>]*)</text>", lambda found: f">{say(found[1])}</text>", given.svg

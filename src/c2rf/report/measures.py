@@ -157,7 +157,8 @@ def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> pd.DataF
     table = pd.DataFrame(rows, columns=header).query("spread > 0")
     table["before"] = (table["labeled"] - table["population"]) / table["spread"]
     table["after"] = (table["weighted"] - table["population"]) / table["spread"]
-    table = table[np.isfinite(table[["before", "after"]]).all(axis=1)]
+    finite: Any = np.isfinite(table[["before", "after"]]).all(axis=1)
+    table = table.loc[finite]
     return table.sort_values("before", key=lambda size: -size.abs(), kind="stable")
 
 

@@ -7,7 +7,7 @@ the labels rest on".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -74,7 +74,7 @@ def _bias(result: Classification) -> str:
 
 def balance_section(result: Classification) -> Iterator[Block]:
     """Compare the labeled rows with the rows to be labeled, the worst column first."""
-    balance = result.balance
+    balance: Any = result.balance
     if balance.empty:
         yield Text("There is no column to compare the labeled rows with the others by.")
         return
@@ -160,5 +160,5 @@ def importance_section(result: Classification) -> Iterator[Block]:
         "A column that says the same as another one looks less important than it is: the other "
         "one stands in for it. Nothing here says that a column is a cause."
     )
-    rows = ([name, percent(share)] for name, share in changed.items())
+    rows = ([str(name), percent(share)] for name, share in changed.items())
     yield Table("What the labels rest on", ["column", "labels that change"], rows, note)
