@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from c2rf.forest.search import smoothing
 from c2rf.forest.search.lattice import OddLattice
 from c2rf.forest.search.searcher import Searcher
 from c2rf.forest.search.smoothing import LargeForestSearch
+from c2rf.forest.solve import _bound_stalls
 
 
 def planted(seed, n_trees=60, n_points=400, n_heavy=3):
@@ -109,9 +112,18 @@ class TestBoundsThatStall:
         assert one.stats["proof"]["rounds"] == other.stats["proof"]["rounds"] == 1
         np.testing.assert_array_equal(one.weights, other.weights)
 
-    def test_a_useful_bound_is_raised_further(self, monkeypatch):
-        monkeypatch.setattr("c2rf.forest.solve._ENOUGH_CUTS", 0)
-        monkeypatch.setattr("c2rf.forest.solve._USEFUL", 0.0)
-        solution = c2rf.solve(self.VOTES, 120, time_limit=1)
-        assert "bound_stalled" not in solution.stats
-        assert solution.stats["proof"]["rounds"] > 1
+
+@pytest.mark.parametrize(
+    ("n_trees", "stalled", "work", "bound", "expected"),
+    [
+        (60, True, 0, 9, True),
+        (60, True, 0, 10, False),  # a tenth of eta is worth while
+        (60, False, 0, 9, False),
+        (60, False, 2 * 10**10, 9, True),
+        (49, True, 0, 9, False),
+    ],
+)
+def test_when_a_bound_is_given_up(n_trees, stalled, work, bound, expected):
+    state = SimpleNamespace(problem=SimpleNamespace(n_columns=n_trees), eta=100, eta_shift=0)
+    prover = SimpleNamespace(stalled=stalled, work=work, nodes=0, bound=bound)
+    assert _bound_stalls(state, prover) == expected

@@ -155,9 +155,8 @@ class BranchAndBound:
 _LEAST_RISE = 0.25
 # After this number of rounds without progress, branch and bound begins.
 _IDLE_ROUNDS = 4
-# Nodes after which a smaller bound is tried, and the factor by which they grow with each proof.
+# Nodes after which a smaller bound is tried. After a single one, a third more work is needed.
 _FIRST_NODES = 60
-_GROWTH = 1.5
 
 
 class Prover:
@@ -208,7 +207,7 @@ class Prover:
         self._eta, self._idle, self.stalled = -np.inf, 0, False
         self._tree: BranchAndBound | None = None
         # The fraction of the gap that a tree is to close, and the nodes after which it is halved
-        self._part, self._most_nodes = 1.0, float(_FIRST_NODES)
+        self._part, self._most_nodes = 1.0, _FIRST_NODES
         self.rounds = self.nodes = 0
         self.infeasible = self.stuck = False
         self.signs: NDArray[np.int8] | None = None
@@ -335,7 +334,6 @@ class Prover:
         elif outcome == "proven":
             self._prove(tree.bound, tree.rules)
             self._part = min(1.0, 2 * self._part)
-            self._most_nodes *= _GROWTH
         elif tree.n_nodes > self._most_nodes:
             self._try_less()
 

@@ -182,7 +182,6 @@ def _grow_cliques(
 
 _ENOUGH = 60  # with this number of cliques no others are sought
 _FARKAS_CUTS = 40  # without, the 64 instances of the paper's protocol take 25 s where 13 do
-_LONG = 14  # longer cuts are kept only if there are no others
 # Work of a round without Farkas cuts, and of one of these, about nanoseconds
 _ROUND = 4 * 10**6
 _FARKAS = 10**6
@@ -235,8 +234,7 @@ class Separator:
         cuts = self._cliques.cuts(value)
         if len(cuts) < _ENOUGH:
             found = dict.fromkeys(_until(should_stop, self._farkas_cuts(value)))
-            short = [cut for cut in found if len(cut.literals) <= _LONG] or list(found)
-            cuts += sorted(short, key=lambda cut: (-_depth(cut, value), cut.literals))
+            cuts += sorted(found, key=lambda cut: (-_depth(cut, value), cut.literals))
         return [
             replace(cut, literals=tuple(self._names[list(cut.literals)].tolist())) for cut in cuts
         ]

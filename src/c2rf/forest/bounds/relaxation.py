@@ -72,7 +72,6 @@ class Node:
 # Counts are scaled so that none is greater than this: large ones cost the solver precision.
 _LARGEST_COUNT = 2.0**17
 _SMALLEST_DUAL = 1e-9
-_CUTS_PER_ROUND = 400  # or a quarter of the patterns, if that is more
 # More pairs are not used at all: they make linear programs slow, and cliques say more. Without any
 # pairs, the 64 instances of the paper's protocol take 21 s where 13 do.
 _MOST_PAIRS = 70_000
@@ -193,8 +192,7 @@ class Relaxation:
 
     def separate(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Add cuts that z violates; return how many."""
-        most = max(_CUTS_PER_ROUND, self.problem.n_patterns // 4)
-        return self.add(self._separator.cuts(z, should_stop)[:most])
+        return self.add(self._separator.cuts(z, should_stop))
 
     def add(self, cuts: Sequence[Cut]) -> int:
         """Add cuts to the pool and to the program; return how many are new in the program."""
