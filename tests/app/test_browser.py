@@ -154,7 +154,7 @@ def test_the_whole_way_with_the_example(browser, address):
     visitor = Visitor(browser, address)
     visitor.clicks("The example")
     visitor.sees("read as: commas, decimal point, UTF-8", "are left for 'no'")
-    visitor.clicks("More: weights, totals")
+    visitor.clicks("More: weights")
     visitor.types("Imputations, for intervals (0 for none; 20 is usual)", "5")
     visitor.clicks("Label the rows")
     visitor.sees("5. Result", "label yes", "--imputations 5", "import c2rf")
@@ -260,7 +260,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
 def test_a_stopped_run(browser, address):
     visitor = Visitor(browser, address)
     visitor.clicks("The example")
-    visitor.clicks("More: weights, totals")
+    visitor.clicks("More: weights")
     visitor.types("Imputations, for intervals (0 for none; 20 is usual)", "1000")
     visitor.clicks("Label the rows")
     visitor.sees("s so far")
