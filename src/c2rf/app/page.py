@@ -395,7 +395,8 @@ def _show_result(
             st.download_button(title, path.read_bytes(), path.name, key=f"get {name}{path.suffix}")
     assert outputs.report is not None
     with st.expander(say("The report"), expanded=True):
-        st.iframe(outputs.report.read_text(encoding="utf-8"), height="content")
+        # The report lets no script run, not even Streamlit's, which would find its height.
+        st.iframe(outputs.report.read_text(encoding="utf-8"), height=1000)
     st.subheader(say("The same on the command line, and in Python"))
     st.code(inputs.command(), language="sh", wrap_lines=True)
     st.code(inputs.python(), language="python", wrap_lines=True)
