@@ -55,6 +55,8 @@ class DuckDBRows(Population):
     (3, [[4, 1, 0]])
     """
 
+    names: list[str]
+
     def __init__(
         self,
         relation: Any,

@@ -408,7 +408,7 @@ class KeptArray(ABC):
             return found[start - touched[0] * SPAN : stop - touched[0] * SPAN]
         return np.asarray(self.reduce(partial(_taken, np.asarray(rows)), np.concatenate))
 
-    def map(self, work: Work, example: NDArray[Any], *others: Any) -> Self:
+    def map(self, work: Work, example: Any, *others: Any) -> Self:
         """Return what the work makes of neighbouring rows; it gets the number of the first."""
         shape = (len(self), *example.shape[1:])
         return self.made(partial(_map_span, work), others, shape, example.dtype)

@@ -118,6 +118,9 @@ class SparkRows(Population):
         What the rows are called in messages.
     """
 
+    names: list[str]
+    n_rows: int
+
     def __init__(self, frame: Any, id: str | None, where: str = "the Spark frame") -> None:
         self.names, self.where, self.read_as = list(frame.columns), where, "Spark"
         self.id = check_id(id, self.names, where)
@@ -175,14 +178,14 @@ class SparkRows(Population):
     ) -> Any:  # fmt: skip
         """Return what the work makes of ``size`` rows at a time, kept by Spark."""
         kept = self._spans(partial(typed, example.dtype, work), size, columns, prepare)
-        kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype  # type: ignore[assignment]
+        kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype
         return kept
 
     def _spans(self, work: Work, size: int, columns: Columns, prepare: Work) -> SparkArray:
         """Bring the rows of each span together, and keep what is made of them."""
         from pyspark.sql import functions as sql
 
-        n_spans = -(-self.n_rows // SPAN)  # type: ignore[operator]
+        n_spans = -(-self.n_rows // SPAN)
         wanted = wanted_columns(columns, self.names, self.where)
         on_tables = partial(_on_spans, partial(_in_blocks, work, size), prepare, columns, SPAN)
         with _quietly(), _naming(self.where):
