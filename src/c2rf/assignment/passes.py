@@ -51,7 +51,10 @@ MOST_NEAR = 1 << 18
 # A rank in a sample of s is known up to 0.5 / sqrt(s) of all, as a standard deviation; there are
 # two sides of a boundary, and several deviations on each are near.
 _NEAR = 8.0
-_FEW_BOUNDARY = 250  # rows of the sample that are still near a boundary at the last temperature
+# Rows of the sample that are still near a boundary at the last temperature: so many in all, and so
+# many for each total, as Newton's method needs many steps where few rows decide about a total.
+_FEW_BOUNDARY = 250
+_FEW_PER_TOTAL = 8
 _WIDEN = 4.0
 _MOST_CORRECTIONS = 4
 
@@ -142,7 +145,8 @@ def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDua
     there = constraints.matrix @ np.repeat(sample.sizes > 0, parts.n_classes).astype(float) > 0
     right = constraints.between(there * constraints.lower, there * constraints.upper)
     duals, first = annealed_duals(sample, right, closed, duals)
-    duals, last = anneal_to_few(sample, right, closed, duals, first, _FEW_BOUNDARY)
+    few = max(_FEW_BOUNDARY, _FEW_PER_TOTAL * len(duals))
+    duals, last = anneal_to_few(sample, right, closed, duals, first, few)
     offsets = class_offsets(constraints, duals, closed)
     taken = np.maximum(sample.sizes, 1)
     factors = parts.sizes / taken
