@@ -41,6 +41,21 @@ def test_labeled_people_among_the_others_keep_their_label(tmp_path, kind):
     assert len(found) == 200
 
 
+@pytest.mark.parametrize("padded", ["labeled", "others", "both"])
+def test_ids_that_lost_their_zeros_are_refused(padded):
+    def with_zeros(table):
+        return table.assign(id=table["id"].astype(int).astype(str).str.zfill(6))
+
+    labeled = PEOPLE.labeled if padded == "others" else with_zeros(PEOPLE.labeled)
+    others = ALL.assign(id=ALL["id"].astype(int)) if padded == "labeled" else with_zeros(ALL)
+    if padded == "both":
+        result = c2rf.classify(labeled, others, totals=TOTALS, id="id", **BASE)
+        assert "40 labeled rows are among the rows to label" in result.summary()
+        return
+    with pytest.raises(InputError, match=r"'0*\d+' in the labeled table is '0*\d+' .* 40 ids"):
+        c2rf.classify(labeled, others, totals=TOTALS, id="id", **BASE)
+
+
 def test_everybody_counts_each_person_once():
     half = pd.concat([PEOPLE.labeled.drop(columns="sick")[:15], PEOPLE.unlabeled])
     result = c2rf.classify(PEOPLE.labeled, half, totals=TOTALS, id="id", **BASE)

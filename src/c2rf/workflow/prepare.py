@@ -750,12 +750,9 @@ def people_in_both(
     if options.id is None or options.id not in table:
         return None
     own = as_text(table[options.id]).fillna("")
-    hashes = _hashes(own)
-    whole = own.str.fullmatch("[1-9][0-9]{0,17}").to_numpy(dtype=bool)
-    as_numbers = pd.util.hash_array(own[whole].astype(np.int64).to_numpy())
-    wanted = np.concatenate([hashes, as_numbers])
-    places = np.minimum(np.searchsorted(ids, wanted), max(len(ids) - 1, 0))
-    if not (ids[places] == wanted).any():
+    there = _are_there(own, ids)
+    _refuse_lost_zeros(own, there, ids, options.id)
+    if not there.any():
         return None
     found = rows.reduce(partial(_with_ids, set(own) - {""}, options.id), pd.concat, [options.id])
     found = found[~found.duplicated(keep=False)]
@@ -771,6 +768,43 @@ def people_in_both(
     known: Codes = np.full(rows.n_rows or 0, UNKNOWN, dtype=np.int32)
     known[found.index] = np.searchsorted(sorted(set(labels)), [by_id[name] for name in found])
     return np.asarray(own.isin(set(found))), known
+
+
+def _are_there(own: pd.Series[Any], ids: NDArray[np.uint64]) -> Bools:
+    """Say which ids, as texts, are among those with sorted hashes; there, they may be numbers."""
+
+    def found(hashes: NDArray[np.uint64]) -> Bools:
+        places = np.minimum(np.searchsorted(ids, hashes), max(len(ids) - 1, 0))
+        return np.asarray(ids[places] == hashes)
+
+    there, whole = found(_hashes(own)), own.str.fullmatch("0|[1-9][0-9]{0,17}").to_numpy(dtype=bool)
+    there[whole] |= found(pd.util.hash_array(own[whole].astype(np.int64).to_numpy()))
+    return there
+
+
+MOST_DIGITS = 18
+"""Of ids that may have lost their leading zeros."""
+
+
+def _refuse_lost_zeros(
+    own: pd.Series[Any], there: Bools, ids: NDArray[np.uint64], name: str
+) -> None:
+    """Refuse ids of which more are among the others with leading zeros changed than as they are."""
+    left = own[~there]
+    left = left[left.str.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}").to_numpy(dtype=bool)]
+    plain = left.str.lstrip("0").replace("", "0")
+    pairs: dict[str, str] = {}
+    for width in range(1, MOST_DIGITS + 1):
+        other = plain.str.zfill(width)
+        found = _are_there(other, ids)
+        pairs |= dict(zip(left[found], other[found], strict=True))
+    if len(pairs) > there.sum():
+        one, other_one = next(iter(pairs.items()))
+        raise InputError(
+            f"{name!r}: {one!r} in the labeled table is {other_one!r} in the other one, and so are "
+            f"{len(pairs):,} ids: leading zeros are lost in one of them, and people who are in "
+            "both would count twice; write the ids in both tables in the same way, as text"
+        )
 
 
 def _with_ids(wanted: set[str], id: str, chunk: Chunk) -> pd.Series[Any]:
