@@ -70,6 +70,7 @@ def test_names_options_and_numbers():
     assert (
         with_marks("1,234,567.8 and \u2068'1,5'\u2069", "de") == "1.234.567,8 and \u2068'1,5'\u2069"
     )
+    assert translated("-0.10", "de") == "-0,10"
     assert translated("rows", "de", {"rows"}) == "rows"
     assert "--keep id" in translated("id: numbers the rows (--keep id brings it back)", "de")
 

@@ -56,7 +56,11 @@ def test_python_gives_the_same_table(files: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--estimates-by", "region"], "the nth table goes to the nth file"),
+        (["--estimates-by", "region"], "say where it should go with --estimates-out"),
+        (
+            ["--estimates-by", "region", "--estimates-by", "town", "--estimates-out", "a.csv"],
+            "the nth table goes to the nth file",
+        ),
         (["--estimates-by", "regin", "--estimates-out", "a.csv"], "did you mean 'region'"),
         (["--estimates-by", "sick", "--estimates-out", "a.csv"], "'sick'"),
         (["--estimates-by", "region", "--estimates-out", "a.doc"], "a.doc"),
@@ -68,3 +72,8 @@ def test_mistakes_write_nothing(
     assert main([*files, *words, "--out", "labels.csv"]) == 2
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in Path().iterdir()) == ["labeled.csv", "unlabeled.csv"]
+
+
+def test_a_report_shows_the_table_without_a_file(files: list[str]) -> None:
+    assert main([*files, "--estimates-by", "region", "--report", "r.html"]) == 0
+    assert "Shares by region" in Path("r.html").read_text()

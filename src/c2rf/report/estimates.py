@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import listed_names, percent, quoted, short
@@ -15,7 +16,12 @@ from c2rf.report.page import MOST_OPEN, Block, Picture, Table, Text, as_sentence
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
 
+MOST_SHARES = 2000
+"""The longest table of estimates."""
+NO_INTERVAL = "\u2013"
+
 HEADER = ["count", "share", "from", "to", "by held-out rows", "from", "to", "labeled rows", ""]
+_ENDS = ["held_out_low", "held_out_high"]
 _NUMBERS = ["share", "share_low", "share_high", "held_out_share", "held_out_low", "held_out_high"]
 
 
@@ -25,23 +31,28 @@ def estimates_section(result: Classification) -> Iterator[Block]:
     for number, (columns, table) in enumerate(zip(tables, result.published, strict=True)):
         yield Text(as_sentence(about_estimates(table)), "key")
         domains = domain_names(table, columns)
+        bare = (table["labeled_rows"] == 0) & table["held_out_low"].notna()
+        note, table = _note(table, bare), table.copy()
+        table.loc[bare, _ENDS] = np.nan
+        shown = table[_NUMBERS].map(lambda share: "" if pd.isna(share) else percent(share))
+        shown.loc[bare, _ENDS] = NO_INTERVAL
         rows = (
-            [name, str(label), f"{n:,.0f}", *shares[:3], *shares[3:], f"{labeled:,}", mark]
+            [name, str(label), f"{n:,.0f}", *shares, f"{labeled:,}", mark]
             for name, label, n, shares, labeled, mark in zip(
-                domains, table["class"], table["count"], _percentages(table),
+                domains, table["class"], table["count"], shown.to_numpy().tolist(),
                 table["labeled_rows"], table["differs"].map({True: "differs"}).fillna(""),
                 strict=True,
             )
         )  # fmt: skip
         title = f"Shares by {listed_names([short(name) for name in columns])}"
         header = [", ".join(columns), "class", *HEADER]
-        yield Table(title, header, rows, n_names=2)
+        yield Table(title, header, rows, note, 2, MOST_SHARES)
         positive = result.data.positive or table.groupby("class")["count"].sum().idxmax()
-        own = table[table["class"].astype(str) == str(positive)]
+        of_class = table[table["class"].astype(str) == str(positive)]
         names = [name for name, label in zip(domains, table["class"].astype(str), strict=True)
                  if label == str(positive)]  # fmt: skip
         yield Picture(
-            figures.domain_shares(own, names, number),
+            figures.domain_shares(of_class, names, number),
             f"Share of {quoted(str(positive))} with intervals of both kinds."
             + not_shown(len(names), figures.MOST_GROUPS, "domains"),
             len(names) > MOST_OPEN // 2,
@@ -67,8 +78,16 @@ def domain_names(table: pd.DataFrame, columns: list[str]) -> list[str]:
     return [", ".join(map(str, row)) for row in table[columns].itertuples(index=False)]
 
 
-def _percentages(table: pd.DataFrame) -> list[list[str]]:
-    return [
-        ["" if pd.isna(share) else percent(share) for share in row]
-        for row in table[_NUMBERS].itertuples(index=False)
-    ]
+def _note(table: pd.DataFrame, bare: pd.Series[bool]) -> str:
+    """Say what intervals by held-out rows are left out, and which say nothing."""
+    notes = []
+    if bare.any():
+        notes.append(
+            f"{NO_INTERVAL}: no labeled row of the class is in the domain, so the interval by "
+            "held-out rows would rest on the classifier."
+        )
+    if (~bare & (table["held_out_low"] <= 0) & (table["held_out_high"] >= 1)).any():
+        notes.append("An interval from 0.0 % to 100.0 % contains no information.")
+    if len(table) > MOST_SHARES:
+        notes.append("A file of --estimates-out has all rows.")
+    return " ".join(notes)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENGLISH = "en"
 _NUMBER = re.compile(
-    r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|[.,]\d)|\u2068[^\u2069]*\u2069"
+    r"(?<![\w.,:/-])-?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|[.,]\d)|\u2068[^\u2069]*\u2069"
 )
 _HOLES = {"{}": "(.+?)", "{#}": r"([-+\d.,]+(?: %)?)"}
 _BETWEEN = [re.compile(rf"(?<=[{marks}])\s+") for marks in (".?!", ":;", ",")]
@@ -88,6 +88,8 @@ def translated(
     """
     if language == ENGLISH or not text or text in keep:
         return text
+    if not any(map(str.isalpha, text)):  # a number, as most cells of tables are
+        return with_marks(text, language)
     exact, with_holes = _pairs(language)
     # A sentence is found with its full stop and without; the translation ends as the text does.
     stop = "." if text.endswith(".") else ""
@@ -154,7 +156,7 @@ def translated_page(page: Page, language: str, keep: Collection[str] = ()) -> Pa
         n = given.n_names
         rows = [[*row[:n], *(say(cell) for cell in row[n:])] for row in given.rows]
         header = [say(name) for name in given.header]
-        return Table(say(given.title), header, rows, say(given.note), n)
+        return Table(say(given.title), header, rows, say(given.note), n, given.most)
 
     if language == ENGLISH:
         return page

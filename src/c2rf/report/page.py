@@ -16,7 +16,7 @@ from c2rf._utils.text import short
 from c2rf.exceptions import InputError
 
 MOST_ROWS = 200
-"""The longest table or list."""
+"""The longest table or list, where nothing else is said."""
 MOST_LETTERS = 60
 """Longer names in a table are cut."""
 MOST_OPEN = 16
@@ -36,7 +36,7 @@ class Table:
     """A table; the first ``n_names`` columns are names, the others numbers.
 
     A table of more than :data:`MOST_OPEN` rows is folded: a click opens it. Of more than
-    :data:`MOST_ROWS` rows the first are shown, and the note says so.
+    ``most`` rows the first are shown, and the note says so.
     """
 
     title: str
@@ -44,6 +44,7 @@ class Table:
     rows: Iterable[Sequence[str]]
     note: str = ""
     n_names: int = 1
+    most: int = MOST_ROWS
     kind: str = field(default="table", init=False)
     is_folded: bool = field(default=False, init=False)
 
@@ -54,8 +55,8 @@ class Table:
             for row in self.rows
         ]  # fmt: skip
         self.header = [short(str(title), MOST_LETTERS) for title in self.header]
-        self.note = (self.note + not_shown(len(rows), MOST_ROWS, "rows")).strip()
-        self.rows, self.is_folded = rows[:MOST_ROWS], len(rows) > MOST_OPEN
+        self.note = (self.note + not_shown(len(rows), self.most, "rows")).strip()
+        self.rows, self.is_folded = rows[: self.most], len(rows) > MOST_OPEN
 
 
 @dataclass(frozen=True)

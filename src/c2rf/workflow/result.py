@@ -435,9 +435,14 @@ def _write_estimates(result: Any, number: int, safe: bool, path: Path) -> None:
 
 
 def check_estimates(options: Options, outputs: Outputs) -> None:
-    """Refuse tables of estimates without a file each, and files without a table."""
+    """Refuse tables of estimates without a file each or a report, and files without a table."""
     tables, files = len(options.tables_by), len(outputs.estimates)
-    if tables != files and (files or outputs.report is None):
+    if tables and not files and outputs.report is None:
+        raise InputError(
+            "--estimates-by makes a table for a file or a report; say where it should go with "
+            "--estimates-out table.xlsx, or --report report.html"
+        )
+    if files and tables != files:
         raise InputError(
             f"--estimates-by is given {count(tables, 'time')} and --estimates-out "
             f"{count(files, 'time')}: the nth table goes to the nth file"

@@ -1,0 +1,43 @@
+"""The section "Figures to publish": which rows it shows, and where there is no interval."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from c2rf.report.estimates import MOST_SHARES, estimates_section
+
+
+def section(n_domains: int) -> Any:
+    n = 2 * n_domains
+    table = pd.DataFrame({
+        "town": np.repeat(np.arange(n_domains), 2), "class": ["no", "yes"] * n_domains,
+        "count": 10.0, "share": 0.5, "share_low": 0.4, "share_high": 0.6,
+        "held_out_share": 0.5, "held_out_low": 0.0, "held_out_high": 1.0,
+        "labeled_rows": [0, 3] * n_domains, "differs": pd.array([False] * n, dtype="boolean"),
+    })  # fmt: skip
+    options = SimpleNamespace(tables_by=[["town"]])
+    data = SimpleNamespace(options=options, positive="yes")
+    _, shown, *_ = estimates_section(SimpleNamespace(data=data, published=[table]))  # type: ignore[arg-type]
+    return shown
+
+
+def test_all_rows_are_shown_up_to_a_limit() -> None:
+    table = section(240)
+    assert len(table.rows) == 480
+    assert table.is_folded
+    assert "not shown" not in table.note
+    longer = section(MOST_SHARES)
+    assert len(longer.rows) == MOST_SHARES
+    assert "A file of --estimates-out has all rows. 2,000 more rows are not shown." in longer.note
+
+
+def test_intervals_without_labeled_rows_or_information_are_marked() -> None:
+    table = section(2)
+    assert table.rows[0][6:10] == ["50.0 %", "\u2013", "\u2013", "0"]
+    assert table.rows[1][6:10] == ["50.0 %", "0.0 %", "100.0 %", "3"]
+    assert table.note.startswith("\u2013: no labeled row of the class is in the domain")
+    assert table.note.endswith("An interval from 0.0 % to 100.0 % contains no information.")
