@@ -166,3 +166,36 @@ def test_a_frame_of_an_office_is_read_as_its_file_is(tmp_path):
         assert "'Deutschland', 'Gesamt', 'Süden' were checked and left out" in result.summary()
         assert "6 totals of the rows to label" in result.summary()
         pd.testing.assert_frame_equal(result.totals_met, found[0].totals_met)
+
+
+@pytest.mark.parametrize("totals", ["rows", "everybody", "groups", "rates"])
+def test_a_misspelled_class_of_the_sample_is_named(totals):
+    people = make_people(200)
+    found, labeled = people.totals(), people.labeled.reset_index(drop=True)
+    labeled.loc[labeled.index[labeled["sick"] == "yes"][:2], "sick"] = "yess"
+    given = {
+        "rows": found,
+        "everybody": {
+            name: n + int((people.labeled["sick"] == name).sum()) for name, n in found.items()
+        },
+        "groups": people.totals_by("region"),
+        "rates": {name: n / sum(found.values()) for name, n in found.items()},
+    }[totals]
+    with pytest.raises(InputError, match=r"'yess' of 2 labeled rows .* did you mean 'yes'\?"):
+        c2rf.classify(labeled, people.unlabeled, **BASE | {"totals": given})
+
+
+def test_classes_that_differ_in_blanks_only_are_refused():
+    people = make_people(200)
+    labeled = people.labeled.reset_index(drop=True)
+    labeled.loc[labeled.index[labeled["sick"] == "yes"][:2], "sick"] = "yes "
+    with pytest.raises(InputError, match=r"'yes' .* and 'yes ' \(2\), which differ in blanks"):
+        c2rf.classify(labeled, people.unlabeled, **BASE)
+
+
+def test_a_class_without_total_that_has_room_is_kept():
+    people = make_people(200, n_classes=3)
+    labeled = people.labeled.replace({"sick": {"maybe": "not yes"}})
+    totals = {"yes": 30, "no": 60}
+    found = c2rf.classify(labeled, people.unlabeled, **BASE | {"totals": totals})
+    assert found.counts["not yes"] == len(people.unlabeled) - 90

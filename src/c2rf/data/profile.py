@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -480,6 +481,15 @@ def target_values(labeled: pd.DataFrame, target: str) -> Texts:
             f"{n_missing}: remove these rows"
         )
     found = sorted(set(values))
+    plain: dict[str, str] = {}
+    for name in found:
+        other = plain.setdefault(normalize("NFC", name.strip()), name)
+        if other != name:
+            raise InputError(
+                f"the target {target!r} has the classes {other!r} ({(values == other).sum()} rows) "
+                f"and {name!r} ({(values == name).sum()}), which differ in blanks around them or "
+                "in the form of their characters only; write them in the same way"
+            )
     if len(found) == 1:
         raise InputError(
             f"the target {target!r} must have two values or more; found only {found[0]!r}"

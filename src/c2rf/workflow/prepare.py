@@ -47,7 +47,7 @@ from c2rf.data.profile import (
     target_values,
     why_left_out,
 )
-from c2rf.data.totals import Bins, TotalsTable, find_bins
+from c2rf.data.totals import MISSES, Bins, TotalsTable, find_bins
 from c2rf.estimators.labeled_population import check_number_of_domains, find_weights
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
@@ -252,6 +252,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
         codes = np.searchsorted(np.array(classes, dtype=object), labels)
         labeled_there = _labeled_there(table, codes, new, totals.columns, bins)
     sizes = groups.sizes if weights is None else groups.weight(weights)
+    n_new = 0 if labeled_there is None else labeled_there.counts.sum()
+    _refuse_misspelled(totals, labels, sizes.sum(), sizes.sum() + n_new)
     totals = about_whom(
         totals, groups, sizes, labeled_there, classes, options.totals_of, options.totals_policy
     )
@@ -768,6 +770,34 @@ def people_in_both(
     known: Codes = np.full(rows.n_rows or 0, UNKNOWN, dtype=np.int32)
     known[found.index] = np.searchsorted(sorted(set(labels)), [by_id[name] for name in found])
     return np.asarray(own.isin(set(found))), known
+
+
+def _refuse_misspelled(totals: Totals, labels: Texts, n: float, n_everybody: float) -> None:
+    """Refuse a class without totals that is named like another one, if the others leave no room."""
+    named = {str(label) for table in totals.tables for row in table.values() for label in row}
+    for label in sorted(set(labels) - named):
+        meant = nearest(label, sorted(named))
+        if meant and any(_are_all(table, n, n_everybody) for table in totals.tables):
+            rows = count(int((labels == label).sum()), "labeled row")
+            raise InputError(
+                f"the class {label!r} of {rows} has no total, and the totals of the other classes "
+                f"({listed(sorted(named))}) leave no room for it{meant} Correct it in the labeled "
+                "table, or give it a total"
+            )
+
+
+def _are_all(table: Mapping[Any, Mapping[Any, Any]], n: float, n_everybody: float) -> bool:
+    """Say whether totals add up to the rows to label, to everybody or more, or to 100%."""
+    given = [
+        [getattr(total, "value", total) for total in row.values() if not isinstance(total, tuple)]
+        for row in table.values()
+    ]
+    rates = [sum(row) for row in given if row and all(isinstance(each, float) for each in row)]
+    found = sum(each for row in given for each in row if not isinstance(each, float))
+    slack = MISSES * n
+    return any(rate > 1 - MISSES for rate in rates) or (
+        abs(found - n) <= slack or found >= n_everybody - slack
+    )
 
 
 def _are_there(own: pd.Series[Any], ids: NDArray[np.uint64]) -> Bools:
