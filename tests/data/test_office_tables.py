@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from unicodedata import normalize
 
 import pandas as pd
 import pytest
@@ -260,6 +261,10 @@ REFUSED = {
         "Land;arbeitslos;erwerbstätig\nBayern;5;4\n;96;1204\n", LAENDER, WORK[:2],
         "'Land' is empty",
     ),
+    "a column that is nearly a class": (
+        "Land;arbeitslos;erwerbstaetig;insgesamt\nBayern;96;1204;1300\n", LAENDER, WORK[:2],
+        "the column 'erwerbstaetig' is named like none .* did you mean 'erwerbstätig'",
+    ),
     "a count that is not whole": (
         "region,no,yes\nnorth,12.5,7\n", WORLD, ["no", "yes"], "neither a whole count nor a rate",
     ),
@@ -283,6 +288,18 @@ def test_frames_are_read_as_files_are(name):
     found, note = table.read(list(rows), classes, values=lambda name: rows.get(name, set()))
     assert by_place(found, *groups) == expected
     assert note.startswith("a table in memory")
+
+
+@pytest.mark.parametrize(
+    "name", ["sums called zusammen and Personen", "long, Erwerbsstatus and Anzahl"]
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_characters_may_have_any_form(tmp_path, name, form):
+    text, rows, classes, groups, expected = RIGHT[name]
+    classes = [normalize({"NFC": "NFD", "NFD": "NFC"}[form], each) for each in classes]
+    found = by_place(read(tmp_path, normalize(form, text), rows, classes)[0], *groups)
+    assert {(*place[:-1], normalize("NFC", place[-1])) for place in found} == set(expected)
+    assert {place[-1] for place in found} == set(classes)
 
 
 def test_cells_of_a_frame_may_be_numbers_ranges_and_estimates():

@@ -180,8 +180,10 @@ def listed_names(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
-def nearest(name: Any, known: Sequence[Any] | Any) -> str:
+def nearest(name: Any, known: Sequence[Any] | Any, cutoff: float = 0.6) -> str:
     """Return a question that names the nearest known spelling, nothing if none is near.
+
+    ``cutoff`` is how much of the characters must agree, as :mod:`difflib` counts.
 
     Examples
     --------
@@ -189,7 +191,7 @@ def nearest(name: Any, known: Sequence[Any] | Any) -> str:
     ("; did you mean 'yes'?", '')
     """
     spelled = {str(value).casefold(): value for value in known}
-    found = get_close_matches(str(name).casefold(), list(spelled), n=1, cutoff=0.6)
+    found = get_close_matches(str(name).casefold(), list(spelled), n=1, cutoff=cutoff)
     return f"; did you mean {spelled[found[0]]!r}?" if found else ""
 
 

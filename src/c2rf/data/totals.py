@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -242,6 +243,9 @@ UNKNOWN = frozenset([".", "/", "x", "X", "*", "…", "...", "•", "·", ":"])
 DASHES = ("-", "\N{EN DASH}", "\N{EM DASH}")
 """What is zero in some offices, and not known in others."""
 
+NEAR = 0.8
+"""So much of its characters must a column share with a class to be meant for it."""
+
 MISSES = 0.002
 """By this share, at most, a sum may differ from its parts because all were rounded."""
 
@@ -359,6 +363,7 @@ class TotalsTable:
     ) -> tuple[list[Row], str]:  # fmt: skip
         """Read the table with this decimal mark."""
         cells, note = self._cells(replace(how, decimal=mark, likely=None))
+        cells = _spelled_as(cells, columns, classes)
         error = next((name for name in cells if is_error(name)), None)
         of_class = self._class_column(cells, columns, classes)
         wide = [name for name in cells if name in classes]
@@ -372,6 +377,8 @@ class TotalsTable:
             if name not in taken and (name in columns or are_ranges(cells[name]))
         ]  # fmt: skip
         used = {*groups, of_class, error, *wide}
+        if wide or of_class is None:
+            self._refuse_misspelled([name for name in cells if name not in used], classes, wide)
         numbers = [name for name in cells if name not in used and _are_totals(cells[name], mark)]
         pairs: list[tuple[str | None, str]] = [(None, name) for name in (*wide, *numbers)]
         by = ", ".join(groups)
@@ -446,6 +453,18 @@ class TotalsTable:
         ]
         return found[0] if len(found) == 1 else None
 
+    def _refuse_misspelled(
+        self, others: Sequence[str], classes: Sequence[str], wide: Sequence[str]
+    ) -> None:
+        """Refuse a column that is named nearly like a class that has none."""
+        absent = [name for name in classes if name not in wide]
+        for name in others:
+            if not is_sum(name) and (meant := nearest(name, absent, NEAR)):
+                raise InputError(
+                    f"{self.name}: the column {name!r} is named like none of the classes "
+                    f"({listed(list(classes))}){meant}"
+                )
+
     def _missing(self, wanted: list[str], cells: Mapping[str, Any]) -> InputError:
         missing = [name for name in wanted if name not in cells]
         return InputError(
@@ -453,6 +472,20 @@ class TotalsTable:
             f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
             f"{nearest(missing[0], list(cells)) if missing else ''}"
         )
+
+
+def _spelled_as(
+    cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Return a table whose names, and classes, have the Unicode form of those of the rows."""
+    known = {normalize("NFC", name): name for name in classes}
+    names = {normalize("NFC", name): name for name in columns} | known
+    found: dict[str, list[Any]] = {}
+    for name, column in cells.items():
+        other = names.get(normalize("NFC", name), name)
+        texts = [text and known.get(normalize("NFC", text), text) for text in column]
+        found[name if other in cells or other in found else other] = texts
+    return found
 
 
 def _plain(cell: Any) -> Any:
