@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,28 @@ def test_formulas_are_made_harmless_and_read_back(
     table = pd.read_csv("t.csv")
     assert table["region"].str.startswith("'@" if is_safe else "@").all()
     assert table["count"].sum() == pytest.approx(N)
+
+
+def test_an_audit_speaks_german(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LABELS.to_csv("labels.csv", index=False)
+    words = ["labels.csv", "--language", "de"]
+    assert main(["audit", "draw", *words, "--n", "60", "--out", "check.csv"]) == 0
+    assert "gezogen  60 von 600 Zeilen" in capsys.readouterr().out
+    sheet = pd.read_csv("check.csv", dtype=str)
+    assert list(sheet)[-3:] == ["true", "inclusion_probability", "audit"]
+    sheet["true"] = TRUTH[sheet["id"]].to_numpy()
+    sheet.loc[0, "true"] = None
+    sheet.to_csv("check.csv", index=False)
+    words += ["--by", "region", "--report", "r.html"]
+    assert main(["audit", "read", "check.csv", *words]) == 0
+    said = capsys.readouterr().out
+    assert "1 Zeile war nicht zu entscheiden: die Intervalle gelten in jedem Fall" in said
+    assert re.search(r"Klasse yes +\d+,\d % \(\d+,\d % bis \d+,\d %\); von den Labels \d", said)
+    page = Path("r.html").read_text(encoding="utf-8")
+    shown = re.sub("<[^>]+>", " ", page.split("<body", 1)[1])
+    for word in ("labels", "rows", "checked", "share", "accuracy", "expected", "right", "drawn"):
+        assert not re.search(rf"\b{word}\b", shown), word
+    assert "Eine Prüfung von Labels" in shown

@@ -18,7 +18,7 @@ audit = typer.Typer(
     cls=QuickGroup,
     rich_markup_mode=None,
 )
-SHARED = ["sep", "decimal", "encoding", "sheet"]
+SHARED = ["sep", "decimal", "encoding", "sheet", "language"]
 """Options of a classification that these commands have as well."""
 FILES = "Outputs"
 
@@ -80,12 +80,14 @@ def draw(
     from c2rf.exceptions import InputError
     from c2rf.inference.audit import rows_for_width
     from c2rf.workflow.audit import audit_sample, read_labels
+    from c2rf.workflow.summary import in_language
 
     if (n is None) == (width is None):
         raise InputError("say how many rows to draw with --n 100, or how exact with --width 5%")
     if out is None and width is None:
         raise InputError("say where the rows to check should go with --out check.xlsx")
-    how = Options(target="true", totals=[], **common.parsed(given)).read_as
+    chosen = Options(target="true", totals=[], **common.parsed(given))
+    how = chosen.read_as
     if out is not None:
         check_output(out, force=force, inputs=[labels, *([rows] if rows else [])])
         check_writable(out)
@@ -113,7 +115,7 @@ def draw(
             if "note" in sheet.attrs:
                 lines.append(("gain", sheet.attrs["note"]))
             lines += [("drawn", f"{len(sheet):,} of {len(found.ids):,} rows"), ("output", str(out))]
-    terminal.say(lines, quiet=quiet)
+    terminal.say(in_language(lines, chosen.language), quiet=quiet)
 
 
 @audit.command(cls=QuickCommand)
@@ -151,8 +153,10 @@ def read(
     from c2rf.data.write import check_writable, write_formatted
     from c2rf.workflow import audit as audits
     from c2rf.workflow.result import check_report
+    from c2rf.workflow.summary import in_language
 
-    how = Options(target="true", totals=[], **common.parsed(given)).read_as
+    chosen = Options(target="true", totals=[], **common.parsed(given))
+    how = chosen.read_as
     paths = [path for path in (report, table_out) if path is not None]
     for path in paths:
         check_output(path, force=force, inputs=[checked, labels])
@@ -169,7 +173,7 @@ def read(
         with atomic_outputs(paths, force=force) as temporaries:
             for path, temporary in zip(paths, temporaries, strict=True):
                 if path is report:
-                    found.report(temporary)
+                    found.report(temporary, language=chosen.language)
                 else:
                     safe = spreadsheet_safe
                     cautions = write_formatted(temporary, found.table, spreadsheet_safe=safe)
@@ -182,4 +186,5 @@ def read(
     ]  # fmt: skip
     written = (("report", report), ("table", table_out))
     outputs = [(name, str(path)) for name, path in written if path is not None]
-    terminal.say([*audits.audit_lines(found), *shares, *outputs], quiet=quiet)
+    lines = in_language([*audits.audit_lines(found), *shares, *outputs], chosen.language)
+    terminal.say(lines, quiet=quiet)

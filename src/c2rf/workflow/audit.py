@@ -37,6 +37,7 @@ from c2rf.inference.audit import (
     spread_order,
     systematic_sample,
 )
+from c2rf.report.language import check_language, translated_page
 from c2rf.report.page import Block, Page, Section, Table, Text, need, render
 from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import largest_remainder
@@ -274,9 +275,9 @@ class Audit:
     n_rows: int
     level: float
 
-    def report(self, path: Any) -> None:
-        """Write what was found as one page of HTML."""
-        Path(path).write_text(audit_page(self), encoding="utf-8")
+    def report(self, path: Any, *, language: str = "en") -> None:
+        """Write what was found as one page of HTML, in a language: en or de."""
+        Path(path).write_text(audit_page(self, language), encoding="utf-8")
 
 
 def audit(
@@ -511,9 +512,10 @@ def audit_lines(audit: Any) -> list[tuple[str, str]]:
     return lines
 
 
-def audit_page(audit: Any) -> str:
+def audit_page(audit: Any, language: str = "en") -> str:
     """Return the report of an audit as one HTML page."""
     need("report")
+    check_language(language)
     lines = audit_lines(audit)
     opening = "; ".join(f"{name}: {sentence}" for name, sentence in lines)
     rests: list[Block] = [
@@ -534,7 +536,9 @@ def audit_page(audit: Any) -> str:
         Section("audit", "How many labels are right", [*accuracy, *rests]),
         Section("shares", "How many rows are of each class", shares),
     ]
-    return render("c2rf.report", Page("An audit of labels", [("", [opening])], sections))
+    page = Page("An audit of labels", [("", [opening])], sections)
+    keep = {short(str(name)) for name in (*names, *audit.confusion)}
+    return render("c2rf.report", translated_page(page, language, keep))
 
 
 _ABOUT_DOMAINS = ("rows", "checked", "accuracy", "accuracy_se", "accuracy_low", "accuracy_high")
