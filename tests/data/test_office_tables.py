@@ -261,6 +261,10 @@ REFUSED = {
         "Land;arbeitslos;erwerbstätig\nBayern;5;4\n;96;1204\n", LAENDER, WORK[:2],
         "'Land' is empty",
     ),
+    "a sum with a group that has no row": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nHessen;4;96\nzusammen;110;1400\n", LAENDER,
+        WORK[:2], "and not to 110; of 'Land' there are no totals for 'Saarland'; correct it",
+    ),
     "a column that is nearly a class": (
         "Land;arbeitslos;erwerbstaetig;insgesamt\nBayern;96;1204;1300\n", LAENDER, WORK[:2],
         "the column 'erwerbstaetig' is named like none .* did you mean 'erwerbstätig'",

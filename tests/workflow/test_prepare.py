@@ -199,3 +199,29 @@ def test_a_class_without_total_that_has_room_is_kept():
     totals = {"yes": 30, "no": 60}
     found = c2rf.classify(labeled, people.unlabeled, **BASE | {"totals": totals})
     assert found.counts["not yes"] == len(people.unlabeled) - 90
+
+
+def test_a_group_without_totals_is_named_and_so_is_a_sum_that_misses_it(tmp_path):
+    table = PEOPLE.totals_by("region")
+    rest = table[table["region"] != "west"].reset_index(drop=True)
+    result = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **BASE | {"totals": rest})
+    n = int((PEOPLE.unlabeled["region"] == "west").sum())
+    said = f"'region': there are no totals for 'west' ({n} rows), but for 2 other groups."
+    assert said in result.summary()
+    all_rows = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **BASE | {"totals": table})
+    assert "no totals for" not in all_rows.summary()
+    sums = table.groupby("class", as_index=False)["total"].sum().assign(region="Germany")
+    with pytest.raises(InputError, match=r"'Germany' is no group .* off by .* totals for 'west'"):
+        c2rf.classify(
+            PEOPLE.labeled,
+            PEOPLE.unlabeled,
+            **BASE | {"totals": pd.concat([rest, sums], ignore_index=True)},
+        )
+
+
+def test_groups_without_totals_are_named_in_german():
+    rest = PEOPLE.totals_by("region").query("region != 'west'").reset_index(drop=True)
+    given = BASE | {"totals": rest, "language": "de"}
+    result = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **given)
+    assert "für 'west'" in result.summary()
+    assert "gibt es keine Eckwerte, aber für 2 andere Gruppen." in result.summary()

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -595,8 +596,10 @@ def _without_sums(
             stated, own = totals[place], parts.get(_free(place, pattern), [])
             if stated is None:
                 continue
+            lacking = partial(_without_totals, axes, totals, values, pattern)
+            counts = [base[p] for p in own]
             off = _check_sum(
-                table, axes, place, lines[place], stated, [base[p] for p in own], pattern, classes
+                table, axes, place, lines[place], stated, counts, pattern, classes, lacking
             )
             missing = [p for p in own if base[p] is None]
             if len(missing) == 1 and isinstance(off, int):
@@ -697,7 +700,7 @@ def _add_missing_class(
 
 def _check_sum(
     table: str, axes: Sequence[str], place: Place, line: int, stated: Any, parts: Sequence[Any],
-    pattern: tuple[bool, ...], classes: Sequence[str],
+    pattern: tuple[bool, ...], classes: Sequence[str], lacking: Callable[[], str],
 ) -> Any:  # fmt: skip
     """Return what a sum leaves for parts that are not known, or refuse a sum that is wrong."""
     given = [part for part in parts if part is not None]
@@ -730,8 +733,23 @@ def _check_sum(
         )
     raise InputError(
         f"{where}, looks like a row of sums, but {place[-1]!r} adds up to {found} and not to "
-        f"{stated!r}; correct it, or drop it"
+        f"{stated!r}{lacking()}; correct it, or drop it"
     )
+
+
+def _without_totals(
+    axes: Sequence[str], totals: Mapping[Place, Any],
+    values: Callable[[str], Collection[str]] | None, pattern: tuple[bool, ...],
+) -> str:  # fmt: skip
+    """Say which groups of the rows, of those that are summed over, have no totals."""
+    found = [
+        f"; of {name!r} there are no totals for {listed(sorted(absent))}"
+        for g, name in enumerate(axes)
+        if pattern[g]
+        and values is not None
+        and (absent := set(values(name)) - {place[g] for place in totals})
+    ]
+    return "".join(found)
 
 
 def _empty(table: str, axes: Sequence[str], place: Place, line: int) -> InputError:

@@ -52,7 +52,7 @@ from c2rf.estimators.labeled_population import check_number_of_domains, find_wei
 from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import shares_off
 from c2rf.progress import report_progress
-from c2rf.totals.bounds import Bounds
+from c2rf.totals.bounds import Bounds, open_margins
 from c2rf.totals.everybody import about_whom, in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
@@ -254,6 +254,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     sizes = groups.sizes if weights is None else groups.weight(weights)
     n_new = 0 if labeled_there is None else labeled_there.counts.sum()
     _refuse_misspelled(totals, labels, sizes.sum(), sizes.sum() + n_new)
+    remarks += _groups_without_totals(totals, groups)
     totals = about_whom(
         totals, groups, sizes, labeled_there, classes, options.totals_of, options.totals_policy
     )
@@ -798,6 +799,45 @@ def _are_all(table: Mapping[Any, Mapping[Any, Any]], n: float, n_everybody: floa
     return any(rate > 1 - MISSES for rate in rates) or (
         abs(found - n) <= slack or found >= n_everybody - slack
     )
+
+
+def _groups_without_totals(totals: Totals, groups: Groups) -> list[str]:
+    """Say which groups have no totals, where most have; refuse what seems a sum and misses them."""
+    remarks = []
+    for margin, there in zip(
+        totals.margins, open_margins(totals, groups, groups.sizes, 1)[1:], strict=True
+    ):
+        named = [each for each in there.names if NO_GROUP not in (each, *np.atleast_1d(each))]
+        absent, columns = [each for each in named if each not in margin.by_group], margin.columns
+        by = all_of(list(columns))
+        for name in set(margin.by_group) - set(there.names):
+            others = [row for group, row in margin.by_group.items() if group != name]
+            if len(columns) == 1 and (off := _off_a_sum(margin.by_group[name], others)):
+                raise InputError(
+                    f"the totals by {by}: {name!r} is no group of the rows, and looks like the sum "
+                    f"of the others, but is off by {abs(off):,}"
+                    + (f"; there are no totals for {listed(absent)}" if absent else "")
+                    + ". Correct the totals, or drop that row"
+                )
+        if 0 < len(absent) < len(margin.by_group):
+            n = int(there.sums(groups.sizes)[[each in set(absent) for each in there.names]].sum())
+            remarks.append(
+                f"{by}: there are no totals for {listed(absent)} ({count(n, 'row')}), but for "
+                f"{len(margin.by_group):,} other groups."
+            )
+    return remarks
+
+
+def _off_a_sum(row: Mapping[Any, Any], others: Sequence[Mapping[Any, Any]]) -> int:
+    """Return by how much counts miss the sums of others; 0 if they do not look like these."""
+    parts = [[each.get(label, 0) for each in others] for label in row]
+    if len(others) < 2 or not all(
+        isinstance(each, int) and all(isinstance(part, int) for part in own) and each >= max(own)
+        for each, own in zip(row.values(), parts, strict=True)
+    ):
+        return 0
+    found, stated = sum(map(sum, parts)), sum(row.values())
+    return stated - found if 0.5 < found / max(stated, 1) < 2 else 0
 
 
 def _are_there(own: pd.Series[Any], ids: NDArray[np.uint64]) -> Bools:
