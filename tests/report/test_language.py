@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
 import c2rf
@@ -72,6 +73,8 @@ def test_names_options_and_numbers():
     )
     assert translated("-0.10", "de") == "-0,10"
     assert translated("rows", "de", {"rows"}) == "rows"
+    said = translated("a.xlsx: 9 rows, 3 columns; read as: Excel, sheet 'A' (not read: 'B')", "de")
+    assert said.endswith("gelesen als: Excel, Blatt 'A' (nicht gelesen: 'B')")
     assert "--keep id" in translated("id: numbers the rows (--keep id brings it back)", "de")
 
 
@@ -97,3 +100,24 @@ def test_the_page_says_its_language(tmp_path):
     assert '<html lang="de">' in page
     assert "vergebene Labels" in page
     assert "labels given" not in page
+
+
+def test_names_of_ours_in_tables_are_translated_and_those_of_the_user_stay():
+    people = make_people(200)
+    for table in (people.labeled, people.unlabeled):
+        table["born"] = pd.date_range("1970-01-01", periods=len(table)).strftime("%Y-%m-%d")
+        table["kind"] = ["number" if k % 3 else f"v{k % 40}" for k in range(len(table))]
+    result = c2rf.classify(
+        people.labeled, people.unlabeled, target="sick", learner="logistic", id="id",
+        totals=people.totals(), language="de", sensitivity=0.05,
+    )  # fmt: skip
+    page = translated_page(report_content(result), "de", names_of(result))
+    tables = [block for section in page.sections for block in section.blocks
+              if block.kind == "table"]  # fmt: skip
+    names = {cell for table in tables for row in table.rows for cell in row[: table.n_names]}
+    assert {"born: Monat, Sinus", "kind: number", "lesen und prüfen"} <= names
+    assert any(name.startswith("Label \u2068") for name in names)
+    said = " ".join(texts(page))
+    assert "beantworteten Zeilen von" in said
+    assert "Bei jedem um 5,0 % falschen Eckwert" in said
+    assert not re.search(r"labeled|month|depend|right to the last row", said + " ".join(names))

@@ -109,7 +109,7 @@ def classify(
     tables = [path for path in (labeled, unlabeled) if path is not None]
     totals_files = totals_file or []
     if dry_run and not quiet:
-        terminal.show_previews(tables, chosen.read_as, totals_files)
+        terminal.show_previews(tables, chosen.read_as, totals_files, chosen.language)
     if dry_run and not (positive or total or totals or totals_files):
         return terminal.say([("totals", NO_TOTALS)], quiet=quiet)
     if totals == [ESTIMATE] and not (positive or total or totals_files):

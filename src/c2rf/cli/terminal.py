@@ -60,29 +60,36 @@ def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
         )
 
 
-def show_previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path] = ()) -> None:
+def show_previews(
+    paths: Sequence[Path], how: ReadAs, totals: Sequence[Path] = (), language: str = "en"
+) -> None:
     """Print tables as they were understood, then tables of totals."""
     from c2rf.workflow.summary import previews
 
     for table in previews(paths, how, totals):
-        _show_preview(table)
+        _show_preview(table, language)
 
 
-def _show_preview(found: TablePreview) -> None:
+def _show_preview(found: TablePreview, language: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from c2rf.report.language import translated
+
     rows = found.columns
-    console().print(Text(found.title), soft_wrap=True)
+    if "type" in rows:
+        rows = rows.assign(type=[translated(kind, language) for kind in rows["type"]])
+    console().print(Text(translated(found.title, language, {found.name})), soft_wrap=True)
     table = Table()
     for name in rows:
         justify: Any = "right" if name in ("values", "empty") else "left"
-        table.add_column(str(name), justify=justify, no_wrap=name == "column")
+        table.add_column(translated(str(name), language), justify=justify, no_wrap=name == "column")
     for row in rows.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     console().print(table)
     if len(found.names) > len(rows):
-        console().print(f"and {len(found.names) - len(rows):,} more columns")
+        more = f"and {len(found.names) - len(rows):,} more columns"
+        console().print(translated(more, language))
 
 
 @contextmanager

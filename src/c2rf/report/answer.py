@@ -14,6 +14,7 @@ import numpy as np
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short, span
 from c2rf.imputation.rubin import Pooled
 from c2rf.report import figures
+from c2rf.report.language import our_name
 from c2rf.report.measures import (
     CALIBRATED_BY,
     UNRELIABLE,
@@ -260,7 +261,7 @@ def accuracy_section(result: Classification) -> Iterator[Block]:
         shares = {name: _interval(share) for name, share in expected.by_class.items()}
     yield _right_table("class", result.counts, shares)
     if len(data.classes) <= MOST_CONFUSED:
-        yield _confusion(data.classes, confusion)
+        yield _confusion(data.classes, confusion, data.options.language)
     if expected is None:
         yield Text(
             f"{by_probabilities} For intervals, ask for imputations (--imputations 20): they draw "
@@ -306,9 +307,9 @@ def _right_table(
     return Table(f"Expected to be right, by {what}", header, rows)
 
 
-def _confusion(classes: Sequence[str], confusion: Any) -> Table:
+def _confusion(classes: Sequence[str], confusion: Any, language: str) -> Table:
     rows = [
-        [f"labeled {quoted(name)}", *(f"{round(x):,}" for x in confusion[k])]
+        [our_name(f"labeled {quoted(name)}", language), *(f"{round(x):,}" for x in confusion[k])]
         for k, name in enumerate(classes)
     ]
     header = ["expected number of rows", *(f"really {quoted(name)}" for name in classes)]

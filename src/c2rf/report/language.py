@@ -90,18 +90,8 @@ def translated(
         return text
     if not any(map(str.isalpha, text)):  # a number, as most cells of tables are
         return with_marks(text, language)
-    exact, with_holes = _pairs(language)
-    # A sentence is found with its full stop and without; the translation ends as the text does.
-    stop = "." if text.endswith(".") else ""
-    for whole in (text, text.removesuffix(".") if stop else f"{text}."):
-        said = exact.get(whole)
-        for pattern, target in with_holes if said is None else ():
-            if found := pattern.fullmatch(whole):
-                inner = [translated(each, language, keep, left) for each in found.groups()]
-                said = target.format(*inner)
-                break
-        if said is not None:
-            return said.removesuffix(".") + stop
+    if (said := _as_a_whole(text, language, keep, left)) is not None:
+        return said
     if text.endswith(";"):  # what is between semicolons is looked up before it is split at commas
         return translated(text[:-1], language, keep, left) + ";"
     for mark in _BETWEEN:
@@ -114,6 +104,39 @@ def translated(
     if left is not None and re.search("[a-z]{3}", re.sub("\u2068[^\u2069]*\u2069", "", text)):
         left.add(text)
     return with_marks(text, language)
+
+
+def _as_a_whole(
+    text: str, language: str, keep: Collection[str], left: set[str] | None
+) -> str | None:
+    """Return the translation of a text that has one, None if it would take its parts."""
+    exact, with_holes = _pairs(language)
+    # A sentence is found with its full stop and without; the translation ends as the text does.
+    stop = "." if text.endswith(".") else ""
+    for whole in (text, text.removesuffix(".") if stop else f"{text}."):
+        said = exact.get(whole)
+        for pattern, target in with_holes if said is None else ():
+            if found := pattern.fullmatch(whole):
+                inner = [translated(each, language, keep, left) for each in found.groups()]
+                said = target.format(*inner)
+                break
+        if said is not None:
+            return said.removesuffix(".") + stop
+    return None
+
+
+def our_name(name: str, language: str, keep: Collection[str] = ()) -> str:
+    """Return a name of ours in another language; one that has parts of a user only as a whole.
+
+    Examples
+    --------
+    >>> our_name("town: a value that no labeled row has", "de", {"town"})
+    'town: ein Wert, den keine beantwortete Zeile hat'
+    >>> our_name("type: number", "de")
+    'type: number'
+    """
+    said = None if language == ENGLISH else _as_a_whole(name, language, keep, None)
+    return name if said is None else said
 
 
 def with_marks(text: str, language: str) -> str:

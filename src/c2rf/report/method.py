@@ -14,6 +14,7 @@ import numpy as np
 
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
 from c2rf.report.answer import group_name, known_margins
+from c2rf.report.language import our_name
 from c2rf.report.measures import (
     CALIBRATED_BY,
     MOST_SHOWN,
@@ -83,7 +84,9 @@ def method_section(result: Classification) -> Iterator[Block]:
     """Say who learned, from what, and how long it took."""
     yield from _forest(result) if hasattr(result.classifier, "solution_") else _ranking(result)
     yield _columns(result)
-    rows = [[step, f"{seconds:.2f} s"] for step, seconds in result.data.seconds.items()]
+    language = result.data.options.language
+    seconds = result.data.seconds.items()
+    rows = [[our_name(step, language), f"{each:.2f} s"] for step, each in seconds]
     yield Table("Time", ["step", "time"], rows)
 
 
@@ -103,7 +106,7 @@ def _ranking(result: Classification) -> Iterator[Block]:
     yield Text(f"{model_in_words(classifier.estimator_)} {learned} {how}")
     yield Text(as_sentence(CALIBRATED_BY[classifier.calibrated_by_]))
     if len(classifier.history_) > 1:
-        yield _base_learners(classifier.history_)
+        yield _base_learners(classifier.history_, result.data.options.language)
 
 
 def model_in_words(model: Any) -> str:
@@ -127,10 +130,10 @@ def model_in_words(model: Any) -> str:
     return known.get(name, f"{'An' if words[0] in 'aeiou' else 'A'} {words}")
 
 
-def _base_learners(history: Sequence[Mapping[str, Any]]) -> Table:
+def _base_learners(history: Sequence[Mapping[str, Any]], language: str) -> Table:
     rows = [
         [
-            BASE_LEARNERS.get(entry["base_learner"], entry["base_learner"]),
+            our_name(BASE_LEARNERS.get(entry["base_learner"], entry["base_learner"]), language),
             "" if entry["accuracy"] is None else percent(entry["accuracy"]),
             f"{100 * entry['weight']:.0f} %",
         ]
@@ -169,13 +172,17 @@ def _forest(result: Classification) -> Iterator[Block]:
     for name in ("method", "backend", "backend_version", "patterns"):
         if name in solution.stats:
             rows.append([name.replace("_", " "), str(solution.stats[name])])
+    language = result.data.options.language
+    rows = [[our_name(name, language), value] for name, value in rows]
     yield Table("The search for weights", ["what", "value"], rows)
 
 
 def _columns(result: Classification) -> Table:
+    language = result.data.options.language
     rows = (
         [
-            c.name, used_as(c), f"{c.levels:,}", f"{c.missing[0]:,}", f"{c.missing[1]:,}",
+            c.name, our_name(used_as(c), language), f"{c.levels:,}",
+            f"{c.missing[0]:,}", f"{c.missing[1]:,}",
             "" if c.kind == "numbers" else f"{c.unseen:,}",
         ]
         for c in result.data.columns

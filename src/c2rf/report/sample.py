@@ -14,6 +14,7 @@ import pandas as pd
 
 from c2rf._utils.text import count, percent, quoted, short
 from c2rf.report import figures
+from c2rf.report.language import our_name
 from c2rf.report.measures import LARGE, SMALL, labeled_counts, population_size
 from c2rf.report.page import Block, Picture, Table, Text, not_shown
 
@@ -78,6 +79,8 @@ def balance_section(result: Classification) -> Iterator[Block]:
     if balance.empty:
         yield Text("There is no column to compare the labeled rows with the others by.")
         return
+    language, keep = result.data.options.language, {each.name for each in result.data.columns}
+    balance = balance.assign(column=[our_name(name, language, keep) for name in balance["column"]])
     yield Text(_balance_in_words(balance), "key")
     yield Picture(
         figures.standardised_differences(balance[:MOST_COLUMNS]),
