@@ -127,6 +127,8 @@ rows; correct them, or use totals_policy="scale" to have them rescaled
 
 # --- 1. Stated totals, checked -----------------------------------------------------------------
 
+_UNKNOWN_CLASS = "{}: there is no labeled row of the classes {{}}; the classes are"
+
 
 def _read(
     totals: Totals,
@@ -140,6 +142,7 @@ def _read(
     everybody, labeled = list(margins), [np.zeros_like(margin.lower) for margin in margins]
     if totals.labeled is not None:
         everybody, labeled = with_labeled(totals, groups, sizes, totals.labeled)
+    _refuse_unknown(totals.overall, labels, _UNKNOWN_CLASS.format(_whose(everybody[0], 0)))
     _check_left_out(totals.overall, labels)
     stated: Stated = {}
     for m, (margin, table) in enumerate(zip(everybody, totals.tables, strict=True)):
@@ -151,8 +154,7 @@ def _read(
         numbers, n_there = {name: k for k, name in enumerate(margin.names)}, len(margins[m].names)
         for name, row in table.items():
             c, where = numbers[name], _whose(margin, numbers[name])
-            _refuse_unknown(row, labels, f"{where}: there is no labeled row of the classes {{}}; "
-                            "the classes are")  # fmt: skip
+            _refuse_unknown(row, labels, _UNKNOWN_CLASS.format(where))
             n, own = margin.upper[c, 0].item(), dict(zip(labels, labeled[m][c], strict=True))
             rest = _rest(row, n, own, where, policy)
             if c < n_there:
