@@ -103,3 +103,17 @@ def test_counts_of_any_size(size):
     c2rf.verify(large, target * size, solution)
     assert len(stated.patterns) == large.n_patterns
     assert solution.eta == solution.bound == best * size
+
+
+@pytest.mark.parametrize(("n_trees", "found", "rounds"), [(60, 60, 11), (60, 59, 5), (49, 60, 5)])
+def test_many_cuts_of_a_large_forest_are_progress_while_eta_is_0(
+    monkeypatch, n_trees, found, rounds
+):
+    """With a hundred deep trees eta rises after nine rounds only, and then to 99 % of the best."""
+    monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_BLIND_ROUNDS", 8)
+    votes = np.random.default_rng(0).choice([-1, 1], size=(120, n_trees))
+    prover = certifier_of(votes, 60).prover()
+    monkeypatch.setattr(prover.relaxation, "separate", lambda *_: found)
+    while not prover.stalled and prover.rounds < 20:
+        prover.step(60)
+    assert (prover.bound, prover.rounds) == (0, rounds)

@@ -119,7 +119,8 @@ class TestBoundsThatStall:
         (60, True, 0, 9, True),
         (60, True, 0, 10, False),  # a tenth of eta is worth while
         (60, False, 0, 9, False),
-        (60, False, 4 * 10**11, 9, True),
+        (60, False, 10**10, 9, False),
+        (60, False, 4 * 10**10, 9, True),
         (49, True, 0, 9, False),
     ],
 )

@@ -26,6 +26,7 @@ from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.feasibility import find_weights
 from c2rf.forest.bounds.relaxation import END, Node, Propagation, Relaxation, Relaxed, Rule
 from c2rf.forest.problem import Problem
+from c2rf.forest.search.searcher import LARGE_FOREST
 
 _INTEGRAL = 1e-6
 _ROUNDS = 4  # of cuts in a node; 1 to 20 take about as long, on proofs of some hundred nodes
@@ -155,6 +156,9 @@ class BranchAndBound:
 _LEAST_RISE = 0.25
 # After this number of rounds without progress, branch and bound begins.
 _IDLE_ROUNDS = 4
+# For a large forest many cuts are progress, too, while eta is 0: with 100 deep trees on twonorm, 0
+# of 886 is proven in a minute without this, and 874 with it.
+_MANY_CUTS, _BLIND_ROUNDS = 60, 40
 # Nodes after which a smaller bound is tried. After a single one, a third more work is needed.
 _FIRST_NODES = 60
 
@@ -293,6 +297,9 @@ class Prover:
         rises = relaxed.eta - self._eta > _LEAST_RISE
         self._eta = max(self._eta, relaxed.eta)
         cuts = self.relaxation.separate(relaxed.z, should_stop)
+        # As long as the relaxation meets the total, its eta cannot tell whether cuts help.
+        if self.problem.n_columns >= LARGE_FOREST and self._eta < _LEAST_RISE:
+            rises |= cuts >= _MANY_CUTS and self.rounds < _BLIND_ROUNDS
         self._idle = 0 if rises else self._idle + 1
         self.stalled = cuts == 0 or self._idle >= _IDLE_ROUNDS
 
