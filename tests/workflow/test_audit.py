@@ -56,6 +56,20 @@ def test_all_rows_give_the_truth() -> None:
     np.testing.assert_allclose(found.confusion.to_numpy(), expected, atol=1e-6)
 
 
+def test_all_labels_are_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet, hashed, hash_array = filled(50), [], pd.util.hash_array
+
+    def counted(values: Any) -> Any:
+        hashed.append(len(values))
+        return hash_array(values)
+
+    monkeypatch.setattr(pd.util, "hash_array", counted)
+    c2rf.audit(LABELS, sheet)
+    assert hashed == [N, 50]  # the labels, and the rows of the sheet
+    c2rf.audit_sample(LABELS, 50)
+    assert hashed == [N, 50] * 2
+
+
 def test_domains_get_their_rows_and_labels_are_hidden() -> None:
     rows = pd.DataFrame({"id": TRUTH.index, "age": 7, "town": ["Ulm"] * 590 + ["Bonn"] * 10})
     sheet = c2rf.audit_sample(

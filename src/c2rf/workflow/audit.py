@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,7 +76,7 @@ class LabeledRows:
     labels: Texts
     confidence: Floats
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A number that changes if any id or label does, whatever the order of the rows."""
         pairs = pd.Series(self.ids) + "\x1f" + pd.Series(self.labels)
