@@ -158,7 +158,11 @@ def test_from_the_command_line(
     sheet.assign(true="maybe").to_csv("filled.csv", index=False)
     assert main([*read, "--report", "b.html"]) == 2
     assert not Path("b.html").exists()
-    assert "data row 1, column 'true': 'maybe'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert (
+        "check file filled.csv: row 2 (with the header, without empty rows), column 'true': 'maybe'"
+        in said
+    )
     assert main(draw) == 2  # nothing is overwritten
 
 

@@ -89,6 +89,13 @@ def test_from_the_command_line(
     assert main(again) == 2
     assert "--checked needs --id" in capsys.readouterr().err
     assert main([*again, "--id", "id"]) == 0
+    found.assign(true="Yess").to_csv("wrong.csv", index=False)
+    assert main([*command, "--checked", "wrong.csv", "--id", "id", "--out", "b.csv"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "check file wrong.csv: row 2 (with the header, without empty rows), column 'true': 'Yess'"
+        in said
+    )
     labels = pd.read_csv("again.csv", dtype={"id": str}).set_index("id").loc[found["id"]]
     assert (labels["label"] == TRUTH[found["id"]]).all()
 

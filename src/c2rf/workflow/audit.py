@@ -44,10 +44,12 @@ from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import largest_remainder
 from c2rf.workflow.checked import (
     AUDIT,
+    FILE,
     PROBABILITY,
     TRUE,
     check_classes,
     check_unique,
+    in_sheet,
     require_columns,
     row_of,
 )
@@ -423,7 +425,7 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
     if (rows < 0).any():
         where = int(np.argmax(rows < 0))
         raise InputError(
-            f"the check file: {row_of(rows < 0)}, column {id!r}: {ids[where]!r} is not in the "
+            f"{in_sheet(sheet, rows < 0)}, column {id!r}: {ids[where]!r} is not in the "
             f"labels{nearest(ids[where], labels.ids[:10_000].tolist())}"
         )
     check_unique(ids, id, "the check file")
@@ -432,7 +434,7 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
     if wrong.any():
         where = int(np.argmax(wrong))
         raise InputError(
-            f"the check file: {row_of(wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
+            f"{in_sheet(sheet, wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
             f"what the id {ids[where]!r} was drawn with; only the column to fill in may be changed"
         )
     if len(rows) < 2:
@@ -481,7 +483,12 @@ def read_frame(given: Any, what: str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
     parts = [as_pandas(part) for part, _ in found.read(found.names)]
     if not parts or not sum(map(len, parts)):
         raise InputError(f"there are no rows in {what}")
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    name = getattr(given, "attrs", {}).get(FILE)
+    if isinstance(given, (str, Path)):
+        name = Path(given).name
+    table.attrs = {} if name is None else {FILE: name}
+    return table
 
 
 def _names(by: str | Sequence[str] | None) -> list[str]:

@@ -62,8 +62,8 @@ def with_checked(
     if places.isna().any():
         where = int(np.flatnonzero(decided)[int(np.argmax(places.isna()))])
         raise InputError(
-            f"the check file: data row {where + 1}, column {id!r}: {ids[where]!r} is not among the "
-            "rows to label"
+            f"{in_sheet(sheet, np.arange(len(ids)) == where)}, column {id!r}: {ids[where]!r} is "
+            "not among the rows to label"
         )
     found = found.iloc[places.astype(int)].assign(**{target: truth[decided].to_numpy()})
     names = [*table.columns, *([] if id in table else [id])]
@@ -73,7 +73,7 @@ def with_checked(
         wrong = ~((numbers > 0) & (numbers <= 1))
         if wrong.any():
             raise InputError(
-                f"the check file: {row_of(wrong)}, column {PROBABILITY!r}: a probability is "
+                f"{in_sheet(sheet, wrong)}, column {PROBABILITY!r}: a probability is "
                 f"above 0 and at most 1; found {sheet[PROBABILITY][wrong].iloc[0]}"
             )
         likely = numbers.to_numpy(dtype=float)[decided]
@@ -110,7 +110,7 @@ def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> p
     if wrong.any():
         name = truth[wrong].iloc[0]
         raise InputError(
-            f"the check file: {row_of(wrong)}, column {target!r}: {name!r} is not a class; the "
+            f"{in_sheet(sheet, wrong)}, column {target!r}: {name!r} is not a class; the "
             f"classes are {listed(classes)}{nearest(name, classes)}"
         )
     return truth
@@ -142,6 +142,29 @@ def check_unique(ids: Any, id: str, what: str) -> None:
             f"{what}: {row_of(repeated)}, column {id!r}: the id {ids[where]!r} is there twice; "
             "every row needs an id of its own"
         )
+
+
+FILE = "file"
+"""Where a table keeps the name of the file that it was read from."""
+
+
+def in_sheet(sheet: pd.DataFrame, wrong: Any) -> str:
+    """Name the first row of a check file that is wrong, in a file as a spreadsheet counts.
+
+    Examples
+    --------
+    >>> sheet = pd.DataFrame({"true": ["yes", "yse"]})
+    >>> in_sheet(sheet, [False, True])
+    'the check file: data row 2'
+    >>> sheet.attrs[FILE] = "check.xlsx"
+    >>> in_sheet(sheet, [False, True])
+    'the check file check.xlsx: row 3 (with the header, without empty rows)'
+    """
+    name = sheet.attrs.get(FILE)
+    if name is None:
+        return f"the check file: {row_of(wrong)}"
+    row = int(np.argmax(np.asarray(wrong))) + 2
+    return f"the check file {name}: row {row} (with the header, without empty rows)"
 
 
 def row_of(wrong: Any) -> str:

@@ -57,7 +57,7 @@ from c2rf.totals.everybody import about_whom, in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import ESTIMATE, Estimate, Labeled, Totals, is_list_of_rows, read_totals
-from c2rf.workflow.checked import checked_weights, with_checked
+from c2rf.workflow.checked import FILE, checked_weights, with_checked
 from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 
@@ -200,6 +200,8 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     columns, drawn_with = column_names(rows), None
     if options.checked is not None and target in table:
         sheet, _ = _read_labeled(options.checked, how)
+        if isinstance(options.checked, (str, Path)):
+            sheet.attrs[FILE] = Path(options.checked).name
         table, drawn_with = with_checked(table, rows, sheet, target, options.id)
     labels = target_values(table, target)
     classes = sorted(set(labels))
