@@ -224,6 +224,22 @@ def test_frames_of_dask_and_lazy_ones(places, expected):
         pd.testing.assert_frame_equal(found.labels, whole, check_dtype=False, check_exact=True)
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_tables_of_totals_of_polars(long):
+    """They are read as those of pandas are, by a column per class or by a row per total."""
+    pl = pytest.importorskip("polars")
+    people = pd.DataFrame({"x": np.arange(80.0) % 7, "town": ["Ulm", "Bonn"] * 40})
+    labeled = people[:20].assign(sick=np.where(people.x[:20] > 3, "yes", "no"))
+    totals = pd.DataFrame({"town": ["Bonn", "Ulm"], "no": [20, 10], "yes": [10, 20]})
+    if long:
+        totals = totals.melt("town", var_name="class", value_name="total")
+    one, other = (
+        c2rf.classify(labeled, people[20:], target="sick", totals=each, **LOGISTIC)
+        for each in (totals, pl.from_pandas(totals))
+    )
+    pd.testing.assert_frame_equal(one.labels, other.labels)
+
+
 def test_large_results_come_in_parts(places, monkeypatch):
     monkeypatch.setattr("c2rf.workflow.result.LARGE_RESULT", 100)
     found = classified(places, CASES["ties"], "parquet")

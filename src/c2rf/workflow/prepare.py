@@ -1042,6 +1042,7 @@ def read_known(
         return found
 
     def read(given: Any) -> Any:
+        given = as_pandas(given)
         if isinstance(given, Mapping):
             return dict(zip(_texts(list(given)), given.values(), strict=True))
         if isinstance(given, (str, os.PathLike)):
@@ -1049,7 +1050,7 @@ def read_known(
         elif is_list_of_rows(given):
             given = TotalsTable(pd.DataFrame(given, dtype=object), target)
         elif hasattr(given, "index") and not callable(given.index):
-            frame = given.rename("total").to_frame() if given.ndim == 1 else as_pandas(given)
+            frame = given.rename("total").to_frame() if given.ndim == 1 else given
             is_counted = isinstance(frame.index, pd.RangeIndex)
             given = TotalsTable(frame if is_counted else frame.reset_index(), target)
         if not isinstance(given, TotalsTable):
