@@ -15,6 +15,7 @@ from c2rf.cli import main
 from c2rf.data.dialect import ReadAs
 from c2rf.data.totals import Bins, TotalsTable, find_bins, parse_bin, parse_totals
 from c2rf.exceptions import InputError
+from c2rf.workflow.summary import previews
 
 WORK = ["arbeitslos", "erwerbstätig", "inaktiv"]
 LAENDER = {"Land": {"Bayern", "Hessen", "Saarland"}, "Geschlecht": {"m", "w"}}
@@ -338,6 +339,32 @@ def test_what_was_done_is_said(tmp_path):
     assert "the sums 'insgesamt' were checked and left out" in note
     text, rows, classes, *_ = RIGHT["rounded to tens"]
     assert "a sum is off by 10, as rounding does" in read(tmp_path, text, rows, classes)[1]
+
+
+@pytest.mark.parametrize("pad", ["", ";;;"])
+@pytest.mark.parametrize("name", ["sum row called Deutschland", "percent with decimal commas"])
+def test_a_title_and_a_note_are_read_past(tmp_path, name, pad):
+    text, rows, classes, groups, expected = RIGHT[name]
+    title = f"Erwerbstätige, nach Land{pad}\n2024{pad}\n\n"
+    framed = f"{title}{text}\nQuelle: Statistisches Amt, 2025{pad}\n"
+    found, note = read(tmp_path, framed, rows, classes)
+    assert by_place(found, *groups) == expected
+    said = "; lines above the names left out (2); lines below the table left out (1)"
+    assert said in note
+    assert said in previews([], ReadAs(), [tmp_path / "totals.csv"])[0].read_as
+    assert "left out" not in read(tmp_path, text, rows, classes)[1].partition("sums")[0]
+
+
+def test_a_last_row_of_empty_cells_is_no_note(tmp_path):
+    text = "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nHessen;;\n"
+    note = read(tmp_path, text, LAENDER, WORK[:2])[1]
+    assert "lines below" not in note
+
+
+def test_errors_below_a_title_name_the_file(tmp_path):
+    with pytest.raises(InputError) as wrong:
+        read(tmp_path, "Titel\n\nLand;a;a\nBayern;1;2\nHessen;1;2\n", LAENDER, WORK[:2])
+    assert str(wrong.value).startswith(f"{tmp_path / 'totals.csv'}: column names must differ")
 
 
 def test_the_mark_of_other_files_does_not_spoil_a_table_with_one_reading(tmp_path):

@@ -15,10 +15,12 @@ import csv
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -348,8 +350,9 @@ class TotalsTable:
 
         try:
             if isinstance(self.given, Path):
-                read = read_file(self.given, how)
-                frame, note = read.frame, read.read_as
+                with without_text(self.given, how) as (path, left_out):
+                    read = read_file(path, how)
+                frame, note = read.frame, read.read_as + left_out
             else:
                 typed = TypedCells(Path(self.name), how)
                 frame = typed.table({str(k): list(map(_plain, c)) for k, c in self.given.items()})
@@ -487,6 +490,77 @@ def _spelled_as(
         texts = [text and known.get(normalize("NFC", text), text) for text in column]
         found[name if other in cells or other in found else other] = texts
     return found
+
+
+_FOOTNOTE = re.compile(
+    r"(quelle|source|fuente|fonte|anmerkung|hinweis|stand|notes?|nota|remarque|\(?c\)|\u00a9|\*|\d+\)).*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@contextmanager
+def without_text(path: Path, how: ReadAs) -> Iterator[tuple[Path, str]]:
+    """Give a file without lines of text above and below its table, and say which were left out."""
+    from c2rf.data.dialect import SEPARATORS, find_encoding, opened
+    from c2rf.data.formats import TEXT, find_format, naming_source
+
+    lines, encoding = list[str](), ""
+    if find_format(path) is TEXT and path.stat().st_size < _MOST_BYTES:
+        encoding = how.encoding or find_encoding(path)
+        with naming_source(path), opened(path) as file:
+            lines = file.read(_MOST_BYTES).decode(encoding).splitlines(keepends=True)
+    found = [_lines_of_table(lines, mark) for mark in ([how.sep] if how.sep else SEPARATORS)]
+    start, end = max(found, key=lambda each: each[1] - each[0])
+    above = sum(bool(line.strip()) for line in lines[:start])
+    below = sum(bool(line.strip()) for line in lines[end:])
+    is_clear = end - start > 1 and found.count((start, end)) == 1
+    if not is_clear or not above + below or lines[0].lower().startswith("sep="):
+        yield path, ""
+        return
+    with TemporaryDirectory() as folder:
+        plain = Path(folder) / path.name
+        plain.write_bytes("".join(["\n"] * start + lines[start:end]).encode(encoding))
+        try:
+            yield (
+                plain,
+                f"; lines above the names left out ({above})" * bool(above)
+                + f"; lines below the table left out ({below})" * bool(below),
+            )
+        except InputError as wrong:
+            raise InputError(str(wrong).replace(str(plain), str(path))) from wrong
+
+
+_MOST_BYTES = 1 << 22
+"""Larger files are no tables with titles and notes."""
+
+
+def _lines_of_table(lines: Sequence[str], separator: str) -> tuple[int, int]:
+    """Return from which line to before which the table is, none if that is not clear.
+
+    Above it, lines have one filled cell. Below it they have one cell, or are a note by their words.
+    """
+    reader, rows = csv.reader(lines, delimiter=separator), list[tuple[int, int, list[str]]]()
+    try:
+        first = 0
+        for row in reader:
+            rows.append((first, reader.line_num, row))
+            first = reader.line_num
+    except csv.Error:
+        return 0, 0
+    rows = [each for each in rows if any(cell.strip() for cell in each[2])]
+    while rows and sum(bool(cell.strip()) for cell in rows[0][2]) == 1:
+        rows.pop(0)
+    while rows and _is_note(rows[-1][2]):
+        rows.pop()
+    if len({len(row) for *_, row in rows}) != 1:
+        return 0, 0
+    return rows[0][0], rows[-1][1]
+
+
+def _is_note(row: Sequence[str]) -> bool:
+    """Say whether a line below a table is a note: a row of the table has other empty cells."""
+    filled = [cell.strip() for cell in row if cell.strip()]
+    return len(row) == 1 or (len(filled) == 1 and _FOOTNOTE.fullmatch(filled[0]) is not None)
 
 
 def _plain(cell: Any) -> Any:

@@ -18,6 +18,7 @@ from c2rf._utils.text import count, for_user, listed_names, percent, proof, shor
 from c2rf.data.cells import as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
+from c2rf.data.totals import without_text
 from c2rf.exceptions import InputError
 from c2rf.report.language import translated
 from c2rf.report.measures import (
@@ -290,8 +291,9 @@ def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list
 def _preview_of_totals(path: Path, how: ReadAs) -> TablePreview:
     for mark in (how.decimal, ",", "."):
         try:
-            found = preview(path, replace(how, decimal=mark), name=path.name)
-            return replace(found, read_as=_ABOUT_MARKS.sub("", found.read_as))
+            with without_text(path, how) as (plain, left_out):
+                found = preview(plain, replace(how, decimal=mark), name=path.name)
+            return replace(found, read_as=_ABOUT_MARKS.sub("", found.read_as) + left_out)
         except InputError as error:
             wrong = error
     raise wrong
