@@ -116,12 +116,13 @@ class TestWhatVerifyClaims:
         said = self.said(capsys, "verify votes.csv s.json --certificate p.json")
         assert "verified" in said
         assert "no weighting of these 3 trees with weights in [1, 100] comes closer than 1" in said
-        assert "asked as s.json says: the total and the least weight and the greatest" in said
+        assert "taken the total, the least weight and the greatest weight are from s.json;" in said
+        assert "to check your own, give --total, --lower, --upper" in said
 
     def test_with_a_question_of_ones_own(self, capsys):
         own = "--total 100% --lower 1 --upper 100"
         said = self.said(capsys, f"verify votes.csv s.json --certificate p.json {own}")
-        assert "asked" not in said
+        assert "taken" not in said
         for other, what in (
             ("--total 3", "the total 4, not 3"),
             ("--upper 9", "weight 100.0, not 9"),

@@ -18,11 +18,13 @@ from c2rf.report.answer import (
     accuracy_section,
     answer_section,
     confidence_section,
+    how_sure,
     how_totals_are_met,
     opening,
     sensitivity_section,
     unreliable_warning,
 )
+from c2rf.report.method import find_cautions
 from c2rf.totals.bounds import Adjustment, Bounds, MarginBounds
 from c2rf.totals.groups import Groups
 from made_up import forest, made_up, ranking
@@ -94,13 +96,14 @@ class TestHowTotalsAreMet:
         table = tables(answer_section(result))["Totals that were changed"]
         assert table.rows == [["all rows", "yes", "30", "20", "-10 (-2.0 standard errors)"]]
 
-    def test_what_is_missed_is_counted_once_with_what_is_proven(self):
-        proven = how_totals_are_met(bounded([43, 17], [43, 17], classifier=forest(3, 3)))
-        assert proven == (
-            "The known totals are missed by 3 rows. No weighting of these 5 trees with weights in "
-            "[1, 100] comes closer than 3."
-        )
-        open_yet = how_totals_are_met(bounded([43, 17], [43, 17], classifier=forest(3, 1)))
+    def test_what_is_missed_is_counted_and_what_is_proven_is_said_once(self):
+        result = bounded([43, 17], [43, 17], classifier=forest(3, 3))
+        assert how_totals_are_met(result) == "The known totals are missed by 3 rows."
+        proven = "No weighting of these 5 trees with weights in [1, 100] comes closer than 3."
+        assert how_sure(result) == proven
+        first = " ".join([opening(result), how_sure(result), *find_cautions(result)])
+        assert first.lower().count("no weighting") == 1
+        open_yet = how_sure(bounded([43, 17], [43, 17], classifier=forest(3, 1)))
         assert "no weighting" not in open_yet.lower()
         assert "is at least 1" in open_yet
 

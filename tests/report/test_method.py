@@ -158,7 +158,7 @@ class TestCautions:
             ),
             (
                 {"classifier": forest(3, 1)} | MISSED,
-                "The total is missed. Not proven optimal: off by 3",
+                "The total is missed. Rows on which all trees vote alike",
             ),
         ],
     )

@@ -273,9 +273,12 @@ def verify(
     else:
         claim = f"that none comes closer than {found.bound:,} is a claim of {solution}"
         rows.append(("not proven", f"{claim}; --certificate checks it"))
-    names = [_ASKED[name] for name in taken if name != "offset" or stored.offset]
-    if names:
-        rows.append(("asked", f"as {solution} says: {' and '.join(names)}"))
+    taken = [name for name in taken if name != "offset" or stored.offset]
+    if taken:
+        options = ", ".join("--total" if name == "n_positive" else f"--{name}" for name in taken)
+        *names, last = (_ASKED[name] for name in taken)
+        all_names = f"{', '.join(names)} and {last} are" if names else f"{last} is"
+        rows.append(("taken", f"{all_names} from {solution}; to check your own, give {options}"))
     terminal.say(rows, quiet=quiet)
 
 

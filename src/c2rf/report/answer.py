@@ -110,9 +110,7 @@ def _met(result: Classification, totals: str) -> str:
     if result.data.weights is not None:
         return f"{totals} are sums of weights; each is met to within {missed:.3g}."
     if missed > 0:
-        solution = getattr(result.classifier, "solution_", None)
-        proven = "" if solution is None else " " + as_sentence(proof(solution, result.classifier))
-        return f"The known totals are missed by {count(int(missed), 'row')}.{proven}"
+        return f"The known totals are missed by {count(int(missed), 'row')}."
     return " ".join(_ranges(result)) or f"{totals} are met exactly."
 
 

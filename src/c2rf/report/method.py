@@ -228,9 +228,8 @@ def _about_totals(result: Classification) -> Iterator[str]:
     solution = getattr(result.classifier, "solution_", None)
     if solution is not None and solution.eta > 0:
         yield (
-            f"The total is missed. {as_sentence(proof(solution, result.classifier))} Rows on "
-            "which all trees vote alike can only change sides together. More trees, an offset, or "
-            "the method known-totals meet it."
+            "The total is missed. Rows on which all trees vote alike can only change sides "
+            "together. More trees, an offset, or the method known-totals meet it."
         )
     for k, name in enumerate(data.classes):
         if bounds.lower[k] == bounds.upper[k] in (0, bounds.n_rows):
