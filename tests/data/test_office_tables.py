@@ -266,6 +266,11 @@ REFUSED = {
         "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nHessen;4;96\nzusammen;110;1400\n", LAENDER,
         WORK[:2], "and not to 110; of 'Land' there are no totals for 'Saarland'; correct it",
     ),
+    "a column of groups under another name": (
+        "Land;arbeitslos;erwerbstätig\nBayern;96;1204\nHessen;4;96\nzusammen;100;1300\n",
+        {"Geschlecht": {"m", "w"}, "Bundesland": {"Bayern", "Hessen"}},
+        WORK[:2], "'Land' is no column .* did you mean 'Bundesland'",
+    ),
     "a column that is nearly a class": (
         "Land;arbeitslos;erwerbstaetig;insgesamt\nBayern;96;1204;1300\n", LAENDER, WORK[:2],
         "the column 'erwerbstaetig' is named like none .* did you mean 'erwerbstätig'",
@@ -353,6 +358,12 @@ def test_a_title_and_a_note_are_read_past(tmp_path, name, pad):
     assert said in note
     assert said in previews([], ReadAs(), [tmp_path / "totals.csv"])[0].read_as
     assert "left out" not in read(tmp_path, text, rows, classes)[1].partition("sums")[0]
+
+
+def test_a_grouping_column_under_another_name_is_found_by_its_values():
+    labeled = pd.DataFrame({"Geschlecht": ["m", "w"], "Bundesland": ["Bayern", "Hessen"]})
+    with pytest.raises(InputError, match="did you mean 'Bundesland'"):
+        find_bins("Land", ["Bayern", "Hessen", "Saarland"], labeled, list(labeled))
 
 
 def test_a_last_row_of_empty_cells_is_no_note(tmp_path):

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -246,6 +247,9 @@ UNKNOWN = frozenset([".", "/", "x", "X", "*", "…", "...", "•", "·", ":"])
 DASHES = ("-", "\N{EN DASH}", "\N{EM DASH}")
 """What is zero in some offices, and not known in others."""
 
+_MOST_TRIED = 10
+"""So many columns, those with the nearest names, may be meant by another name."""
+
 NEAR = 0.8
 """So much of its characters must a column share with a class to be meant for it."""
 
@@ -416,6 +420,8 @@ class TotalsTable:
             if by_class is not None and cells[name][r] is None:
                 raise InputError(f"{where}: {name!r} is empty")
             if place in totals and None not in place:
+                if values is not None:
+                    self._refuse_other_name(cells, ignored, columns, values)
                 raise InputError(
                     f"{self.name} has more than one total for {', '.join(map(repr, place))}"
                     f"{hint and f'; {hint}: these are {all_of(list(columns))}'}"
@@ -468,6 +474,20 @@ class TotalsTable:
                     f"{self.name}: the column {name!r} is named like none of the classes "
                     f"({listed(list(classes))}){meant}"
                 )
+
+    def _refuse_other_name(
+        self, cells: Mapping[str, list[Any]], ignored: Sequence[str], columns: Sequence[str],
+        values: Callable[[str], Collection[str]],
+    ) -> None:  # fmt: skip
+        """Refuse a column whose values are those of one of the rows that has another name."""
+        for name in ignored:
+            own = {text for text in cells[name] if text is not None and not is_sum(text)}
+            for other in get_close_matches(name, columns, n=_MOST_TRIED, cutoff=0):
+                if len(own) > 1 and own <= set(values(other)):
+                    raise InputError(
+                        f"{self.name}: {name!r} is no column of the unlabeled rows, but its values "
+                        f"are those of {other!r}; did you mean {other!r}? Name it so"
+                    )
 
     def _missing(self, wanted: list[str], cells: Mapping[str, Any]) -> InputError:
         missing = [name for name in wanted if name not in cells]
@@ -975,16 +995,19 @@ def find_bins(
     columns : sequence of str
         The columns that may be meant.
     """
-    from c2rf.data.cells import as_numbers
+    from c2rf.data.cells import as_numbers, as_text
 
     ranges = {label: parse_bin(label) for label in labels}
     example = f"{name}=COLUMN:0-14,15-29,30-64,65+"
     say = for_user(f"bin={example!r}", f'--bin "{example}"')
     if None in ranges.values() or not ranges:
+        texts = {each: set(as_text(labeled[each]).dropna()) for each in columns if each in labeled}
+        same = [each for each in texts if len(texts[each]) > 1 and texts[each] <= set(labels)]
+        meant = f"; did you mean {same[0]!r}?" if same else nearest(name, columns)
         raise InputError(
             f"totals are grouped by {name!r}, which is no column of the unlabeled rows, and its "
             f"groups ({listed(list(labels), 5)}) are not ranges of one; the columns are "
-            f"{all_of(list(columns))}{nearest(name, columns)}"
+            f"{all_of(list(columns))}{meant}"
         )
     found = {label: ends for label, ends in ranges.items() if ends is not None}
     numbers = {each: as_numbers(labeled[each]).dropna() for each in columns if each in labeled}
