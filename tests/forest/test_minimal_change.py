@@ -166,3 +166,13 @@ def test_ctrl_c_keeps_the_weights_found(monkeypatch):
     near = c2rf.solve(votes, 17, prefer="majority")
     c2rf.verify(votes, 17, near)
     assert near.stats["interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "upper", "wide"), [([[1, -1, -1, -1]], 1, 1e9), ([[1]], 1e7, 1e8)]
+)
+def test_equal_weights_and_a_wide_shift_lose_no_margin_by_rounding(votes, upper, wide):
+    box = {"lower": 1, "upper": upper, "offset": (-wide, wide)}
+    solution = c2rf.solve(votes, 0, **box, prefer="majority")
+    c2rf.verify(votes, 0, solution, **box)
+    assert solution.eta == 0

@@ -40,7 +40,7 @@ from c2rf.forest.backends import MatrixModel, RawResult, integer_bound
 from c2rf.forest.bounds.certify import Certifier, raise_if_infeasible
 from c2rf.forest.bounds.conflict_graph import Cut, cut_rows
 from c2rf.forest.bounds.feasibility import find_weights
-from c2rf.forest.incumbent import SolveState
+from c2rf.forest.incumbent import SolveState, with_margins
 from c2rf.forest.problem import MARGIN_TOLERANCE, Problem, scores
 from c2rf.forest.search.lattice import odd_lattice_point
 from c2rf.forest.votes import PatternTable
@@ -253,7 +253,21 @@ class Reduction:
         low, high = self.original.lower, self.original.upper
         alone = np.bincount(self.group)[self.group] == 1  # spared the rounding
         lifted = np.where(alone, weights[self.group], low + height * (high - low))
-        return np.clip(lifted, low, high)
+        lifted = np.clip(lifted, low, high)
+        if with_margins(self.original, lifted, scale=False) is None:
+            self._restore_sums(lifted, weights)
+        return lifted
+
+    def _restore_sums(self, lifted: Floats, weights: Floats) -> None:
+        """Take out of lifted weights what rounding has put into the sums of the groups."""
+        low, high = self.original.lower, self.original.upper
+        for group in np.flatnonzero(np.bincount(self.group) > 1):
+            members = np.flatnonzero(self.group == group)
+            lifted[members] = np.clip(np.rint(lifted[members]), low[members], high[members])
+            # The smallest come last, because a small float takes the finest changes.
+            for j in members[np.argsort(-np.abs(lifted[members]), kind="stable")]:
+                missing = math.fsum([weights[group], *-lifted[members]])
+                lifted[j] = np.clip(lifted[j] + missing, low[j], high[j])
 
 
 def reduce(problem: Problem) -> Reduction:
