@@ -219,7 +219,7 @@ class TestKnownTotals:
         assert found["north", "yes"] == round(0.25 * north)
         assert sum(n for (_, label), n in found.items() if label == "no") == 150
 
-    def test_groups_that_the_labeled_do_not_have(self, people):
+    def test_groups_that_the_labeled_do_not_have(self, people, capsys):
         people.write()
         people.labeled.drop(columns="region").to_csv("labeled.csv", index=False)
         people.totals_by("region").to_csv("totals.csv", index=False)
@@ -230,6 +230,10 @@ class TestKnownTotals:
         assert run("predict m.skops unlabeled.csv --id id --out new.csv") == 0
         same = read_table(Path("new.csv"))["label"] == read_table(Path("out.csv"))["label"]
         assert same.mean() > 0.95
+        assert capsys.readouterr().err == ""
+        people.unlabeled.assign(region="moon").to_csv("moon.csv", index=False)
+        assert run("predict m.skops moon.csv --out moon-out.csv") == 0
+        assert capsys.readouterr().err.startswith("c2rf: 1 group not seen in fit, 'moon': rows")
         people.unlabeled.drop(columns="region").to_csv("other.csv", index=False)
         assert run("predict m.skops other.csv --out other-out.csv") == 2
 

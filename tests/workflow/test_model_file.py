@@ -200,6 +200,9 @@ def test_a_loaded_model_predicts_frames(tmp_path):
     assert model.classes_.tolist() == ["no", "yes"]
     assert chances.sum(axis=1) == pytest.approx(np.ones(len(found)))
     assert chances[:, 1].mean() == pytest.approx((people.truth == "yes").mean(), abs=0.02)
+    for predict in (model.predict, model.predict_proba):
+        with pytest.warns(UserWarning, match="1 group not seen in fit, 'moon'"):
+            predict(people.unlabeled[:2].assign(region=["moon", "north"]))
 
 
 def test_trees_whose_links_lead_out_of_their_arrays_are_refused(tmp_path, monkeypatch):

@@ -177,6 +177,7 @@ def predict(
     chosen = Options(target=stored.target, totals=[], **given)
     with (
         terminal.waiting("labeling", quiet),
+        terminal.plain_warnings(),
         at_scheduler(chosen.scheduler, chosen.engine, None, chosen.master),
     ):
         found = predict_rows(stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,16 @@ def say(rows: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
 def note(quiet: bool = False) -> Callable[[str], None]:
     """Return what prints a note on how something was understood."""
     return lambda text: say([("read as", text)], quiet=quiet)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings of the block at its end, without the line of code that they are from."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default", UserWarning)
+        yield
+    for each in found:
+        print(f"c2rf: {printable(str(each.message))}", file=sys.stderr)
 
 
 def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:

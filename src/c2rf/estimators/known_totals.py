@@ -321,7 +321,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             Any rows, with the columns of the labeled ones.
         groups : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Their groups, for the offsets of these. Without, and in groups not seen in ``fit``,
-            the overall offsets are used.
+            which a warning names, the overall offsets are used.
 
         Returns
         -------
@@ -772,6 +772,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             return overall
         self._refuse_groups(groups)
         found = read_groups(groups, n_rows)
+        found.warn_of_new(self.group_offsets_)
         return found.look_up(getattr(self, table), overall)[found.codes]
 
     def _refuse_groups(self, groups: Any) -> None:

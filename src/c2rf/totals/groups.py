@@ -7,6 +7,7 @@ of each margin.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from c2rf._utils.text import all_of, for_user, nearest
+from c2rf._utils.text import all_of, count, for_user, listed, nearest
 from c2rf._utils.types import Codes, Floats
 from c2rf.exceptions import InputError, InputTypeError
 
@@ -76,6 +77,17 @@ class Groups(NamedTuple):
     def look_up(self, known: Mapping[Any, Floats], default: Floats) -> Floats:
         """Return what is known of each group, by its name; the default of the others."""
         return np.array([known.get(name, default) for name in self.names])
+
+    def warn_of_new(self, known: Mapping[Any, Floats]) -> None:
+        """Warn of groups of other rows that are not known from the population."""
+        new = [name for name in self.names if name not in known]
+        if new:
+            warnings.warn(
+                f"{count(len(new), 'group')} not seen in fit, {listed(new)}: rows there get the "
+                f"overall offsets; seen were {listed(list(known))}",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def places_of(self, others: Groups) -> Codes:
         """Return the number here of the group of each row of others, -1 where there is none.

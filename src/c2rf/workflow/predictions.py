@@ -335,6 +335,8 @@ def shifted_and_probabilities(
     """Yield what decides labels of any rows, and their probabilities, a block at a time."""
     if not isinstance(classifier, KnownTotalsClassifier):
         raise InputError(f"{type(classifier).__name__} gives no probabilities")
+    if hasattr(classifier, "group_offsets_"):
+        groups.warn_of_new(classifier.group_offsets_)
     offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
     priors = groups.look_up(
         getattr(classifier, "_group_proba_offsets", {}), classifier._proba_offsets
