@@ -362,8 +362,12 @@ def test_a_title_and_a_note_are_read_past(tmp_path, name, pad):
 
 def test_a_grouping_column_under_another_name_is_found_by_its_values():
     labeled = pd.DataFrame({"Geschlecht": ["m", "w"], "Bundesland": ["Bayern", "Hessen"]})
+    for groups in (["Bayern", "Hessen", "Saarland"], ["Bayern", "Hessen"]):
+        with pytest.raises(InputError, match="did you mean 'Bundesland'"):
+            find_bins("Land", groups, labeled, list(labeled))
+    more = pd.DataFrame({"Bundesland": ["Bayern", "Hessen", "Bremen"]})
     with pytest.raises(InputError, match="did you mean 'Bundesland'"):
-        find_bins("Land", ["Bayern", "Hessen", "Saarland"], labeled, list(labeled))
+        find_bins("Land", ["Bayern", "Hessen"], more, list(more))
 
 
 def test_a_last_row_of_empty_cells_is_no_note(tmp_path):

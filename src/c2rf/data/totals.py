@@ -1002,7 +1002,12 @@ def find_bins(
     say = for_user(f"bin={example!r}", f'--bin "{example}"')
     if None in ranges.values() or not ranges:
         texts = {each: set(as_text(labeled[each]).dropna()) for each in columns if each in labeled}
-        same = [each for each in texts if len(texts[each]) > 1 and texts[each] <= set(labels)]
+        sets = {each: (own, set(labels)) for each, own in texts.items()}
+        same = [
+            each
+            for each, pair in sets.items()
+            if min(map(len, pair)) > 1 and (pair[0] <= pair[1] or pair[1] <= pair[0])
+        ]
         meant = f"; did you mean {same[0]!r}?" if same else nearest(name, columns)
         raise InputError(
             f"totals are grouped by {name!r}, which is no column of the unlabeled rows, and its "
