@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from c2rf._utils.types import Floats
+from c2rf._utils.text import short
+from c2rf._utils.types import Floats, is_number, is_whole
 from c2rf.exceptions import InfeasibleError, InputTypeError, VerificationError
 from c2rf.forest.certificate import TOLERANCE, CertificateError, check_certificate
 from c2rf.forest.problem import (
@@ -92,14 +93,19 @@ def verify(
         counts = np.ones(len(rows), dtype=np.int64)
     check_box(lower, upper)
     target = check_total(n_positive, int(counts.sum()))
-    weights, shift = _as_numbers(solution)
+    weights = _numbers("weights", solution.weights).astype(float)
+    if not is_number(solution.offset):
+        raise VerificationError(
+            f"the offset must be a number; found {short(repr(solution.offset))}"
+        )
+    shift = float(_numbers("the offset", solution.offset))
     _check_weights(weights, rows.shape[1], lower, upper)
     _check_shift(shift, None if offset is None else check_offset(offset))
     signs = certain_signs(rows, weights, shift)
-    _check_labels(np.asarray(solution.labels), signs)
+    _check_labels(_numbers("labels", solution.labels), signs)
     eta = abs(int(counts[signs > 0].sum()) - target)
-    if solution.eta != eta:
-        raise VerificationError(f"eta is claimed to be {solution.eta}; recounted it is {eta}")
+    if not is_whole(solution.eta) or solution.eta != eta:
+        raise VerificationError(f"eta is claimed to be {solution.eta!r}; recounted it is {eta}")
     _check_status(solution)
     if solution.certificate is not None:
         proven = proven_bound(votes, target, solution.certificate, lower, upper, offset, time_limit)
@@ -185,11 +191,20 @@ def _common_denominator(values: list[float]) -> tuple[NDArray[np.object_], int]:
     ), denominator
 
 
-def _as_numbers(solution: Solution) -> tuple[Floats, float]:
+def _numbers(name: str, values: Any) -> NDArray[Any]:
+    """Return an array of floats or integers, or refuse what holds anything else."""
     try:
-        return np.asarray(solution.weights, dtype=float), float(solution.offset)
-    except (TypeError, ValueError) as error:
-        raise VerificationError(f"weights and offset must be numbers; {error}") from error
+        array = np.asarray(values)
+        if array.dtype == object and all(map(is_number, array.flat)):
+            array = array.astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise VerificationError(f"{name} must be numbers; {error}") from error
+    if np.ma.is_masked(values):
+        raise VerificationError(f"{name} must be numbers; some are missing (masked)")
+    if array.dtype.kind not in "iuf":
+        found = f"{short(repr(values))} of type {array.dtype}"
+        raise VerificationError(f"{name} must be numbers; found {found}")
+    return array
 
 
 def _check_weights(weights: Floats, n_trees: int, lower: float, upper: float) -> None:
@@ -230,14 +245,14 @@ def _check_labels(labels: NDArray[np.int8], signs: NDArray[np.int8]) -> None:
 
 
 def _check_status(solution: Solution) -> None:
-    if not isinstance(solution.bound, (int, np.integer)):
+    if not is_whole(solution.bound):
         raise VerificationError(f"the bound must be a whole number; found {solution.bound!r}")
     if not 0 <= solution.bound <= solution.eta:
         raise VerificationError(
             f"the bound must lie between 0 and eta = {solution.eta}; found {solution.bound}"
         )
     right = "optimal" if solution.bound == solution.eta else "feasible"
-    if solution.status != right:
+    if not isinstance(solution.status, str) or solution.status != right:
         raise VerificationError(
             f"the status of eta {solution.eta} with bound {solution.bound} is {right!r}; "
             f"found {solution.status!r}"
