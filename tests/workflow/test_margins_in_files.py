@@ -153,6 +153,8 @@ def test_labels_hang_on_the_total_as_labels_with_other_totals_say():
     ("files", "options", "message"),
     [
         ({"t.csv": "district,class,total\nnorth,employed,3\nsouth,employed,4\n"}, "",
+         "'district' is no column of the unlabeled rows, but its values are those of 'region'"),
+        ({"t.csv": "district,class,total\nup,employed,3\ndown,employed,4\n"}, "",
          "'district' were ignored, because the unlabeled rows do not have them"),
         ({"t.csv": "region,class,total\nnorth,employed,3\nwest,employed,4\n"}, "",
          "'west', which no unlabeled row is in"),
