@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from c2rf._utils.frames import as_pandas, kinds_of, names_of, stacked
+from c2rf.exceptions import InputError
 
 COLUMNS = {"age": [41, 14], "town": ["Ulm", "Bonn"], "is_in": [True, False], "note": [None, None]}
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
@@ -25,6 +26,11 @@ def test_as_pandas(maker):
     table = as_pandas(maker(COLUMNS))
     assert isinstance(table, pd.DataFrame)
     assert table["town"].tolist() == ["Ulm", "Bonn"]
+
+
+def test_repeated_columns_are_named():
+    with pytest.raises(InputError, match=r"columns of a table .* more than one 'age': rename"):
+        as_pandas(pd.DataFrame([[1, 2, 3]], columns=["age", "town", "age"]))
 
 
 def test_what_is_no_frame_stays():

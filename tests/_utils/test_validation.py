@@ -82,6 +82,8 @@ def test_a_sparse_matrix_that_is_too_large_is_refused_before_it_is_filled():
         (["a", "a"], InputError, "found one class only, 'a'"),
         (["a", "b", "c"], InputError, "Only binary classification is supported"),
         (np.array(["a", None], object), InputError, "no label in row 1"),
+        (np.array([0, np.nan]), InputError, "y has no label in row 1"),
+        (pd.Series(["a", None], dtype="string"), InputError, "y has no label in row 1"),
         (np.array(["a", 1], object), InputTypeError, "all text or all numbers; found int, str"),
     ],
 )

@@ -224,6 +224,13 @@ def test_frames_of_dask_and_lazy_ones(places, expected):
         pd.testing.assert_frame_equal(found.labels, whole, check_dtype=False, check_exact=True)
 
 
+def test_a_column_that_is_there_twice_is_named(places):
+    place = places[2]
+    rows = pd.concat([place["memory"], place["memory"][["town"]]], axis=1)
+    with pytest.raises(c2rf.InputError, match="more than one 'town': rename or remove"):
+        c2rf.classify(place["labeled"], rows, target="sick", totals={"yes": 100}, **LOGISTIC)
+
+
 @pytest.mark.parametrize("long", [False, True])
 def test_tables_of_totals_of_polars(long):
     """They are read as those of pandas are, by a column per class or by a row per total."""

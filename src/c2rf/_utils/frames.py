@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
+
+from c2rf._utils.text import all_of
+from c2rf.exceptions import InputError
 
 
 def as_pandas(table: Any) -> Any:
     """Convert a data frame of any library to pandas; return anything else unchanged."""
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+    except DuplicateError:
+        check_different_names(table, "a table")
+        raise
     return frame.to_pandas() if isinstance(frame, nw.DataFrame) else table
 
 
@@ -19,6 +28,17 @@ def names_of(table: Any) -> list[str] | None:
     """Return the column names as text, or None for a table without column names."""
     columns = getattr(table, "columns", None)
     return None if columns is None else [str(name) for name in columns]
+
+
+def check_different_names(table: Any, name: str) -> None:
+    """Refuse duplicate column names."""
+    counts = Counter(names_of(table) or [])
+    repeated = [column for column, number in counts.items() if number > 1]
+    if repeated:
+        raise InputError(
+            f"the columns of {name} must have different names; found more than one "
+            f"{all_of(repeated)}: rename or remove them"
+        )
 
 
 def stacked(tables: list[Any]) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,8 +30,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from c2rf._utils.frames import names_of
-from c2rf._utils.text import all_of, listed
+from c2rf._utils.frames import check_different_names
+from c2rf._utils.text import listed
 from c2rf._utils.types import LARGEST
 from c2rf.exceptions import C2RFError, InputError, InputTypeError
 
@@ -110,7 +109,7 @@ def check_data(
     y : array, optional
         In ``fit``, the classes of the rows.
     """
-    _check_different_names(X, name)
+    check_different_names(X, name)
     encode = getattr(classifier, "_encode", None)
     if encode is not None and issparse(X):
         X = _dense(X, name)
@@ -124,17 +123,6 @@ def check_data(
         checked = _numbers(classifier, X, reset, name)
     _check_finite(classifier, checked, name)
     return checked
-
-
-def _check_different_names(X: Any, name: str) -> None:
-    """Refuse duplicate column names."""
-    counts = Counter(names_of(X) or [])
-    repeated = [column for column, count in counts.items() if count > 1]
-    if repeated:
-        raise InputError(
-            f"the columns of {name} must have different names; found more than one "
-            f"{all_of(repeated)}: rename or remove them"
-        )
 
 
 def _dense(X: Any, name: str) -> NDArray[Any]:
@@ -151,6 +139,7 @@ def _dense(X: Any, name: str) -> NDArray[Any]:
 
 def check_labels(classifier: Any, y: Any, *, only_two: bool = True) -> NDArray[Any]:
     """Return y as a 1-D array; refuse fewer than two classes, and with ``only_two`` also more."""
+    _check_no_missing(y)
     y = _of_one_kind(validate_data(classifier, y=y))
     check_classification_targets(y)
     classes = np.unique(y)
@@ -240,16 +229,21 @@ def _learner(classifier: Any) -> str:
     return f"the estimator {type(estimator).__name__}{inner}"
 
 
-def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
-    """Convert an object array of numbers or bools to its own dtype; refuse mixed types."""
-    if y.dtype != object:
-        return y
-    missing = np.flatnonzero(pd.isna(y))
-    if len(missing):
+def _check_no_missing(y: Any) -> None:
+    """Refuse labels that are None or NaN; scikit-learn says of some only that "Input" has them."""
+    given = np.asarray(y, dtype=object)
+    missing = np.flatnonzero(pd.isna(given))
+    if given.ndim and len(missing):
         raise InputError(
             f"y has no label in row {missing[0]} ({len(missing)} are missing); rows without a "
             "label go into X_unlabeled"
         )
+
+
+def _of_one_kind(y: NDArray[Any]) -> NDArray[Any]:
+    """Convert an object array of numbers or bools to its own dtype; refuse mixed types."""
+    if y.dtype != object:
+        return y
     if all(isinstance(label, str) for label in y):
         return y
     if all(isinstance(label, numbers.Number) for label in y):
