@@ -79,6 +79,8 @@ class TestSolveAndVerify:
             ({"weights": [1.0]}, "one weight per tree"),
             ({"labels": "+-"}, "there must be 4 labels"),
             ({"n_positive": 2}, "eta is claimed to be 0"),
+            ({"n_points": 9}, "found for 9 rows of 3 votes; found 4 rows of 3"),
+            ({"n_trees": 9}, "not the votes of this solution, which was found for 4 rows of 9"),
         ],
     )
     def test_a_false_claim_is_found_out(self, votes, capsys, change, said):
@@ -107,6 +109,7 @@ class TestWhatVerifyClaims:
 
     def test_without_a_certificate_nothing_is_proven(self, capsys):
         said = self.said(capsys, "verify votes.csv s.json")
+        assert "not compared" not in said
         assert "recounted weights, margins, labels and eta of s.json\n" in said
         assert "not proven that none comes closer than 1 is a claim of s.json" in said
         assert "verified" not in said
@@ -152,7 +155,9 @@ class TestWhatVerifyClaims:
         for key in ("votes_sha256", "offset_range"):
             del document[key]
         Path("s.json").write_text(json.dumps(document | {"format_version": 1}))
-        assert "recounted" in self.said(capsys, "verify votes.csv s.json")
+        said = self.said(capsys, "verify votes.csv s.json")
+        assert "recounted" in said
+        assert "not compared the votes: s.json has no digest of those it is for" in said
 
     def test_no_time_for_the_check(self, capsys):
         line = "verify votes.csv s.json --certificate p.json --time-limit 0"

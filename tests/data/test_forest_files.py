@@ -198,6 +198,8 @@ class TestSolution:
             ({"offset_range": [2, 1]}, "finite with lo <= hi"),
             ({"offset_range": [1]}, "must be None or a pair"),
             ({"votes_sha256": 3}, "'votes_sha256' must be str; found 3"),
+            ({"votes_sha256": ...}, "'votes_sha256' is missing"),
+            ({"n_trees": ...}, "'n_trees' is missing"),
         ],
     )
     def test_a_damaged_file_is_told_apart(self, tmp_path, change, said):

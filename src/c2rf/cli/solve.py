@@ -267,6 +267,8 @@ def verify(
         rows = [("recounted", about)]
     else:
         rows = [("verified", f"{about}; the bound {found.bound:,} by {certificate}")]
+    if stored.votes is None:
+        rows.append(("not compared", f"the votes: {solution} has no digest of those it is for"))
     rows.append(("labels", reached(positives, stored.n_positive)))
     if certificate is not None or found.eta == 0:
         rows.append(("proof", proof(found, stored)))

@@ -331,7 +331,8 @@ def votes_digest(votes: NDArray[np.int8]) -> str:
 class StoredSolution:
     """A solution together with the question it answers.
 
-    ``offset`` is the range of the shift, ``votes`` the digest of the votes if it is known.
+    ``offset`` is the range of the shift, ``votes`` the digest of the votes and ``shape`` their
+    numbers of rows and trees, if they are known.
 
     Examples
     --------
@@ -350,14 +351,18 @@ class StoredSolution:
     upper: float
     offset: tuple[float, float] | None = None
     votes: str | None = None
+    shape: tuple[int, int] | None = None
 
     def check_votes(self, votes: NDArray[np.int8]) -> None:
         """Raise if these are other votes than those that were solved."""
-        if self.votes is not None and self.votes != votes_digest(votes):
-            shape = len(self.solution.labels), len(self.solution.weights)
+        shape = self.shape or (len(self.solution.labels), len(self.solution.weights))
+        other_shape = self.shape is not None and shape != votes.shape
+        if other_shape or (self.votes is not None and self.votes != votes_digest(votes)):
             raise VerificationError(
                 "these are not the votes of this solution, which was found for {} rows of {} "
-                "votes; found {} rows of {}, with another digest".format(*shape, *votes.shape)
+                "votes; found {} rows of {}{}".format(
+                    *shape, *votes.shape, "" if other_shape else ", with another digest"
+                )
             )
 
     def write(self, path: Path, *, force: bool = False) -> None:
@@ -418,10 +423,13 @@ class StoredSolution:
         entries["weights"] = np.array(_numbers("weights", entries["weights"]))
         entries["labels"] = _text_to_labels(entries["labels"])
         question = {key: entries.pop(key) for key in ("n_positive", "lower", "upper")}
+        question["shape"] = tuple(_entry(document, key, int) for key in ("n_points", "n_trees"))
         if document.get("offset_range") is not None:
             question["offset"] = check_offset(
                 _numbers("offset_range", _entry(document, "offset_range", list))
             )
+        if document["format_version"] > 1 and "votes_sha256" not in document:
+            raise InputError("'votes_sha256' is missing")
         if document.get("votes_sha256") is not None:
             question["votes"] = _entry(document, "votes_sha256", str)
         return cls(Solution(**entries), **question)
