@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from c2rf.imputation import poisson
 from c2rf.imputation.poisson import choose, choose_in_groups, matching_shift
 from imputation.enumeration import LEAST_P, fits, label_sets, margin_of
 
@@ -28,6 +29,13 @@ def test_sets_are_as_frequent_as_their_odds_say(number):
     total = margin_of(np.zeros(1, dtype=int), counts, counts)
     sets, chances = label_sets(logs, [total], np.zeros(7, dtype=int))
     assert fits(chosen.astype(int), sets, chances) > LEAST_P
+
+
+def test_the_tree_of_a_single_block_is_built_once(monkeypatch):
+    built, of_rows = [], poisson._of_rows
+    monkeypatch.setattr(poisson, "_of_rows", lambda odds: built.append(odds.size) or of_rows(odds))
+    assert choose(np.linspace(-1, 1, 20), 7, np.random.default_rng(0)).sum() == 7
+    assert built == [20]
 
 
 def test_blocks_and_windows_do_not_change_inclusion_probabilities():

@@ -65,6 +65,8 @@ def choose(
     if n_chosen in (0, len(log_odds)):
         return np.full(len(log_odds), n_chosen > 0)
     odds = log_odds + matching_shift(log_odds[None], np.array([n_chosen]))
+    if len(odds) <= block_rows:
+        return _drawn(_of_rows(expit(odds)[None]), np.array([n_chosen]), rng)[: len(odds)] > 0
     parts = [odds[k : k + block_rows] for k in range(0, len(odds), block_rows)]
     # First draw how many rows are chosen in each block, then which ones. The tree of each block is
     # built twice, because all of them at once would need too much memory.
