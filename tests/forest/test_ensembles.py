@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -249,6 +249,20 @@ def test_a_prediction_outside_the_classes_is_refused():
         ensemble.votes(X_NEW)
     with pytest.raises(InputError, match="a vote must be one of 0, 1"):
         Ensemble([Sevens()], np.arange(2)).votes(X_NEW)
+
+
+def test_members_of_several_outputs_are_refused():
+    two = np.column_stack([CODES, 1 - CODES])
+    forest = RandomForestClassifier(3, random_state=0)
+    for model in (DecisionTreeClassifier(max_depth=2), KNeighborsClassifier(), forest):
+        with pytest.raises(InputError, match=r"member 0 of the list, .* several outputs"):
+            fitted([model.fit(X, two)])
+    with pytest.raises(InputError, match="the frozen RandomForestClassifier predicts several"):
+        fitted(FrozenEstimator(forest))
+    with pytest.raises(InputError, match=r"member 0 \(RidgeClassifier\) predicts several outputs"):
+        vote([RidgeClassifier().fit(X, two)])
+    column = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, CODES[:, None])
+    assert vote([column]).shape == (300, 1)
 
 
 @pytest.mark.parametrize(

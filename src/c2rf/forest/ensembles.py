@@ -40,6 +40,10 @@ Names = NDArray[np.object_] | None
 DEFAULT_N_ESTIMATORS = 20
 DEFAULT_MAX_SAMPLES = 0.2
 _CHUNK_CELLS = 1 << 22
+_MANY_OUTPUTS = (
+    "predicts several outputs for each row, and a vote is one class; give classifiers that were "
+    "fitted to one column of labels"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +157,9 @@ class Ensemble:
 
     def _are_positive(self, predicted: NDArray[Any], k: int) -> NDArray[np.bool_]:
         """Return which predictions are votes of +1, and refuse any that is neither class."""
+        if predicted.size != len(predicted):
+            name = type(self.members[k]).__name__
+            raise InputError(f"member {k} ({name}) {_MANY_OUTPUTS}")
         positive = predicted == self.labels[1]
         strange = ~positive & (predicted != self.labels[0])
         if strange.any():
@@ -371,7 +378,10 @@ def _check_classes(
     model: Any, who: str, classes: NDArray[Any], *, all_of_them: bool = False
 ) -> None:
     """Refuse a model that knows other classes than those in y, or not all where it must."""
-    known = np.ravel(getattr(model, "classes_", classes)).tolist()
+    own = getattr(model, "classes_", classes)
+    if isinstance(own, list) and any(np.ndim(of_output) for of_output in own):
+        raise InputError(f"{who} {_MANY_OUTPUTS}")
+    known = np.ravel(own).tolist()
     wrong, missing = set(known) - set(classes.tolist()), set(classes.tolist()) - set(known)
     if wrong or (all_of_them and missing):
         raise InputError(

@@ -124,9 +124,10 @@ def solve(
     Returns
     -------
     Solution
-        Verified by :func:`c2rf.verify`. ``stats["proof"]`` counts the rows, nodes and leaves of
-        the proof, the bits of its largest number and the seconds its check took. For the
-        paper's methods ``stats["solver_status"]``, ``stats["solver_bound"]`` and
+        Verified by :func:`c2rf.verify`: its claims hold within the tolerance of 1e-9 that weights
+        have at the ends of the box and margins at one. ``stats["proof"]`` counts the rows, nodes
+        and leaves of the proof, the bits of its largest number and the seconds its check took.
+        For the paper's methods ``stats["solver_status"]``, ``stats["solver_bound"]`` and
         ``stats["solver_seconds"]`` hold what the solver says about itself, unchecked.
         ``stats["backend"]`` and ``stats["backend_version"]`` are there if a solver ran.
 
