@@ -380,7 +380,7 @@ def test_numbers_kept_as_objects_are_numbers(classes):
     [
         (np.where(Y, "yes", None), InputError, "y has no label in row 1 .* go into X_unlabeled"),
         (np.array([1, "one"] * 50, dtype=object), InputTypeError, "all numbers; found int, str"),
-        (np.where(Y, np.nan, 0.0), ValueError, "NaN"),
+        (np.where(Y, np.nan, 0.0), ValueError, "y has no label in row"),
     ],
 )
 def test_labels_must_be_there_and_of_one_kind(y, error, message):

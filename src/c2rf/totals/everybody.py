@@ -79,6 +79,7 @@ def about_whom(
     """
     everybody = for_user('totals_of="everybody"', "--totals-of everybody")
     unlabeled = for_user('totals_of="unlabeled"', "--totals-of unlabeled")
+    either = " or ".join(dict.fromkeys([everybody, unlabeled]))  # one choice on the page
     told = {} if labeled is None else _told(totals, groups, sizes, labeled, classes)
     if said == "unlabeled" and "everybody" in told.values():
         raise InputError(
@@ -101,7 +102,7 @@ def about_whom(
             raise InputError(
                 f"{_called(columns)} add up{total} neither to the rows to label "
                 f"({sizes.sum():g}) nor to these and the {labeled.counts.sum():g} labeled rows; "
-                f"correct them, or say whom they are about: {everybody} or {unlabeled}"
+                f"correct them, or say whom they are about: {either}"
             )
     if said != "everybody":
         return totals
