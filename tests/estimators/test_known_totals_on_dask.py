@@ -258,6 +258,20 @@ class TestWorkersKeepRows:
         np.testing.assert_allclose(far.expected_confusion_, whole.expected_confusion_, atol=1e-4)
         np.testing.assert_allclose(far.predict_proba(FRAME), whole.predict_proba(FRAME))
 
+    def test_more_groups_and_classes_than_a_byte_counts(self):
+        region = np.arange(N) % 100
+        truth = np.digitize(POPULATION["a"], [-0.5, 0.5])
+        totals = pd.crosstab(region, truth).rename_axis("region").reset_index()
+        totals = totals.melt("region", var_name="class", value_name="total")
+        rows, X = POPULATION.assign(region=region), FRAME.assign(region=0)
+        labels = [
+            KnownTotalsClassifier(LogisticRegression(), random_state=0)
+            .fit(X, THREE, X_unlabeled=each, totals=totals)
+            .transduction_
+            for each in (rows, frame_of(cut(rows, [700, 1500])))
+        ]
+        np.testing.assert_array_equal(np.asarray(labels[1]), labels[0])
+
     def test_what_is_drawn_and_compared_afterwards(self):
         whole, far = (
             self.fit(rows, TWO, "overall") for rows in (POPULATION, frame_of(cut(POPULATION, [7])))

@@ -173,7 +173,7 @@ def find_groups(X_unlabeled: Any, totals: Totals, given: Any, n_rows: int) -> Gr
     check_columns(names, population.names, "X_unlabeled")
     if population.keeps_rows:
         there = population.reduce(_group_names, _merge_names, names)
-        kind = np.empty(0, np.min_scalar_type(len(there)))
+        kind = np.empty(0, np.int32)  # wide enough for numbers of groups times classes
         codes = population.keep(partial(_codes_of, there), kind, BLOCK_ROWS, names)
         return Groups(there, codes, columns)
     return population.reduce(_groups_in, Groups.merged, names)._replace(columns=columns)
