@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,16 @@ from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import terminal
+from c2rf.estimators import imputing
 from c2rf.learners.bootstrap import LabeledRows, held_out_models
-from c2rf.progress import Event, line, progress_callback, report_progress, solve_listener
+from c2rf.progress import (
+    Countdown,
+    Event,
+    line,
+    progress_callback,
+    report_progress,
+    solve_listener,
+)
 
 VOTES = np.array([[1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, 1, 1]])
 LINE = re.compile(r"^(?P<phase>\S.*?) +eta (-|\d+) +bound \d+ *(\(\d+ s\))?$")
@@ -186,7 +195,50 @@ def test_steps_of_a_fit_do_not_hide_which_of_several_fits_it_is():
     with progress_callback(heard.append):
         list(held_out_models(Talks(), LabeledRows(X, y, {}), 0, "fitting to parts"))
     assert {event.phase for event in heard} == {"fitting to parts"}
-    assert [event.done for event in heard] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert [event.done for event in heard] == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]
+
+
+def test_the_time_left_goes_down_within_a_step_and_is_not_said_where_it_is_over(monkeypatch):
+    now, heard = [0.0], []
+    monkeypatch.setattr("c2rf.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    with progress_callback(heard.append):
+        steps = Countdown("drawing", 3)
+        for seconds in (10, 10, 15):
+            with steps.inside():
+                now[0] += seconds - 2
+                report_progress("a part of it")
+                now[0] += 2
+            steps.done()
+    left = [event.seconds_left for event in heard]
+    assert left == [None, None, 20.0, 20.0, 12.0, 10.0, 10.0, None, None]
+
+
+def test_imputations_say_how_long_they_take(monkeypatch):
+    """By the time of the imputations before, not by what was set up for all of them."""
+    now, heard = [0.0], []
+    monkeypatch.setattr("c2rf.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    made = imputing.make_bootstrap
+
+    def slow_set_up(*given):
+        bootstrap = made(*given)
+        now[0] += 100.0
+
+        def replicate(rng):
+            now[0] += 2.0
+            return bootstrap(rng)
+
+        return replicate
+
+    monkeypatch.setattr(imputing, "make_bootstrap", slow_set_up)
+    X, y = c2rf.datasets.make_twonorm(200, random_state=0)
+    ranked = c2rf.KnownTotalsClassifier(LogisticRegression(), random_state=0)
+    ranked.fit(X[:50], y[:50], X_unlabeled=X[50:], totals={1: 70})
+    with progress_callback(heard.append):
+        ranked.impute(5)
+    said = dict.fromkeys((event.done, event.seconds_left) for event in heard)
+    assert next(iter(said)) == (0, None)
+    assert [left for done, left in said if done in (1, 2, 3)] == [8.0, 6.0, 4.0]
+    assert list(said)[-1] == (5, None)
 
 
 def test_verbose_classifiers_say_what_they_do(capsys):

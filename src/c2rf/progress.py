@@ -27,9 +27,12 @@ class Event:
         In a solve: by how much the best weights so far miss the total (None before any are found),
         and the proven lower bound on that for all weights.
     seconds : float
-        Seconds since the solve or the phase began.
+        Seconds since the solve or the phase began; of counted steps, until the last of them was
+        done.
     done, total : int or None
         Steps of the phase that are done, and the number of all steps, if they can be counted.
+    since : float
+        Seconds since the last of these was done.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Event:
     seconds: float = 0.0
     done: int | None = None
     total: int | None = None
+    since: float = 0.0
 
     @property
     def share(self) -> float | None:
@@ -52,10 +56,11 @@ class Event:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds for the steps left, None if that is not known."""
+        """Estimated seconds for the steps left; None if not known, or if it takes longer."""
         if not self.done or self.total is None:
             return None
-        return self.seconds * max(0, self.total - self.done) / self.done
+        left = self.seconds * max(0, self.total - self.done) / self.done
+        return left - self.since if left > self.since else None
 
 
 Listener = Callable[[Event], None]
@@ -107,21 +112,23 @@ class Countdown:
     def __init__(self, phase: str, n_steps: int) -> None:
         self.phase, self.n_steps = phase, n_steps
         self._done, self._start = 0, time.monotonic()
+        self._last = self._start
 
     def done(self, n_steps: int = 1) -> None:
         """Add to the number of steps done, and report it."""
         self._done += n_steps
+        self._last = time.monotonic()
         callback = _callback.get()
         if callback is not None:
             callback(self._event())
 
     def _event(self) -> Event:
-        seconds = time.monotonic() - self._start
-        return Event(self.phase, seconds=seconds, done=self._done, total=self.n_steps)
+        seconds, since = self._last - self._start, time.monotonic() - self._last
+        return Event(self.phase, None, None, seconds, self._done, self.n_steps, since)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Report the steps of this phase, not those of shorter phases inside of it.
+        """Report the steps of this phase, at once and for those of shorter phases inside of it.
 
         Examples
         --------
@@ -130,11 +137,13 @@ class Countdown:
         ...     with steps.inside():
         ...         Countdown("ranking rows", 2000).done(2000)
         drawing imputations: 0 of 20
+        drawing imputations: 0 of 20
         """
         callback = _callback.get()
         if callback is None:
             yield
             return
+        callback(self._event())
         with progress_callback(lambda _: callback(self._event())):
             yield
 

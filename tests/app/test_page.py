@@ -193,7 +193,7 @@ def test_time_left_of_a_step_that_counts(monkeypatch):
     now[0] = 1.0
     assert job.text == "ranking rows: 4,000 of 10,000 (1 s so far, about 5 s left for this step)"
     now[0] = 99.0
-    assert "about 0 s left" in job.text
+    assert job.text == "ranking rows: 4,000 of 10,000 (99 s so far)"  # it takes longer
     job._report(Event("learning from 20 of 90 labeled rows"))
     assert (job.event.share, job.text) == (
         None,

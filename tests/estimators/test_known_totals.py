@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -310,6 +311,8 @@ class TestModels:
             (LinearRegression(), "LinearRegression"),
             (LogisticRegression, "of type"),
             ("trees", "'trees'"),
+            (MultiOutputClassifier(LogisticRegression()), "MultiOutputClassifier is for several"),
+            (make_pipeline(ClassifierChain(LogisticRegression())), "ClassifierChain is for"),
         ],
     )
     def test_others_are_refused(self, model, match):

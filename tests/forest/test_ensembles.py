@@ -21,6 +21,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -271,6 +272,7 @@ def test_members_of_several_outputs_are_refused():
         (GradientBoostingClassifier(), {}, InputError, "cannot vote: its trees are regression"),
         (HistGradientBoostingClassifier(), {}, InputError, "none of them predicts a class"),
         (LinearRegression(), {}, InputTypeError, "found LinearRegression"),
+        (MultiOutputClassifier(GaussianNB()), {}, InputTypeError, "here there is one; give the"),
         (RandomForestRegressor(), {}, InputTypeError, "must be None, a classifier, an ensemble"),
         ("forest", {}, InputTypeError, "found 'forest' of type str"),
         (GaussianNB, {}, InputTypeError, "found <class"),

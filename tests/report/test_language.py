@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -56,6 +57,40 @@ def test_every_sentence_of_usual_reports_is_translated(name):
     for text in (*texts(report_content(result)), *lines):
         translated(text, "de", names_of(result), left)
     assert not {text for text in left if not text.startswith("'")}
+
+
+def untidy(table, seed):
+    """Return people with signs for missing values, codes, names, dates, and empty columns."""
+    rng, n = np.random.default_rng(seed), len(table)
+    return table.assign(
+        income=np.where(rng.random(n) < 0.1, "k.A.", rng.integers(1000, 9000, n).astype(str)),
+        Gewicht=rng.integers(50, 90, n),
+        code=rng.choice([10115, 10117, 20095], n),
+        name=[f"N{seed}{k}" for k in range(n)],
+        one="x",
+        none=np.nan,
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"totals": {"yes": 60}, "imputations": 3, "id": "id"},
+        {"totals": "estimate", "drop": ["id"]},
+        {"totals": {"yes": 60}, "weight": "Gewicht", "imputations": 2, "totals_policy": "scale"},
+        {"totals": {"yes": c2rf.Estimate(60, se=5)}, "calibration": "none"},
+    ],
+)
+def test_remarks_on_untidy_tables_are_translated(options):
+    people = make_people(300)
+    labeled, rest = untidy(people.labeled, 1), untidy(people.unlabeled, 2)
+    rest = pd.concat([rest, rest[:1]])
+    result = c2rf.classify(labeled, rest, target="sick", learner="logistic", **options)
+    left, names = set(), {*names_of(result), *labeled}
+    lines = [text for line in summary_lines(result) for text in line]
+    for text in (*texts(report_content(result)), *lines):
+        translated(text, "de", names, left)
+    assert not {text for text in left if re.search("[a-z]{3} [a-z]{3}", text)}
 
 
 def test_names_options_and_numbers():

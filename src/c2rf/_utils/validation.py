@@ -49,6 +49,27 @@ def unfrozen(estimator: Any) -> Any:
     return estimator
 
 
+def check_one_output(estimator: Any) -> None:
+    """Refuse a model of several columns of labels: here, there is one.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.multioutput import MultiOutputClassifier
+    >>> check_one_output(MultiOutputClassifier(LogisticRegression()))
+    Traceback (most recent call last):
+    c2rf.exceptions.InputTypeError: MultiOutputClassifier is for several columns of labels, ...
+    """
+    model = estimator
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    if hasattr(model, "__sklearn_tags__") and not get_tags(model).target_tags.single_output:
+        raise InputTypeError(
+            f"{type(model).__name__} is for several columns of labels, and here there is one; give "
+            "the classifier that is inside of it as the estimator"
+        )
+
+
 def takes_missing(estimator: Any) -> bool:
     """Say whether a model accepts missing values; True for a pipeline, which checks by itself.
 

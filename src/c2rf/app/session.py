@@ -76,11 +76,10 @@ class Job:
 
     @property
     def text(self) -> str:
-        """The current step, the time since the start, and the time left for this step."""
-        now, left = time.monotonic(), self.event.seconds_left
-        rest = ""
-        if left is not None:
-            rest = f", about {max(0.0, left - (now - self._reported)):.0f} s left for this step"
+        """The current step, the time since the start, and the time left if it can be told."""
+        now = time.monotonic()
+        left = (self.event.seconds_left or 0.0) - (now - self._reported)
+        rest = f", about {left:.0f} s left for this step" if left > 0 else ""
         doing = "stopping after this step" if self.is_stopping else phase_text(self.event)
         return f"{doing} ({now - self.start:.0f} s so far{rest})"
 

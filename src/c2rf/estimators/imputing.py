@@ -153,18 +153,17 @@ class Imputer:
         """Yield imputations; the first ones are the same, however many are asked for."""
         training = self.training
         labeled = training.labeled(self.problem)
-        steps = Countdown("drawing imputations", n_imputations)
-        with steps.inside():
+        rngs = [np.random.default_rng([self.problem.seed, 11, k]) for k in range(n_imputations + 1)]
+        with Countdown("drawing imputations", n_imputations).inside():
             bootstrap = make_bootstrap(clone(training.template), labeled)
-        other: Floats | None = None
-        for k in range(n_imputations + 1):
-            rng = np.random.default_rng([self.problem.seed, 11, k])
-            steps.done(1 if k else 0)
+            other = self._logs(bootstrap(rngs[0]))
+        steps = Countdown("drawing imputations", n_imputations)  # all of the same length
+        for rng in rngs[1:]:
             with steps.inside():
                 one = self._logs(bootstrap(rng))
-            if other is not None:
-                yield self._drawn(one, other, float(np.exp(self.deviation * rng.normal())), rng)
+            yield self._drawn(one, other, float(np.exp(self.deviation * rng.normal())), rng)
             other = one
+            steps.done()
 
     def right(self, n_draws: int) -> Iterator[Floats]:
         """Yield the probability that each label is right, at temperatures of the posterior.
@@ -176,15 +175,15 @@ class Imputer:
         rng = np.random.default_rng([self.problem.seed, 12])
         quantiles = ndtri((rng.permutation(n_draws) + 0.5) / n_draws)
         deviation = np.hypot(self.deviation, TEMPERATURE_DEVIATION)
-        steps = Countdown("estimating how many labels are right", n_draws)
-        for k, factor in enumerate(np.exp(deviation * np.append(0.0, quantiles))):
-            steps.done(1 if k else 0)
+        steps = Countdown("estimating how many labels are right", n_draws + 1)
+        for factor in np.exp(deviation * np.append(0.0, quantiles)):
             logs = factor * self.full
             logs += probability_offsets(self.problem, logs, self.found.counts)[groups]
             right = softmax(logs, axis=1)[np.arange(len(labels)), labels]
             if self.problem.known is not None:
                 right[self.problem.known >= 0] = 1.0
             yield right
+            steps.done()
 
     def estimates(
         self, domains: Groups, labeled: Codes, n_imputations: int, level: float

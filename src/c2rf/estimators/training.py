@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_consistent_length
 from c2rf._utils.frames import as_pandas, names_of, stacked
 from c2rf._utils.text import listed
 from c2rf._utils.types import Codes, Floats
-from c2rf._utils.validation import naming_missing
+from c2rf._utils.validation import check_one_output, naming_missing
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.encoding import fit_encoder
 from c2rf.data.population.interface import (
@@ -139,6 +139,7 @@ def learner_template(estimator: Any) -> Any:
             "estimator must be None or a classifier with predict_proba; found "
             f"{model!r} of type {type(model).__name__}"
         )
+    check_one_output(model)
     check_learner(model)
     if not hasattr(model, "predict_proba"):
         raise InputTypeError(
@@ -287,7 +288,7 @@ def estimate_rates(
     if least < LEAST_LABELED:
         raise InputError(
             f"totals can be estimated with {LEAST_LABELED} labeled rows of each class or more; "
-            f"{np.unique(y)[np.bincount(codes).argmin()]!r} has {least}"
+            f"{np.unique(y).tolist()[np.bincount(codes).argmin()]!r} has {least}"
         )
     held = np.empty((len(y), len(np.unique(y))))
     others = np.zeros((len(groups), held.shape[1]))

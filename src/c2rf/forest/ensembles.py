@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from c2rf._utils.compiled import can_compile, compiled
 from c2rf._utils.text import listed
-from c2rf._utils.validation import CODED, ENSEMBLES, TREES, unfrozen
+from c2rf._utils.validation import CODED, ENSEMBLES, TREES, check_one_output, unfrozen
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.votes import pack, unpack
 
@@ -311,6 +311,7 @@ def check_classifier(estimator: Any) -> None:
             "estimator must be None, a classifier, an ensemble of classifiers, or fitted ones in "
             f"a FrozenEstimator or a list; found {estimator!r} of type {name}"
         )
+    check_one_output(estimator)
     if _GRADIENT_BOOSTING & {base.__name__ for base in type(estimator).__mro__}:
         raise InputError(
             f"{name} cannot vote: its trees are regression trees that add up to one score, none "

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_integer_dtype
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name, percent
@@ -1050,7 +1051,9 @@ def read_known(
         elif is_list_of_rows(given):
             given = TotalsTable(pd.DataFrame(given, dtype=object), target)
         elif hasattr(given, "index") and not callable(given.index):
-            frame = given.rename("total").to_frame() if given.ndim == 1 else given
+            frame = given.rename("total").to_frame() if given.ndim == 1 else given.copy(deep=False)
+            if given.ndim == 2 and frame.index.name is None and is_integer_dtype(frame.index):
+                frame = frame.reset_index(drop=True)  # numbers of rows, of which some may be gone
             is_counted = isinstance(frame.index, pd.RangeIndex)
             given = TotalsTable(frame if is_counted else frame.reset_index(), target)
         if not isinstance(given, TotalsTable):
