@@ -66,6 +66,7 @@ def made_up(
         "bins": {},
         "seconds": {"learning": 1.5},
     } | data
+    tables["n_known"] = 0 if tables["known"] is None else int((tables["known"] >= 0).sum())
     added = {
         "label": codes,
         "score": usual if scores is None else scores,

@@ -11,18 +11,34 @@ import pandas as pd
 from c2rf.report.estimates import MOST_SHARES, estimates_section
 
 
-def section(n_domains: int) -> Any:
+def section_table(n_domains: int) -> pd.DataFrame:
     n = 2 * n_domains
-    table = pd.DataFrame({
+    return pd.DataFrame({
         "town": np.repeat(np.arange(n_domains), 2), "class": ["no", "yes"] * n_domains,
         "count": 10.0, "share": 0.5, "share_low": 0.4, "share_high": 0.6,
         "held_out_share": 0.5, "held_out_low": 0.0, "held_out_high": 1.0,
         "labeled_rows": [0, 3] * n_domains, "differs": pd.array([False] * n, dtype="boolean"),
     })  # fmt: skip
+
+
+def section(n_domains: int) -> Any:
+    return list(blocks_of(section_table(n_domains), "yes"))[1]
+
+
+def blocks_of(table: pd.DataFrame, positive: str | None) -> Any:
     options = SimpleNamespace(tables_by=[["town"]])
-    data = SimpleNamespace(options=options, positive="yes")
-    _, shown, *_ = estimates_section(SimpleNamespace(data=data, published=[table]))  # type: ignore[arg-type]
-    return shown
+    data = SimpleNamespace(options=options, positive=positive)
+    return estimates_section(SimpleNamespace(data=data, published=[table]))  # type: ignore[arg-type]
+
+
+def test_each_of_several_classes_has_a_picture() -> None:
+    table = section_table(4)
+    first, second = (block for block in blocks_of(table, None) if block.kind == "picture")
+    assert ("'no'" in first.caption, "'yes'" in second.caption) == (True, True)
+    assert (first.is_folded, second.is_folded) == (False, True)
+    assert first.svg != second.svg
+    (only,) = (block for block in blocks_of(table, "yes") if block.kind == "picture")
+    assert "'yes'" in only.caption
 
 
 def test_all_rows_are_shown_up_to_a_limit() -> None:

@@ -153,6 +153,6 @@ def test_names_of_ours_in_tables_are_translated_and_those_of_the_user_stay():
     assert {"born: Monat, Sinus", "kind: number", "lesen und prüfen"} <= names
     assert any(name.startswith("Label \u2068") for name in names)
     said = " ".join(texts(page))
-    assert "beantworteten Zeilen von" in said
+    assert "Zeilen mit Label von" in said
     assert "Bei jedem um 5,0 % falschen Eckwert" in said
     assert not re.search(r"labeled|month|depend|right to the last row", said + " ".join(names))

@@ -173,9 +173,17 @@ class TestCautions:
     def test_rows_whose_label_is_known_are_not_tied(self):
         scores = np.append(np.arange(30.0), np.full(30, 100.0))
         known = np.append(np.full(30, -1), np.ones(30, dtype=int))
-        changes = {"scores": scores, "confidence": np.ones(60)}
+        changes = {"scores": scores, "confidence": np.full(60, 0.9)}
         assert find_cautions(made_up(**changes))
         assert find_cautions(made_up(**changes, known=known)) == []
+
+    def test_rows_that_totals_leave_one_class_are_not_tied(self):
+        """As of children, where the table says that none of them works."""
+        scores = np.append(np.arange(30.0), np.full(30, 100.0))
+        confidence = np.append(np.full(30, 0.9), np.ones(30))
+        assert find_cautions(made_up(scores=scores, confidence=confidence)) == []
+        tied = find_cautions(made_up(scores=scores, confidence=np.full(60, 0.9)))
+        assert tied[0].startswith("Many ties: 30 rows")
 
     def test_nothing_is_made_up(self):
         assert find_cautions(made_up()) == []

@@ -8,6 +8,7 @@ import pytest
 
 import c2rf
 from c2rf.exceptions import InputError
+from c2rf.report import report_content
 from people import make_people
 
 PEOPLE = make_people(200)
@@ -59,7 +60,10 @@ def test_ids_that_lost_their_zeros_are_refused(padded):
 def test_everybody_counts_each_person_once():
     half = pd.concat([PEOPLE.labeled.drop(columns="sick")[:15], PEOPLE.unlabeled])
     result = c2rf.classify(PEOPLE.labeled, half, totals=TOTALS, id="id", **BASE)
-    assert "175 rows to label and 25 labeled ones" in result.summary()
+    assert "175 rows to label and 25 labeled ones besides" in result.summary()
+    assert "175 rows, 15 of them labeled" in result.summary()
+    data = next(each for each in report_content(result).sections if each.name == "data")
+    assert "160 rows of the unlabeled table have no label" in data.blocks[0].text
     expected = PEOPLE.truth.value_counts() + PEOPLE.labeled["sick"][:15].value_counts()
     assert result.counts == expected.to_dict()
 

@@ -20,7 +20,7 @@ from c2rf.report.answer import (
     sensitivity_section,
     unreliable_warning,
 )
-from c2rf.report.estimates import estimates_section
+from c2rf.report.estimates import estimates_section, published_figures
 from c2rf.report.language import translated_page
 from c2rf.report.method import (
     assumptions_section,
@@ -65,9 +65,10 @@ def report_content(result: Classification) -> Page:
     cautions = [unreliable_warning(result), *find_cautions(result)]
     careful = [each for each in cautions if each][:FIRST_CAUTIONS]
     lead = [
-        ("Asked", [question(result)]),
+        ("Asked", question(result)),
         ("Answer", [opening(result)]),
         ("How sure", [how_sure(result)]),
+        *([("Figures", figures)] if (figures := published_figures(result)) else []),
         ("Careful", careful or ["Nothing that stands out."]),
     ]
     return Page(

@@ -41,18 +41,18 @@ MOST_CONFUSED = 12
 """The most classes of a table of what the labels are expected to be really."""
 
 
-def question(result: Classification) -> str:
-    """Say what was asked: of which rows, from which sample, by which totals."""
+def question(result: Classification) -> list[str]:
+    """Say what was asked: of which rows, from which sample, by which totals, of whom."""
     data = result.data
     labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
     by = [", ".join(short(str(name)) for name in margin.columns) for margin in data.totals.margins]
     known = [*(["over all rows"] if data.totals.overall else []), *(f"by {each}" for each in by)]
-    whom = f" They are of {data.totals_of}." if data.totals_of else ""
-    return (
+    return [
         f"Which {quoted(data.options.target)} have the {count(data.n_rows, 'row')} of "
         f"{unlabeled_file}, judged by {count(len(data.labels), 'labeled row')} of {labeled_file} "
-        f"and by totals that are known {listed_names(known, 6)}?{whom}"
-    )
+        f"and by totals that are known {listed_names(known, 6)}?",
+        *([f"They are of {data.totals_of}."] if data.totals_of else []),
+    ]
 
 
 def how_sure(result: Classification) -> str:
@@ -348,7 +348,11 @@ def confidence_section(result: Classification) -> Iterator[Block]:
         for row, name in zip(nearest, row_names(data, nearest), strict=True)
     ]  # fmt: skip
     header = ["row", "label", "score", "confidence"]
-    yield Table("The rows nearest to the cut-off", header, rows, n_names=2)
+    note = (
+        "The score says how near the row is to another label, the confidence how probable its own "
+        "is: at the cut-off of a small group, these are two things."
+    )
+    yield Table("The rows nearest to the cut-off", header, rows, note, n_names=2)
 
 
 def sensitivity_section(result: Classification) -> Iterator[Block]:

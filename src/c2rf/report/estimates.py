@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_SHARES = 2000
 """The longest table of estimates."""
+MOST_PICTURES = 8
+"""The most classes of which each has a picture."""
 NO_INTERVAL = "\u2013"
 
 HEADER = ["count", "share", "from", "to", "by held-out rows", "from", "to", "labeled rows", ""]
@@ -26,7 +28,7 @@ _NUMBERS = ["share", "share_low", "share_high", "held_out_share", "held_out_low"
 
 
 def estimates_section(result: Classification) -> Iterator[Block]:
-    """Show each table that was asked for, and one class of it as a picture."""
+    """Show each table that was asked for, and its classes as pictures."""
     tables = result.data.options.tables_by
     for number, (columns, table) in enumerate(zip(tables, result.published, strict=True)):
         yield Text(as_sentence(about_estimates(table)), "key")
@@ -47,16 +49,7 @@ def estimates_section(result: Classification) -> Iterator[Block]:
         title = f"Shares by {listed_names([short(name) for name in columns])}"
         header = [", ".join(columns), "class", *HEADER]
         yield Table(title, header, rows, note, 2, MOST_SHARES)
-        positive = result.data.positive or table.groupby("class")["count"].sum().idxmax()
-        of_class = table[table["class"].astype(str) == str(positive)]
-        names = [name for name, label in zip(domains, table["class"].astype(str), strict=True)
-                 if label == str(positive)]  # fmt: skip
-        yield Picture(
-            figures.domain_shares(of_class, names, number),
-            f"Share of {quoted(str(positive))} with intervals of both kinds."
-            + not_shown(len(names), figures.MOST_GROUPS, "domains"),
-            len(names) > MOST_OPEN // 2,
-        )
+        yield from _pictures(table.assign(domain=domains), result.data.positive, number)
     if tables:
         yield Text(
             "By imputation, all totals are met and numbers add up; the intervals rest on the "
@@ -64,6 +57,29 @@ def estimates_section(result: Classification) -> Iterator[Block]:
             "on label shift, however good the classifier is, and need not add up. Where the two "
             "differ by more than chance, one of the assumptions is wrong: trust neither before an "
             "audit (c2rf audit)."
+        )
+
+
+def published_figures(result: Classification) -> list[str]:
+    """Say which tables of estimates there are."""
+    return [
+        f"By {', '.join(short(name) for name in columns)}: {about_estimates(table)}."
+        for columns, table in zip(result.data.options.tables_by, result.published, strict=True)
+    ]
+
+
+def _pictures(table: pd.DataFrame, positive: str | None, number: int) -> Iterator[Picture]:
+    """Draw the shares of the positive class, or of each of several, the most frequent first."""
+    sizes = table.groupby("class")["count"].sum().sort_values(ascending=False, kind="stable")
+    shown = list(sizes.index[:MOST_PICTURES]) if positive is None else [positive]
+    for k, label in enumerate(shown):
+        of_class = table[table["class"].astype(str) == str(label)]
+        names = of_class["domain"].tolist()
+        yield Picture(
+            figures.domain_shares(of_class, names, f"{number}-{k}"),
+            f"Share of {quoted(str(label))} with intervals of both kinds."
+            + not_shown(len(names), figures.MOST_GROUPS, "domains"),
+            k > 0 or len(names) > MOST_OPEN // 2,
         )
 
 

@@ -67,7 +67,7 @@ _BINS = 40
 _NAME = 18  # letters of a name on an axis
 
 
-def domain_shares(table: pd.DataFrame, names: Sequence[str], number: int) -> str:
+def domain_shares(table: pd.DataFrame, names: Sequence[str], number: str) -> str:
     """Draw the share of a class in domains, with the intervals by imputation and held-out rows."""
     shown = np.argsort(-table["count"].to_numpy(), kind="stable")[:MOST_GROUPS]
     kinds = (("by imputation", "share", "share", THEME["first"], -0.15),

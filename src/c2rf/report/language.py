@@ -131,7 +131,7 @@ def our_name(name: str, language: str, keep: Collection[str] = ()) -> str:
     Examples
     --------
     >>> our_name("town: a value that no labeled row has", "de", {"town"})
-    'town: ein Wert, den keine beantwortete Zeile hat'
+    'town: ein Wert, den keine Zeile mit Label hat'
     >>> our_name("type: number", "de")
     'type: number'
     """

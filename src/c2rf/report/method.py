@@ -263,22 +263,22 @@ def _about_sample(result: Classification) -> Iterator[str]:
 def _about_scores(result: Classification) -> Iterator[str]:
     rows, found = result.shown_rows, result.predictions
     scores, confidence = found.scores[rows], found.confidence[rows]
-    known = result.data.known
-    n = result.data.n_rows - (0 if known is None else int((known >= 0).sum()))
+    n = result.data.n_rows - result.data.n_known
 
     def of_all(n_shown: int) -> int:
         """Return how many of all rows it is, if it is this many of those shown."""
         return round(n_shown * n / len(scores))
 
-    values, sizes = np.unique(scores, return_counts=True)
-    largest = of_all(int(sizes.max()))
+    has_probabilities = not hasattr(result.classifier, "solution_")
+    decided = (confidence >= 1) & has_probabilities  # by totals that leave one class to a group
+    values, sizes = np.unique(scores[~decided], return_counts=True)
+    largest = of_all(int(sizes.max(initial=0)))
     if largest > max(2, MANY_TIED * n):
         yield (
             f"Many ties: {count(largest, 'row')} ({percent(largest / n)}) have one and the "
             f"same score, and there are only {count(len(values), 'different score')}. The "
             "classifier cannot tell such rows apart; do not rank within them."
         )
-    has_probabilities = not hasattr(result.classifier, "solution_")
     against = of_all(int(np.sum(confidence < 0.5))) if has_probabilities else 0
     if against and len(result.data.classes) == 2:
         yield (

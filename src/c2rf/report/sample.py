@@ -35,7 +35,7 @@ def data_section(result: Classification) -> Iterator[Block]:
     yield Text(
         f"{quoted(data.options.target)} was learned from {count(len(data.columns), 'column')} of "
         f"{count(len(data.labels), 'labeled row')} of {labeled_file}. "
-        f"{count(data.n_rows, 'row')} of {unlabeled_file} have no label, "
+        f"{count(data.n_rows - data.n_known, 'row')} of {unlabeled_file} have no label, "
         "but it is known how many of them there are of each class."
     )
     for name, dialect in dict(data.read_as).items():

@@ -176,11 +176,11 @@ def in_words(sizes: NDArray[Any], labeled: Labeled) -> str:
     Examples
     --------
     >>> in_words(np.array([90]), Labeled([None], np.array([[10]])))
-    'everybody: 90 rows to label and 10 labeled ones; these were subtracted, by class and group'
+    'everybody: 90 rows to label and 10 labeled ones besides; these were subtracted'
     """
     return (
         f"everybody: {count(round(sizes.sum()), 'row')} to label and "
-        f"{round(labeled.counts.sum()):,} labeled ones; these were subtracted, by class and group"
+        f"{round(labeled.counts.sum()):,} labeled ones besides; these were subtracted"
     )
 
 

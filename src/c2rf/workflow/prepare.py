@@ -153,6 +153,11 @@ class PreparedData:
         return self.rows.n_rows
 
     @property
+    def n_known(self) -> int:
+        """Number of unlabeled rows whose label is known after all; they keep it."""
+        return 0 if self.known is None else int((self.known != UNKNOWN).sum())
+
+    @property
     def positive(self) -> str | None:
         """Of two classes the one that positive scores predict: that of the first total."""
         if len(self.classes) > 2:
@@ -337,7 +342,7 @@ def _check_possible(data: PreparedData) -> None:
         (
             data.known is not None,
             "cannot keep known labels of rows to label: remove these "
-            f"{count(0 if data.known is None else int((data.known >= 0).sum()), 'row')} from one "
+            f"{count(data.n_known, 'row')} from one "
             "of the tables",
         ),
         (data.weights is not None, "counts rows, not weights"),

@@ -84,10 +84,11 @@ def summary_lines(result: Classification) -> list[Line]:
 
 def _tables(data: PreparedData) -> list[Line]:
     weighted = "" if data.labeled_weights is None else ", learned from by their weights"
+    known = f", {data.n_known:,} of them labeled" if data.n_known else ""
     return [
         *(("read as", f"{name}: {dialect}") for name, dialect in dict.fromkeys(data.read_as)),
         ("labeled", count(len(data.labels), "row") + weighted),
-        ("unlabeled", count(data.n_rows, "row")),
+        ("unlabeled", count(data.n_rows, "row") + known),
     ]
 
 
