@@ -10,6 +10,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from c2rf.inference.audit import (
     inclusion_probabilities,
     systematic_sample,
 )
-from c2rf.inference.estimates import Domains, held_out_shares
+from c2rf.inference.estimates import Domains, held_out_shares, label_shift_p_value
 from c2rf.workflow.checked import checked_weights
 from c2rf.workflow.classify import make_learner
 
@@ -40,6 +41,10 @@ TUNED_SEED = 1000
 TABLES = "<!-- tables -->"
 ENOUGH = 150
 """Labeled rows, at least, of the samples that held-out estimates are judged on."""
+N_LEARN_DRAWS = 5
+"""How often rows to learn from are drawn for one sample."""
+N_ASKED = 500
+"""Labeled rows where label shift is tested."""
 ASKED_MORE = 3.0
 """How much more often rows above the median of a column are asked, where label shift is broken."""
 
@@ -156,29 +161,57 @@ def without_model(data: Any, labeled: Any, rest: Any, domain: Any) -> Any:
     """Return the widths of intervals by class-weighted labeled rows alone."""
     from scipy import stats
 
-    codes = (data.y[labeled] > 0).astype(int)
-    counts = np.bincount(data.y[rest] > 0, minlength=2).astype(float)
-    values, places = np.unique(domain[rest], return_inverse=True)
-    rates = np.broadcast_to(counts / counts.sum(), (len(values), 2))
-    where = np.searchsorted(values, domain[labeled]).clip(max=len(values) - 1)
-    where = np.where(values[where] == domain[labeled], where, -1)
+    codes, where, known = in_domains(data, labeled, rest, domain)
     half = np.full((len(codes), 2), 0.5)
-    known = Domains(np.bincount(places).astype(float), rates, 0 * rates, counts, counts[None])
     share, error, df = held_out_shares(codes, half, where, np.ones(len(codes)), known, power=0.0)
     half = stats.t.ppf(0.975, df) * error
     return (np.clip(share + half, 0, 1) - np.clip(share - half, 0, 1))[:, 1]
 
 
+def in_domains(data: Any, labeled: Any, rest: Any, domain: Any) -> tuple[Any, Any, Domains]:
+    """Return the classes and domains of labeled rows, and what is known without a model."""
+    counts = np.bincount(data.y[rest] > 0, minlength=2).astype(float)
+    values, places = np.unique(domain[rest], return_inverse=True)
+    rates = np.broadcast_to(counts / counts.sum(), (len(values), 2))
+    known = Domains(np.bincount(places).astype(float), rates, 0 * rates, counts, counts[None])
+    where = np.searchsorted(values, domain[labeled]).clip(max=len(values) - 1)
+    where = np.where(values[where] == domain[labeled], where, -1)
+    return (data.y[labeled] > 0).astype(int), where, known
+
+
+def label_shift(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """How often label shift is rejected where it holds and where it is broken, without a model."""
+    for broken in (False, True):
+        found: dict[str, Any] = {"broken": broken}
+        for n_labeled in (150, N_ASKED):
+            labeled, rest = draw(data, number, n_labeled, seed, broken)
+            if min(np.bincount(data.y[labeled] > 0, minlength=2)) < 5:
+                continue
+            for places, words in (([0], "quarters"), ([0, 1], "crossed")):
+                codes, own, known = in_domains(data, labeled, rest, quarter_of(data.X, places))
+                p_value = label_shift_p_value(codes, own, np.ones(n_labeled), known)
+                found[f"rejects, {n_labeled} labels, {words}"] = bool(p_value < 0.05)
+        yield found
+
+
 def difference(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
-    """How often the two kinds are said to differ, under label shift and where it is broken."""
+    """Compare both kinds, and what is said of them, under label shift and where it is broken."""
     domain = quarter_of(data.X, [0])
     for broken in (False, True):
-        labeled, rest = draw(data, number, 500, seed, broken)
+        labeled, rest = draw(data, number, N_ASKED, seed, broken)
+        if min(np.bincount(data.y[labeled] > 0, minlength=2)) < 5:
+            continue
         classifier = fitted(data, labeled, rest, name, number)
         table = classifier.estimates((domain[labeled], domain[rest]))
-        differs = table["differs"]
-        if differs.notna().all():
-            yield {"broken": broken, "rejects": bool(differs.any())}
+        own = table[table["class"] == True]  # noqa: E712
+        true = np.array([(data.y[rest][domain[rest] == g] > 0).mean() for g in own["domain"]])
+        yield {
+            "broken": broken,
+            "rejects": bool(table.attrs["label_shift"] < 0.05),
+            "differs": bool(table["differs"].any()),
+            "error by imputation": float(np.abs(own["share"] - true).mean()),
+            "error by held-out rows": float(np.abs(own["held_out_share"] - true).mean()),
+        }
 
 
 def audits(data: Any, number: int, name: str, seed: int, n_draws: int = 200) -> Iterator[Any]:
@@ -249,29 +282,37 @@ def by_domains(
 
 
 def learn(data: Any, number: int, name: str, seed: int, n: int = 50) -> Iterator[dict[str, Any]]:
-    """Accuracy after learning from 50 rows to label next, and from 50 rows at random."""
+    """Accuracy after learning from 50 rows to label next, and from 50 rows at random.
+
+    Means of several draws: a single one says more of the draw than of how rows are drawn.
+    """
     labeled, rest = draw(data, number, max(50, round(SHARE * len(data.y))), seed)
     if len(np.unique(data.y[labeled])) < 2:
         return
     truth = data.y > 0
     classifier = fitted(data, labeled, rest, name, number)
     found: dict[str, Any] = {"before": float((classifier.transduction_ == truth[rest]).mean())}
-    following = classifier.label_next(n, random_state=number)
     rng = np.random.default_rng([seed, number])
-    drawn = np.sort(rng.choice(len(rest), n, replace=False))
-    chances = following["inclusion_probability"].to_numpy()
-    ways = {"next": (following["row"].to_numpy(), chances), "random": (drawn, np.ones(n))}
-    for way, (rows, likely) in ways.items():
-        more = np.concatenate([labeled, rest[rows]])
-        known = np.full(len(rest), None)
-        known[rows] = truth[rest][rows]
-        weight = checked_weights(truth[more].astype(str), None, likely)
-        again = KnownTotalsClassifier(learner(name), random_state=number).fit(
-            data.X[more], truth[more], X_unlabeled=data.X[rest],
-            totals={True: int(truth[rest].sum())}, unlabeled_labels=known,
-            sample_weight=None if name == "logistic" else weight,
-        )  # fmt: skip
-        found[way] = float((again.transduction_ == truth[rest]).mean())
+    after: dict[str, list[float]] = {"next": [], "random": []}
+    for k in range(N_LEARN_DRAWS):
+        following = classifier.label_next(n, random_state=N_LEARN_DRAWS * number + k)
+        drawn = np.sort(rng.choice(len(rest), n, replace=False))
+        chances = following["inclusion_probability"].to_numpy()
+        ways = {"next": (following["row"].to_numpy(), chances), "random": (drawn, np.ones(n))}
+        for way, (rows, likely) in ways.items():
+            more = np.concatenate([labeled, rest[rows]])
+            known = np.full(len(rest), None)
+            known[rows] = truth[rest][rows]
+            weight = checked_weights(truth[more].astype(str), None, likely)
+            # The labels do not depend on the calibration.
+            again = KnownTotalsClassifier(learner(name), calibration=None, random_state=number)
+            again.fit(
+                data.X[more], truth[more], X_unlabeled=data.X[rest],
+                totals={True: int(truth[rest].sum())}, unlabeled_labels=known,
+                sample_weight=None if name == "logistic" else weight,
+            )  # fmt: skip
+            after[way].append(float((again.transduction_ == truth[rest]).mean()))
+    found |= {way: float(np.mean(each)) for way, each in after.items()}
     yield found | {"next minus random": found["next"] - found["random"]}
 
 
@@ -311,6 +352,7 @@ def quantifiers() -> dict[str, Callable[[Any], Any]]:
 PARTS: dict[str, tuple[Callable[..., Iterator[dict[str, Any]]], list[str], int]] = {
     "shares": (shares, ["blend"], 10),
     "held-out": (held_out, ["logistic", "random", "extra-trees"], 10),
+    "label-shift": (label_shift, ["none"], 20),
     "difference": (difference, ["blend", "logistic"], 10),
     "learn": (learn, ["extra-trees"], 5),
     "totals": (totals, ["logistic"], 10),
@@ -328,6 +370,7 @@ def run(given: argparse.Namespace) -> None:
             record = json.loads(line)
             done.add(tuple(record[name] for name in ("part", "learner", "sample", "data", "seed")))
     given.records.parent.mkdir(parents=True, exist_ok=True)
+    read = cache(load)
     for number in range(max(given.samples)):
         for part in given.parts:
             work, learners, n_samples = PARTS[part]
@@ -336,7 +379,7 @@ def run(given: argparse.Namespace) -> None:
                     key = (part, name, number, data_set, given.seed)
                     if key in done or number >= min(n_samples, max(given.samples)):
                         continue
-                    data = load(data_set, given.data_dir)
+                    data = read(data_set, given.data_dir)
                     about = dict(
                         zip(("part", "learner", "sample", "data", "seed"), key, strict=True)
                     )

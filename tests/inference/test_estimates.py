@@ -15,7 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from c2rf import InputError, KnownTotalsClassifier
 from c2rf.datasets import make_twonorm
 from c2rf.inference import estimates
-from c2rf.inference.estimates import Domains, differs_by_chance, held_out_shares
+from c2rf.inference.estimates import (
+    Domains,
+    differs_by_chance,
+    held_out_shares,
+    label_shift_p_value,
+)
 
 
 class Rows(NamedTuple):
@@ -188,3 +193,85 @@ def test_holm_by_hand_and_errors() -> None:
         classifier.estimates("region")
     with pytest.raises(InputError, match="entry per unlabeled row, 100; found 3"):
         classifier.estimates((y[:100], y[:3]))
+
+
+def shifted(
+    rng: np.random.Generator, n: Any, N: Any, by_class: Any, asked: Any, uneven: bool = False
+) -> float:
+    """Draw a population and labeled rows, domains asked for more often or not, and test it."""
+    places = [rng.choice(len(own), size, p=own) for own, size in zip(by_class, N, strict=True)]
+    chance = by_class * asked / (by_class * asked).sum(axis=1, keepdims=True)
+    labeled = [rng.choice(len(own), size, p=own) for own, size in zip(chance, n, strict=True)]
+    sizes = np.bincount(np.concatenate(places), minlength=by_class.shape[1]).astype(float)
+    counts, codes = np.array(N, dtype=float), np.repeat(np.arange(len(n)), n)
+    weights = rng.uniform(0.5, 1.5, len(codes)) if uneven else np.ones(len(codes))
+    none = np.zeros((len(sizes), len(n)))
+    known = Domains(sizes, none, none, counts, counts[None])
+    return label_shift_p_value(codes, np.concatenate(labeled), weights, known)
+
+
+@pytest.mark.parametrize(
+    ("n_domains", "n", "uneven"),
+    [(4, (300, 60), False), (4, (40, 15), False), (40, (300, 60), False), (8, (300, 60), True)],
+)
+def test_label_shift_is_rejected_as_often_as_it_says(n_domains: int, n: Any, uneven: bool) -> None:
+    rng = np.random.default_rng(n_domains)
+    by_class = rng.dirichlet(np.ones(n_domains), 2)
+    even = np.ones(n_domains)
+    found = [shifted(rng, n, (1500, 2500), by_class, even, uneven) for _ in range(300)]
+    for level in (0.05, 0.5):  # four standard errors
+        rejected = np.mean(np.array(found) < level)
+        assert abs(rejected - level) < 4 * np.sqrt(level * (1 - level) / 300)
+
+
+def test_label_shift_is_rejected_where_some_were_asked_three_times_as_often() -> None:
+    rng = np.random.default_rng(0)
+    by_class = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    asked = np.array([1, 1, 3, 3])
+    found = [shifted(rng, (400, 100), (1500, 2500), by_class, asked) for _ in range(100)]
+    assert np.mean(np.array(found) < 0.05) > 0.95
+
+
+def test_uncertain_totals_and_rows_elsewhere() -> None:
+    counts, none = np.array([500.0, 500]), np.zeros((2, 2))
+    codes, places = np.repeat([0, 1], 100), np.repeat([0, 1, 0, 1], [70, 30, 30, 70])
+    sizes = np.array([540.0, 460])
+    sure = Domains(sizes, none, none, counts, counts[None])
+    unsure = sure._replace(drawn_counts=np.array([[400.0, 600], [600, 400]]))
+    weights = np.ones(200)
+    p_value = label_shift_p_value(codes, places, weights, sure)
+    # by hand: the variance of the first domain's size is 2 * 500² (1/100 + 1/500) q (1 - q)
+    q = np.array([0.74, 0.34])  # 0.7 and 0.3, raked so that 500 of each class make 540 and 460
+    error = np.sqrt((500**2 * 0.012 * q * (1 - q)).sum())
+    assert p_value == pytest.approx(2 * stats.norm.sf(40 / error), rel=0.02)
+    assert label_shift_p_value(codes, places, weights, unsure) > p_value
+    assert label_shift_p_value(codes, places, 5 * weights, sure) == pytest.approx(p_value)
+    more = np.append(codes, [0] * 30), np.append(places, [-1] * 30), np.ones(230)
+    assert label_shift_p_value(*more, sure) == pytest.approx(p_value)
+    nowhere = np.where(codes == 1, -1, places)
+    assert np.isnan(label_shift_p_value(codes, nowhere, weights, sure))
+    one = Domains(sizes.sum(keepdims=True), none[:1], none[:1], counts, counts[None])
+    assert np.isnan(label_shift_p_value(codes, 0 * places, weights, one))
+
+
+@pytest.mark.parametrize("asked_more", [False, True])
+def test_a_table_says_which_of_the_two_kinds_to_believe(asked_more: bool) -> None:
+    X, y = make_twonorm(3000, random_state=0)
+    old = X[:, 1] > 0
+    often = np.where(old & asked_more, 5.0, 1.0)
+    rng = np.random.default_rng(0)
+    labeled = rng.choice(len(y), 300, replace=False, p=often / often.sum())
+    rest = np.setdiff1d(np.arange(len(y)), labeled)
+    useless = DummyClassifier(strategy="prior")  # says that all domains are alike
+    classifier = KnownTotalsClassifier(useless, random_state=0)
+    classifier.fit(X[labeled], y[labeled], X_unlabeled=X[rest], totals={1: int(y[rest].sum())})
+    names = np.where(old, "old", "young")
+    table = classifier.estimates((names[labeled], names[rest]), n_imputations=3)
+    if asked_more:
+        assert table.attrs["label_shift"] < 1e-6
+        assert "do not use the shares by held-out rows" in table.attrs["note"]
+    else:
+        assert table["differs"].any()
+        assert table.attrs["label_shift"] > 0.05
+        assert "rather believe the shares by held-out rows" in table.attrs["note"]
+    assert np.isnan(classifier.estimates(n_imputations=3).attrs["label_shift"])

@@ -38,7 +38,9 @@ from c2rf.inference.estimates import (
     Domains,
     estimates_table,
     held_out_shares,
+    label_shift_p_value,
     too_few_labeled,
+    which_to_believe,
 )
 from c2rf.learners.bootstrap import Replicate, make_bootstrap
 from c2rf.progress import Countdown
@@ -136,6 +138,11 @@ class Imputer:
         """Bring the group of each row here."""
         return np.asarray(self.problem.groups.codes)
 
+    @cached_property
+    def out_of_fold(self) -> tuple[Floats, Floats]:
+        """Learn without held-out labeled rows: probabilities of these, and of the sample."""
+        return self.training.out_of_fold(self.problem, self.found.counts)
+
     def impute(self, n_imputations: int) -> NDArray[Any]:
         """Return the numbers of classes by each imputation; what was drawn before is kept."""
         if self.drawn is None or len(self.drawn) < n_imputations:
@@ -218,9 +225,9 @@ class Imputer:
         why = too_few_labeled(codes, self.found.counts.sum(axis=0), classes)
         if isinstance(training.template, FrozenEstimator):
             why = "there are no estimates by held-out rows: the estimator was fitted before"
-        held_out = None
+        held_out, p_value = None, float("nan")
         if not why:
-            share, error, df = self._held_out(domains, labeled, codes)
+            (share, error, df), p_value = self._held_out(domains, labeled, codes)
             fixed = np.full(left.n_rows, -1) if self.problem.known is None else self.problem.known
             known = _counted(fixed, domains, len(classes), weights)
             part = ((sizes - known.sum(axis=1)) / sizes)[:, None]
@@ -231,15 +238,20 @@ class Imputer:
             values = [name if len(domains.columns) > 1 else (name,) for name in domains.names]
             names = pd.DataFrame(values, columns=list(domains.columns))
         table = estimates_table(names, classes, sizes, imputed, held_out, n_labeled, level)
-        table.attrs["note"] = why
+        differ = bool(table["differs"].fillna(False).any())
+        table.attrs["label_shift"] = p_value
+        table.attrs["note"] = why or which_to_believe(p_value, differ, level)
         return table
 
     def _held_out(
         self, domains: Groups, labeled: Codes, codes: Codes
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return the shares of the rows whose class is not known, by held-out labeled rows."""
+    ) -> tuple[tuple[Floats, Floats, Floats], float]:
+        """Return the shares of the rows whose class is not known, and the p-value of label shift.
+
+        By held-out labeled rows.
+        """
         training, problem = self.training, self.problem
-        probabilities, of_sample = training.out_of_fold(problem, self.found.counts)
+        probabilities, of_sample = self.out_of_fold
         open_rows, left = problem.left
         every = np.arange(problem.n_rows)[open_rows]
         drawn = np.isin(training.sample.rows, every)
@@ -266,7 +278,10 @@ class Imputer:
             draws = np.array([(each.lower + each.upper) / 2 for each in bounds])
         own_weight = np.ones(len(codes)) if training.weight is None else training.weight
         known = Domains(np.where(sizes > 0, sizes, 1.0), shares, errors, counts, draws)
-        return held_out_shares(codes, probabilities, labeled, own_weight, known)
+        return (
+            held_out_shares(codes, probabilities, labeled, own_weight, known),
+            label_shift_p_value(codes, labeled, own_weight, known._replace(sizes=sizes)),
+        )
 
     def _logs(self, replicate: Replicate) -> Floats:
         """Return the logarithms of probabilities of all rows."""

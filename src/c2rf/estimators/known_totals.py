@@ -464,6 +464,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             empty where a class has too few labeled rows, and ``attrs["note"]`` says so.
             ``labeled_rows`` of the class in the domain; ``differs``, whether the two shares differ
             by more than chance, in the whole table together (Holm's test).
+            ``attrs["label_shift"]`` is the p-value of a test of label shift that rests on no
+            classifier: whether the labeled rows, weighted to the totals, make the domains as large
+            as they are. NaN where there is nothing to test; ``attrs["note"]`` says what follows.
 
         Notes
         -----

@@ -48,11 +48,12 @@ LARGE, SMALL = 0.25, 0.1
 
 def about_estimates(table: pd.DataFrame) -> str:
     """Say how many shares a table of estimates has, and how many of them the two kinds dispute."""
-    shares = count(len(table), "share")
-    if table["differs"].isna().all():
-        return f"{shares}; {table.attrs['note']}"
-    off = int(table["differs"].sum())
-    return f"{shares}, of which {off:,} by held-out rows differ by more than chance"
+    found = count(len(table), "share")
+    if not table["differs"].isna().all():
+        off = int(table["differs"].sum())
+        found += f", of which {off:,} by held-out rows differ by more than chance"
+    note = table.attrs.get("note")
+    return f"{found}; {note}" if note else found
 
 
 def population_size(data: PreparedData) -> int:
