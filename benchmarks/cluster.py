@@ -5,15 +5,17 @@ usage: python -m benchmarks.cluster --rows 10000000 --workers 1 2 [--classes 2 5
 A population is a function of row numbers: 20 columns, a region and an age, made by the workers when
 they need them. Workers are processes of one thread each with 2 GB, and the scheduler is a process
 of its own, so what reaches the client can be counted: all bytes of its connections. A line of JSON
-per run says how long it took, from the end of learning to the labels and in all, what reached the
-client, its peak memory, and what totals are off by. ``--passes`` is for numbers of rows that
-nobody has: probabilities alone are made, in this process, and assigned.
+per run says how long it took, from the end of learning to the labels and in all, the processor time
+of the client and of each worker after learning, what reached the client, its peak memory, and what
+totals are off by. ``--passes`` is for numbers of rows that nobody has: probabilities alone are
+made, in this process, and assigned.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import resource
 import time
 from functools import partial
@@ -100,30 +102,39 @@ def run(rows: int, workers: int, n_classes: int, crossing: bool) -> dict[str, An
     here, there = Pipe()
     process = Process(target=_cluster, args=(workers, there))
     process.start()
-    learned: list[float] = []
+    learned: list[tuple[float, float, dict[str, float]]] = []
     try:
         X, y = labeled_rows(n_classes)
         totals = totals_of(rows, n_classes, crossing)
-        with Client(here.recv()) as client, progress_callback(
-            lambda event: learned.append(time.perf_counter()) if event.phase == "ranking rows"
-            else None
-        ):  # fmt: skip
+        with Client(here.recv()) as client:
+
+            def clocks() -> tuple[float, float, dict[str, float]]:
+                return time.perf_counter(), time.process_time(), client.run(time.process_time)
+
+            def note(event: Any) -> None:
+                if event.phase == "ranking rows" and not learned:
+                    learned.append(clocks())
+
             client.run(make_rows, 0, 10)
             starts = list(range(0, rows, PARTITION))
             sizes = [min(PARTITION, rows - start) for start in starts]
             frame = dd.from_map(make_rows, starts, sizes, meta=make_rows(0, 0))
             columns = [*X, "region", "age"] if crossing else list(X)
-            received[0], start = 0, time.perf_counter()
+            received[0], start = 0, clocks()
             model = KnownTotalsClassifier(random_state=0)
-            model.fit(X, y, X_unlabeled=frame[columns], totals=totals)
+            with progress_callback(note):
+                model.fit(X, y, X_unlabeled=frame[columns], totals=totals)
             counts = model.transduction_.map_partitions(len).compute()
-            end = time.perf_counter()
+            end = clocks()
     finally:
         here.send(None)
         process.join()
     return {
         "rows": rows, "workers": workers, "classes": n_classes, "crossing": crossing,
-        "seconds": round(end - start, 1), "after_learning": round(end - learned[0], 1),
+        "seconds": round(end[0] - start[0], 1),
+        "after_learning": round(end[0] - learned[0][0], 1),
+        "client_processor": round(end[1] - learned[0][1], 1),
+        "worker_processor": [round(end[2][w] - learned[0][2][w], 1) for w in end[2]],
         "megabytes_received": round(received[0] / 1e6, 1),
         "client_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "off": int(model.totals_met_["off"].abs().sum()), "labeled": int(counts.sum()),
@@ -134,7 +145,8 @@ def run(rows: int, workers: int, n_classes: int, crossing: bool) -> dict[str, An
 class MadeRows(Parts):
     """Probabilities that are made when they are needed, in groups of 16 regions by 8 ages."""
 
-    def __init__(self, n_rows: int, n_classes: int, crossing: bool) -> None:
+    def __init__(self, n_rows: int, n_classes: int, crossing: bool, decimals: int = 9) -> None:
+        self.decimals, self.largest = decimals, 0
         self.n_classes, self.n_groups = n_classes, REGIONS * AGES if crossing else 1
         self.is_weighted, self.rows = False, n_rows
         self.sizes = np.bincount(np.arange(BLOCK) % self.n_groups, minlength=self.n_groups)
@@ -142,19 +154,22 @@ class MadeRows(Parts):
 
     def ungrouped(self) -> MadeRows:
         """Return the same rows as one group."""
-        return MadeRows(self.rows, self.n_classes, False)
+        return MadeRows(self.rows, self.n_classes, False, self.decimals)
 
     def _parts(self) -> Any:
         groups = np.arange(BLOCK) % self.n_groups
         for start in range(0, self.rows, BLOCK):
             rng = np.random.Generator(np.random.SFC64([3, start]))
             scores = rng.standard_normal((BLOCK, self.n_classes), dtype=np.float32).astype(float)
+            scores = scores.round(self.decimals)
             yield ScoredRows(scores, groups, None, self.n_groups, start)
 
     def reduce(self, work: Any, merge: Merge) -> Any:
         """Do the work with every part."""
         self.passes = getattr(self, "passes", 0) + 1
-        return merged(map(work, self._parts()), merge)
+        found = merged(map(work, self._parts()), merge)
+        self.largest = max(self.largest, len(pickle.dumps(found)))
+        return found
 
     def label(self, work: Any, merge: Merge) -> tuple[Any, Any]:
         """Label every part; only the counts of labels are kept."""
@@ -170,10 +185,10 @@ class MadeRows(Parts):
         return counts, rest
 
 
-def passes(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
+def passes(rows: int, n_classes: int, crossing: bool, decimals: int) -> dict[str, Any]:
     """Assign made probabilities, without columns and without a cluster."""
     rows = rows // BLOCK * BLOCK
-    made = MadeRows(rows, n_classes, crossing)
+    made = MadeRows(rows, n_classes, crossing, decimals)
     shares = np.linspace(1.0, 2.0, n_classes)
     counts = np.floor(made.sizes[:, None] * (shares / shares.sum())).astype(np.int64)
     counts[:, 0] += made.sizes - counts.sum(axis=1)
@@ -188,11 +203,13 @@ def passes(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
             sums = margin.sums(counts)
             margins.append(MarginBounds((name,), margin.names, own, sums, sums))
         bounds = Bounds(0 * total, total * 0 + rows, *everything, made.sizes, tuple(margins))
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     found = assign(made, bounds, random_state=0)
     return {
         "passes_over_rows": made.passes, "rows": rows, "classes": n_classes, "crossing": crossing,
-        "seconds": round(time.perf_counter() - start, 1), "gap": found.gap,
+        "decimals": decimals, "largest_result_megabytes": round(made.largest / 1e6, 1),
+        "seconds": round(time.perf_counter() - start, 1),
+        "processor": round(time.process_time() - used, 1), "gap": found.gap,
         "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "off": int(np.abs(found.counts.sum(axis=0) - total).sum()),
         "labeled": np.asarray(found.labels).tolist(),
@@ -207,13 +224,14 @@ def main() -> None:
     parser.add_argument("--classes", type=int, nargs="+", default=[2])
     parser.add_argument("--crossing", action="store_true", help="totals of regions and of ages")
     parser.add_argument("--passes", action="store_true", help="the assignment alone, no cluster")
+    parser.add_argument("--decimals", type=int, default=9, help="of scores: fewer make more ties")
     args = parser.parse_args()
     for rows in args.rows:
         for n_classes in args.classes:
             for workers in [0] if args.passes else args.workers:
                 work = partial(run, rows, workers, n_classes, args.crossing)
                 if args.passes:
-                    work = partial(passes, rows, n_classes, args.crossing)
+                    work = partial(passes, rows, n_classes, args.crossing, args.decimals)
                 child = Process(target=_print, args=(work,))
                 child.start()
                 child.join()

@@ -203,3 +203,58 @@ def test_rows_that_travel_are_the_same_and_equal_ones_are_small(decimals, is_wei
     empty = pickle.loads(pickle.dumps(rows.taken(np.empty(0, int))))
     assert empty.n_rows == 0
     assert empty.scores.shape == (0, 5)
+
+
+@pytest.fixture
+def many_equal(monkeypatch):
+    """Some ten thousand equal rows are very many."""
+    monkeypatch.setattr(passes, "FEW", 0)
+    monkeypatch.setattr(passes, "SAMPLE", 8000)
+    monkeypatch.setattr(passes, "MOST_NEAR", 1000)
+    monkeypatch.setattr(parts, "BLOCK", 10_000)
+
+
+@pytest.mark.parametrize("kind", ["overall", "groups", "both", "ranges"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_very_many_equal_rows_a_hash_says_who_is_near(near, many_equal, n_classes, kind):
+    scores, groups, bounds = make(2, 40_000, n_classes, 2, kind, False)
+    scores = np.round(scores / 2)
+    at_once = small((scores, groups, bounds), many=False)
+    near.clear()
+    apart = assign(scores, bounds, groups, 0)
+    (rows, rest), *_ = near
+    assert rows.n_rows < 10_000
+    assert rest.n_cut > 2000
+    assert apart.objective == pytest.approx(at_once.objective, rel=1e-12)
+    assert apart.gap <= 1e-9
+    np.testing.assert_array_equal(apart.counts.sum(axis=0), at_once.counts.sum(axis=0))
+    np.testing.assert_array_equal(apart.counts, table(apart.labels, groups, n_classes))
+    if n_classes == 2:  # the ties have one order only
+        np.testing.assert_array_equal(apart.labels, at_once.labels)
+
+
+def test_equal_rows_with_crossing_margins_are_cut_too(near, many_equal, monkeypatch):
+    monkeypatch.setattr(passes, "_MANY_EQUAL", 16)
+    scores, groups, bounds = large_case(40_000)
+    scores = np.round(scores / 4)
+    found = assign(scores, bounds, groups, 0)
+    assert near[0][1].n_cut > 2000
+    for margin in bounds.margins:
+        sums = margin.sums(table(found.labels, groups, scores.shape[1]))
+        assert (sums >= margin.lower).all()
+        assert (sums <= margin.upper).all()
+    assert found.gap <= 1e-9
+
+
+def test_a_wrong_cut_is_found_out(many_equal, monkeypatch):
+    case = make(2, 40_000, 2, 1, "overall", False)
+    case = np.round(case[0] / 2), *case[1:]
+    expected = small(case, many=False).labels
+    cuts = passes._cuts
+    for shift in (-0.4, 0.3):
+        monkeypatch.setattr(
+            passes, "_cuts",
+            lambda *args, shift=shift: (c := cuts(*args))._replace(ends=(c.ends + shift) % 1),
+        )  # fmt: skip
+        found = assign(case[0], case[2], case[1], 0)
+        np.testing.assert_array_equal(found.labels, expected)

@@ -98,7 +98,7 @@ def label_crossing(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     first, near, relaxed, labels = next(
         (first, near, relaxed, labels)
         for first, near, relaxed in relaxations(parts, bounds, seed)
-        if (labels := _whole_labels(relaxed, seed)) is not None
+        if (labels := _whole_labels(relaxed, seed)) is not None and first.hold(near, labels)
     )
     labels, gap = close_gap(relaxed, labels, seed)
     counts = near.counts(labels).astype(np.int64)
@@ -108,7 +108,7 @@ def label_crossing(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
         own[margin.codes]
         for margin, own in zip(relaxed.bounds.all_margins(), relaxed.of_margins(), strict=True)
     ]
-    every, total, missed = label_all(parts, first.offsets, near, labels, tables)
+    every, total, missed = label_all(parts, first, near, labels, tables)
     return Assignment(every, relaxed.offsets, counts, total, rounded_up(gap + missed))
 
 
@@ -513,7 +513,8 @@ def close_gap(relaxed: Relaxation, labels: Codes, seed: int) -> tuple[Codes, Fra
     gap = relaxed.gap(labels)
     rows = relaxed.movable(gap)
     # Rows elsewhere cannot change in better labels if they are farther from a boundary than that.
-    is_far = gap < reach(relaxed.scored.elsewhere, relaxed.offsets)
+    rest = relaxed.scored.elsewhere
+    is_far = gap < reach(rest, relaxed.offsets) and not (rest and rest.n_cut)
     if gap <= CLOSE or len(rows) > MOST_FREE or not is_far:
         return labels, gap
     before = relaxed.best.labels

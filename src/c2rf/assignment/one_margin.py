@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
-from c2rf.assignment.parts import Parts, ScoredRows, best_classes, random_numbers
+from c2rf.assignment.parts import TIES, Parts, ScoredRows, best_classes, random_numbers
 from c2rf.assignment.passes import (
     bracket,
     first_duals,
@@ -444,8 +444,9 @@ def label(rows: ScoredRows, codes: Codes, bounds: Bounds, jitter: float, seed: i
     """
     scores, numbers = rows.scores, rows.row_numbers
     if rows.n_classes == 2:
-        return select(scores[:, 1] - scores[:, 0], codes, bounds, random_numbers(numbers, seed, 8))
-    ties = [random_numbers(numbers, seed, 8 + k) for k in range(rows.n_classes)]
+        gains = scores[:, 1] - scores[:, 0]
+        return select(gains, codes, bounds, random_numbers(numbers, seed, TIES))
+    ties = [random_numbers(numbers, seed, TIES + k) for k in range(rows.n_classes)]
     scores, tolerance = scores + jitter * np.column_stack(ties), jitter * 2**-5
     if bounds.overall_binds():
         merged, member = _merged(bounds)
@@ -545,7 +546,7 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
         largest = first.largest or float(np.abs(near.scores).max())
         jitter = JITTER * (largest or 1.0)
         found = _finish(near, bounds, jitter, seed)
-        if found is not None:
+        if found is not None and first.hold(near, found[0]):
             labels, counts, losses = found
             break
         first = first.widened()
@@ -553,7 +554,7 @@ def label_one_margin(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     margins, duals = zip(*split_duals(bounds, networks), strict=True)
     gap = optimality_gap(near, labels, margins, duals)
     tables = [own[margin.codes] for margin, own in zip(margins, duals, strict=True)]
-    every, total, missed = label_all(parts, first.offsets, near, labels, tables)
+    every, total, missed = label_all(parts, first, near, labels, tables)
     return Assignment(every, _offsets(networks), counts, total, rounded_up(gap + missed))
 
 

@@ -29,6 +29,9 @@ BLOCK = 1 << 16
 MERGED_AT_ONCE = 8
 """Results of so many neighbouring parts become one, and of these again."""
 
+TIES = 8
+"""Number of the stream of random numbers that decides between equal scores; others follow it."""
+
 Merge = Callable[[Sequence[Any]], Any]
 """Turns results of neighbouring parts, in their order, into one."""
 
@@ -94,10 +97,13 @@ class Elsewhere(NamedTuple):
         Sizes of their classes; of weighted rows sums of weights.
     losses : ndarray of shape (n_groups, n_classes, n_classes)
         The least that one of them loses by a change of class.
+    n_cut : int
+        How many more there are whose losses are those of equal rows that are looked at.
     """
 
     counts: Any
     losses: Floats
+    n_cut: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +159,7 @@ class ScoredRows(Parts):
     @property
     def is_alone(self) -> bool:
         """Whether there are no other rows elsewhere."""
-        return self.elsewhere is None or not np.isfinite(self.elsewhere.losses).any()
+        return self.elsewhere is None or not np.any(self.elsewhere.counts)
 
     @property
     def weight(self) -> float:
@@ -266,6 +272,11 @@ def distinct_rows(table: Floats) -> tuple[Codes, Codes, Codes]:
         packed.view(kind).ravel(), return_index=True, return_inverse=True, return_counts=True
     )
     return first, kinds, times
+
+
+def distinct_scores(rows: ScoredRows) -> tuple[Codes, Codes, Codes]:
+    """Return the same of rows that are equal in group and scores."""
+    return distinct_rows(np.column_stack([rows.groups, rows.scores + 0.0]))
 
 
 def joined(parts: Sequence[ScoredRows]) -> ScoredRows:

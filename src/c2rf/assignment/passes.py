@@ -5,7 +5,8 @@
    the random part says too much or too little there corrects its totals, and with them the offsets.
 3. A pass returns the rows within a bracket around the boundaries, and sums of all others
    (:class:`~c2rf.assignment.parts.Elsewhere`). The rows are assigned exactly, here, within what
-   the others leave of each total.
+   the others leave of each total. Of very many equal rows on a boundary a hash of their numbers
+   says who is in the bracket (:class:`Cuts`).
 4. If the others are not in their best class then, the bracket was too narrow, and is widened.
 5. A last pass labels all rows where they are, and adds up what they miss by not having their best
    class: the exact proof.
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import (
@@ -32,10 +34,12 @@ from c2rf.assignment.duals import (
     smooth_duals,
 )
 from c2rf.assignment.parts import (
+    TIES,
     Elsewhere,
     Parts,
     ScoredRows,
     best_classes,
+    distinct_scores,
     joined,
     random_numbers,
 )
@@ -57,6 +61,8 @@ _FEW_BOUNDARY = 250
 _FEW_PER_TOTAL = 8
 _WIDEN = 4.0
 _MOST_CORRECTIONS = 4
+_MANY_EQUAL = 64  # rows of the sample
+_MORE_COOLING = 8
 
 
 def are_many(parts: Parts) -> bool:
@@ -92,6 +98,62 @@ def _merge_drawn(drawn: Sequence[tuple[ScoredRows, float]]) -> tuple[ScoredRows,
     return joined(rows), max(largest)
 
 
+class Cuts(NamedTuple):
+    """Kinds of very many equal rows on a boundary: by a hash of its number each has a class.
+
+    Only rows whose hash is near the end of a class are looked at. As long as some of them are in
+    every class, to swap others would change nothing.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_kinds,)
+        Their groups.
+    scores : ndarray of shape (n_kinds, n_classes)
+        Their scores, in ascending order of :func:`_keys`.
+    ends : ndarray of shape (n_kinds, n_classes - 1)
+        The hashes at which one class ends and the next begins; the last class comes first.
+    widths : ndarray of shape (n_kinds, 1)
+        Hashes within so much of an end are near.
+    seed : int
+        Of the hash, which is that of ties among the rows that are looked at.
+    """
+
+    groups: Codes
+    scores: Floats
+    ends: Floats
+    widths: Floats
+    seed: int
+
+    def split(self, part: ScoredRows) -> tuple[Codes, Codes, Codes, NDArray[np.bool_]]:
+        """Return rows of these kinds, their kinds, their classes, and which are near an end."""
+        places = np.searchsorted(_keys(self), _keys(part))
+        places = np.minimum(places, len(self.groups) - 1)
+        equal = (self.scores[places] == part.scores).all(axis=1)
+        rows = np.flatnonzero(equal & (self.groups[places] == part.groups))
+        kinds = places[rows]
+        hashes = random_numbers(part.row_numbers[rows], self.seed, TIES)[:, None]
+        labels = self.ends.shape[1] - (hashes > self.ends[kinds]).sum(axis=1)
+        is_near = np.abs(hashes - self.ends[kinds]) <= self.widths[kinds]
+        return rows, kinds, labels, np.any(is_near, axis=1, keepdims=True)[:, 0]
+
+    def hold(self, near: ScoredRows, labels: Codes) -> bool:
+        """Say whether rows near an end are in all classes in which there are rows elsewhere."""
+        rows, kinds, _, _ = self.split(near)
+        there = np.zeros((len(self.groups), near.n_classes), dtype=bool)
+        there[kinds, near.n_classes - 1 - labels[rows]] = True
+        first = np.hstack([0 * self.widths, self.ends + self.widths])
+        last = np.hstack([self.ends - self.widths, 0 * self.widths + 1])
+        return bool(there[first < last].all())
+
+
+def _keys(rows: Cuts | ScoredRows) -> Floats:
+    """Return a number for each row: of equal rows the same one, of others hardly ever."""
+    total = np.sqrt(2) * rows.groups
+    for k, column in enumerate(rows.scores.T):
+        total += np.sqrt(k + 3) * column
+    return total
+
+
 class FirstDuals(NamedTuple):
     """Approximate duals, computed from a sample of all rows.
 
@@ -108,6 +170,8 @@ class FirstDuals(NamedTuple):
         To which they were annealed, None if they were not.
     largest : float or None
         The largest absolute score of all rows, where they were looked through for it.
+    cuts : Cuts or None
+        Equal rows on a boundary of which not all are near.
     """
 
     duals: Floats
@@ -115,10 +179,25 @@ class FirstDuals(NamedTuple):
     radii: Floats
     temperature: float | None = None
     largest: float | None = None
+    cuts: Cuts | None = None
 
     def widened(self) -> FirstDuals:
         """Return the same duals, but for more rows near the boundaries."""
-        return self._replace(radii=_WIDEN * self.radii)
+        cuts = self.cuts and self.cuts._replace(widths=_WIDEN * self.cuts.widths)
+        return self._replace(radii=_WIDEN * self.radii, cuts=cuts)
+
+    def classes(self, part: ScoredRows) -> tuple[Codes, NDArray[np.bool_], Codes]:
+        """Return the classes of rows, which of them are near a boundary, and which are cut off."""
+        best = best_classes(part, self.offsets)
+        labels, is_near = best.labels, best.distances <= self.radii[part.groups]
+        if self.cuts is None:
+            return labels, is_near, labels[:0]
+        rows, _, labels[rows], is_near[rows] = self.cuts.split(part)
+        return labels, is_near, rows[~is_near[rows]]
+
+    def hold(self, near: ScoredRows, labels: Codes) -> bool:
+        """Say whether the labels of rows near the boundaries agree with where rows were cut."""
+        return self.cuts is None or self.cuts.hold(near, labels)
 
 
 def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDuals:
@@ -169,15 +248,57 @@ def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDua
             duals = smooth_duals(sample, right, closed, duals, temperature, 1e-3)
         duals = smooth_duals(sample, right, closed, duals, last, 2 / sample.n_rows)
         offsets = class_offsets(constraints, duals, closed)
-    best = best_classes(sample, offsets)
+    shares = n_near / np.maximum(parts.sizes, 1)
+    radii, distances = _radii(sample, offsets, shares)
+    plain = FirstDuals(duals, offsets, radii, last, largest)
+    near = sample.taken(np.flatnonzero(distances <= _wider(radii, largest)[sample.groups]))
+    few_near = parts.is_weighted or near.weight <= _WIDEN * MOST_NEAR
+    if few_near or distinct_scores(near)[2].max() < _MANY_EQUAL:
+        return plain
+    for _ in range(_MORE_COOLING):  # what is expected of equal rows is to be exact
+        last /= _WIDEN
+        duals = smooth_duals(sample, right, closed, duals, last, 2 / sample.n_rows)
+    offsets = class_offsets(constraints, duals, closed)
+    radii, distances = _radii(sample, offsets, shares)
+    radii = _wider(radii, largest)
+    near = sample.taken(np.flatnonzero(distances <= radii[sample.groups]))
+    cuts = _cuts(near, offsets, last, n_near, seed)
+    return FirstDuals(duals, offsets, radii, last, largest, cuts)
+
+
+def _radii(sample: ScoredRows, offsets: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return distances within which there are shares of the groups, and that of each row."""
+    distances, radii = best_classes(sample, offsets).distances, np.full(len(shares), np.inf)
     order = np.argsort(sample.groups, kind="stable")
-    places = np.searchsorted(np.asarray(sample.groups)[order], np.arange(parts.n_groups + 1))
-    for g, share in enumerate(n_near / np.maximum(parts.sizes, 1)):
-        own = best.distances[order[places[g] : places[g + 1]]]
+    places = np.searchsorted(np.asarray(sample.groups)[order], np.arange(len(shares) + 1))
+    for g, share in enumerate(shares):
+        own = distances[order[places[g] : places[g + 1]]]
         own = own[np.isfinite(own)]  # no boundary where only one class is open
         if share < 1:
             radii[g] = np.quantile(own, share, method="higher") if len(own) else 0.0
-    return FirstDuals(duals, offsets, radii, last, largest)
+    return radii, distances
+
+
+def _wider(radii: Floats, largest: float) -> Floats:
+    """Return wider radii: of scores that differ, distances are equal but for rounding."""
+    return _WIDEN * radii + 2.0**-40 * largest
+
+
+def _cuts(
+    near: ScoredRows, offsets: Floats, temperature: float, n_near: Floats, seed: int
+) -> Cuts | None:
+    """Return where equal rows of the sample are to be cut: each class has its expected share."""
+    first, kinds, times = distinct_scores(near)
+    many = np.flatnonzero(times >= _MANY_EQUAL)
+    if not len(many):
+        return None
+    many = many[np.argsort(_keys(near.taken(first[many])))]
+    groups, scores = near.groups[first[many]], near.scores[first[many]]
+    ends = np.cumsum(softmax((scores + offsets[groups]) / temperature, axis=1)[:, :0:-1], axis=1)
+    # Besides the error of a rank, the number of rows with a small hash differs by chance.
+    masses, sizes = (np.bincount(each, near.weights) for each in (kinds, near.groups))
+    widths = np.maximum((n_near[: len(sizes)] / sizes)[groups], _NEAR * masses[many] ** -0.5)
+    return Cuts(groups, scores, ends, widths[:, None], seed)
 
 
 def _sizes(offsets: Floats, part: ScoredRows) -> Floats:
@@ -186,17 +307,18 @@ def _sizes(offsets: Floats, part: ScoredRows) -> Floats:
 
 def bracket(parts: Parts, first: FirstDuals) -> ScoredRows:
     """Return the rows near the boundaries, with what is known of those elsewhere."""
-    near, rest = parts.reduce(partial(_bracketed, first.offsets, first.radii), _merge_bracketed)
+    near, rest = parts.reduce(partial(_bracketed, first), _merge_bracketed)
     return replace(near, elsewhere=rest)
 
 
-def _bracketed(offsets: Floats, radii: Floats, part: ScoredRows) -> tuple[ScoredRows, Elsewhere]:
-    best = best_classes(part, offsets)
-    is_near = best.distances <= radii[part.groups]
+def _bracketed(first: FirstDuals, part: ScoredRows) -> tuple[ScoredRows, Elsewhere]:
+    labels, is_near, cut_off = first.classes(part)
     far = np.flatnonzero(~is_near)
-    rest, labels = part.taken(far), best.labels[far]
-    losses = least_losses(rest.scores, rest.groups, labels, part.n_groups)
-    return part.taken(np.flatnonzero(is_near)), Elsewhere(rest.counts(labels), losses)
+    counts = part.taken(far).counts(labels[far])
+    if len(cut_off):  # their losses are those of equal rows in the bracket
+        far = np.setdiff1d(far, cut_off, assume_unique=True)
+    losses = least_losses(part.scores[far], part.groups[far], labels[far], part.n_groups)
+    return part.taken(np.flatnonzero(is_near)), Elsewhere(counts, losses, len(cut_off))
 
 
 def _merge_bracketed(
@@ -204,8 +326,8 @@ def _merge_bracketed(
 ) -> tuple[ScoredRows, Elsewhere]:
     rests = [rest for _, rest in found]
     losses = np.minimum.reduce([rest.losses for rest in rests])
-    counts = sum(rest.counts for rest in rests)
-    return joined([near for near, _ in found]), Elsewhere(counts, losses)
+    counts, n_cut = sum(rest.counts for rest in rests), sum(rest.n_cut for rest in rests)
+    return joined([near for near, _ in found]), Elsewhere(counts, losses, n_cut)
 
 
 def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:
@@ -239,15 +361,15 @@ def reach(rest: Elsewhere | None, offsets: Floats) -> float:
 
 
 def label_all(
-    parts: Parts, offsets: Floats, near: ScoredRows, found: Codes, duals: Sequence[Floats]
+    parts: Parts, first: FirstDuals, near: ScoredRows, found: Codes, duals: Sequence[Floats]
 ) -> tuple[Any, float, Fraction]:
-    """Label all rows by the offsets of the bracket, but for those in it.
+    """Label all rows as the bracket was found, but for those in it.
 
     Parameters
     ----------
     parts : Parts
         The rows.
-    offsets : ndarray of shape (n_groups, n_classes)
+    first : FirstDuals
         By which the bracket was found.
     near : ScoredRows
         The rows in it, with their numbers.
@@ -266,22 +388,22 @@ def label_all(
         What rows outside of the bracket miss by not having their best class.
     """
     small: NDArray[Any] = found.astype(np.min_scalar_type(parts.n_classes - 1))
-    work = partial(_labeled, offsets, near.row_numbers, small, duals)
+    work = partial(_labeled, first, near.row_numbers, small, duals)
     labels, (total, missed) = parts.label(work, _merge_labeled)
     return labels, total, missed
 
 
 def _labeled(
-    offsets: Floats, rows: Ints, found: Codes, duals: Sequence[Floats], part: ScoredRows
+    first: FirstDuals, rows: Ints, found: Codes, duals: Sequence[Floats], part: ScoredRows
 ) -> tuple[NDArray[Any], tuple[float, Fraction]]:
     numbers = part.row_numbers
-    first, last = np.searchsorted(rows, [numbers[0], numbers[-1] + 1])
-    inside = np.searchsorted(numbers, rows[first:last])
+    own = slice(*np.searchsorted(rows, [numbers[0], numbers[-1] + 1]))
+    inside = np.searchsorted(numbers, rows[own])
     if len(inside) == part.n_rows:
-        labels, missed = found[first:last].astype(np.intp), Fraction(0)
+        labels, missed = found[own].astype(np.intp), Fraction(0)
     else:
-        labels = best_classes(part, offsets).labels
-        labels[inside] = found[first:last]
+        labels, *_ = first.classes(part)
+        labels[inside] = found[own]
         far = np.ones(part.n_rows, dtype=bool)
         far[inside] = False
         missed = Fraction(0)

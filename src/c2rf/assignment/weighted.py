@@ -80,7 +80,7 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     )
     own = best_classes(near, relaxed.offsets).labels
     own[np.flatnonzero(near.weight_of(slice(None)) > 0)] = labels
-    every, total, _ = label_all(parts, first.offsets, near, own, ())
+    every, total, _ = label_all(parts, first, near, own, ())
     return Assignment(every, relaxed.offsets, counts, total, gap, missed, cost, closest)
 
 
