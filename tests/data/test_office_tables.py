@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openpyxl import load_workbook
 
 from c2rf import Estimate
 from c2rf.cli import main
 from c2rf.data.dialect import ReadAs
 from c2rf.data.totals import Bins, TotalsTable, find_bins, parse_bin, parse_totals
 from c2rf.exceptions import InputError
+from c2rf.workflow.prepare import read_known
 from c2rf.workflow.summary import previews
 
 WORK = ["arbeitslos", "erwerbstätig", "inaktiv"]
@@ -358,6 +360,84 @@ def test_a_title_and_a_note_are_read_past(tmp_path, name, pad):
     assert said in note
     assert said in previews([], ReadAs(), [tmp_path / "totals.csv"])[0].read_as
     assert "left out" not in read(tmp_path, text, rows, classes)[1].partition("sums")[0]
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_a_title_and_a_note_of_a_workbook_are_read_past(tmp_path, ending, merged):
+    if merged and ending == "ods":
+        pytest.skip("written with openpyxl")
+    text, rows, classes, groups, expected = RIGHT["sum row called Deutschland"]
+    lines = [line.split(";") for line in text.splitlines()]
+    cells = [[int(cell) if cell.isdigit() else cell for cell in line] for line in lines]
+    title = ["Erwerbstätige, nach Land", None, None, None]
+    note = ["Quelle: Statistisches Amt, 2025", None, None, None]
+    path = tmp_path / f"totals.{ending}"
+    blank = [None] * 4
+    table = pd.DataFrame([blank, title, blank, *cells, blank, note])
+    engine = {"xlsx": "openpyxl", "ods": "odf"}[ending]
+    table.to_excel(path, index=False, header=False, engine=engine)
+    if merged:
+        book = load_workbook(path)
+        book.active.merge_cells("A2:D2")
+        book.save(path)
+    found, said = TotalsTable(path, "status").read(
+        list(rows), classes, values=lambda name: rows.get(name, set())
+    )
+    assert by_place(found, *groups) == expected
+    assert "; lines above the names left out (1); lines below the table left out (1)" in said
+    shown = previews([], ReadAs(), [path])[0]
+    assert list(shown.names) == lines[0]
+    if merged:
+        book.active.merge_cells("A5:A6")
+        book.save(path)
+        with pytest.raises(InputError, match="merged cells, the first in row 5, column 1"):
+            TotalsTable(path, "status").read(list(rows), classes)
+
+
+def test_a_dash_is_zero_where_sums_prove_it(tmp_path):
+    text = (
+        "Land;arbeitslos;erwerbstätig;Gesamt\nBayern;\N{EN DASH};1204;1204\nHessen;190;2310;2500\n"
+    )
+    found, _ = read(tmp_path, text, LAENDER, WORK[:2])
+    assert by_place(found, "Land") == BAYERN | {("Bayern", A): 0}
+    proven = "Land;arbeitslos;erwerbstätig\nBayern;-;1204\nHessen;190;2310\nBund;190;3514\n"
+    found, _ = read(tmp_path, proven, LAENDER, WORK[:2])
+    assert by_place(found, "Land") == BAYERN | {("Bayern", A): 0}
+    for unclear in (text.replace("1204;1204", "1204;1205"), proven.replace("Bund", "Saarland")):
+        with pytest.raises(InputError, match="' may be zero or not known"):
+            read(tmp_path, unclear, LAENDER, WORK[:2])
+
+
+@pytest.mark.parametrize("index", [[3, 7], pd.RangeIndex(2), ["a", "b"]])
+def test_what_a_frame_leaves_open_is_said_and_its_row_numbers_are_no_groups(index):
+    frame = pd.DataFrame({"Land": ["Bayern", "Hessen"], A: [96.0, None], E: [1204.0, 2310.0]})
+    frame.index = index
+    target = pd.Series(WORK[:2], name="status")
+    totals, notes = read_known(frame, target, ["Land"])
+    assert totals.margins[0].columns == ("Land",)
+    assert totals.margins[0].by_group == {"Bayern": {A: 96, E: 1204}, "Hessen": {E: 2310}}
+    assert "read as open, because no total is there: Hessen, arbeitslos" in notes[0][1]
+
+
+def test_floats_of_a_frame_are_rates_if_any_is_and_never_have_two_readings():
+    frame = pd.DataFrame({"Land": ["Bayern", "Hessen"], A: [0.125, 0.0], E: [0.875, 1.0]})
+    found, _ = TotalsTable(frame, "status").read(list(LAENDER), WORK[:2])
+    totals = [row["total"] for row in found]
+    assert totals == [0.125, 0.875, 0.0, 1.0]
+    assert all(isinstance(total, float) for total in totals)
+    frame = pd.DataFrame({"Land": ["Bayern"], "status": [A], "total": [1.234], "se": [0.125]})
+    found, _ = TotalsTable(frame, "status").read(list(LAENDER), WORK[:2])
+    assert found[0]["total"] == Estimate(1.234, se=0.125)
+
+
+def test_shares_below_one_percent_in_a_column_of_percentages_are_not_guessed_at(tmp_path):
+    text = "Land;status;Anteil in %\nBayern;arbeitslos;0,074\nHessen;arbeitslos;0,076\n"
+    with pytest.raises(InputError, match="holds shares, or percentages below 1"):
+        read(tmp_path, text, LAENDER, WORK[:2])
+    said = text.replace("0,074", "0,074%").replace("0,076", "7,6%")
+    found, _ = read(tmp_path, said, LAENDER, WORK[:2])
+    assert [row["total"] for row in found] == [0.00074, 0.076]
 
 
 def test_a_grouping_column_under_another_name_is_found_by_its_values():

@@ -235,7 +235,7 @@ def _texts(cells: Any, missing: Sequence[str]) -> NDArray[np.object_]:
         cells = np.asarray(cells, dtype=object)
     empty = {*MISSING, *missing}
     values = np.empty(len(cells), dtype=object)
-    values[:] = [_text_or_none(cell, empty) for cell in cells.tolist()]
+    values[:] = [text_or_none(cell, empty) for cell in cells.tolist()]
     return values
 
 
@@ -340,7 +340,8 @@ def numbers_or_text(column: pd.Series[Any]) -> pd.Series[Any]:
     return as_text(column) if len(read_cells(column).odd) else as_numbers(column)
 
 
-def _text_or_none(value: Any, empty: Collection[str]) -> str | None:
+def text_or_none(value: Any, empty: Collection[str] = MISSING) -> str | None:
+    """Return a cell as text, None where there is no value."""
     if isinstance(value, str):
         return None if value.strip() in empty else value
     if (

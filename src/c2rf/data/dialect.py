@@ -150,19 +150,7 @@ def find_dialect(path: Path, how: ReadAs = AS_FOUND) -> Dialect:
     how : ReadAs
         What the user has named.
     """
-    encoding = how.encoding or find_encoding(path)
-    start, places, is_cut = _sample(path, encoding)
-    if not start.strip():
-        raise InputError(f"{path} is empty or has a header but no rows")
-    separator, start = _take_separator(start)
-    dialect = _find_separator(start, is_cut, how.sep or separator, path)
-    if _holds(path, f"\\{dialect.quote}", encoding):
-        dialect = replace(dialect, escape=_find_escape(path, encoding, dialect))
-    records = _whole_records(dialect, start, is_cut)
-    header, rows = records[0], records[1:]
-    for place in places:
-        more = _whole_records(dialect, place, is_cut=True)[1:]
-        rows += [row for row in more if len(row) == len(header)]
+    dialect, (header, *rows) = find_shape(path, how)
     names = named_columns([name.strip() for name in header], rows)
     cells = {
         name: [row[k] for row in rows if len(row) > k]
@@ -171,15 +159,26 @@ def find_dialect(path: Path, how: ReadAs = AS_FOUND) -> Dialect:
     }
     check_one_header(path, cells)
     marks, decimal = find_marks(cells, how.decimal, path, how.likely)
-    return replace(
-        dialect,
-        encoding=encoding,
-        decimal=decimal,
-        marks=marks,
-        names=tuple(names),
-        n_cells=len(header),
-        n_above=int(separator is not None),
-    )
+    return replace(dialect, decimal=decimal, marks=marks, names=tuple(names))
+
+
+def find_shape(path: Path, how: ReadAs) -> tuple[Dialect, list[list[str]]]:
+    """Find out how cells are separated; return the names and some rows, too."""
+    encoding = how.encoding or find_encoding(path)
+    start, places, is_cut = _sample(path, encoding)
+    if not start.strip():
+        raise InputError(f"{path} is empty or has a header but no rows")
+    separator, start = _take_separator(start)
+    dialect = _find_separator(start, is_cut, how.sep or separator, path)
+    if _holds(path, f"\\{dialect.quote}", encoding):
+        dialect = replace(dialect, escape=_find_escape(path, encoding, dialect))
+    rows = _whole_records(dialect, start, is_cut)
+    n_cells = len(rows[0])
+    for place in places:
+        more = _whole_records(dialect, place, is_cut=True)[1:]
+        rows += [row for row in more if len(row) == n_cells]
+    n_above = int(separator is not None)
+    return replace(dialect, encoding=encoding, n_cells=n_cells, n_above=n_above), rows
 
 
 def _take_separator(start: str) -> tuple[str | None, str]:

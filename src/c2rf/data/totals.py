@@ -12,26 +12,33 @@ is missing.
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name
-from c2rf._utils.types import Ints
+from c2rf._utils.text import (
+    all_of,
+    count,
+    for_user,
+    listed,
+    listed_names,
+    nearest,
+    option_name,
+)
+from c2rf._utils.types import Floats, Ints
 from c2rf.data.dialect import AS_FOUND, ReadAs
-from c2rf.data.numerals import NAMES, OTHER, canonical, readings
+from c2rf.data.numerals import MINUS, NAMES, OTHER, canonical, readings
 from c2rf.exceptions import InputError
 from c2rf.totals.stated import Estimate, is_error, with_error
 
@@ -256,15 +263,21 @@ NEAR = 0.8
 MISSES = 0.002
 """By this share, at most, a sum may differ from its parts because all were rounded."""
 
-_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_WHOLE = re.compile(r"[+-]?\d+")
 _SHARE = re.compile(r".*(%|percent|prozent|pour ?cent|por ?ciento).*", re.IGNORECASE)
 _UNIT = re.compile(
     r".*(1[ .,]000|\b1000\b|tsd|tausend|thousand|millier|\bmiles\b).*", re.IGNORECASE
 )
 
 Row = dict[str, Any]
+Cells = dict[str, list[str | None]]
+"""The cells of each column, None where they are empty."""
+
 Place = tuple[Any, ...]
 """The values of the grouping columns, and a class; a sum has another name there."""
+
+Values = Callable[[str], Collection[str]]
+"""The values of a column in the rows to label; none of one that they do not have."""
 
 
 class _NotTotalsError(InputError):
@@ -302,7 +315,7 @@ class TotalsTable:
         columns: Sequence[str],
         classes: Sequence[str],
         how: ReadAs = AS_FOUND,
-        values: Callable[[str], Collection[str]] | None = None,
+        values: Values | None = None,
     ) -> tuple[list[Row], str]:
         """Return the rows of a long table, and how it was read.
 
@@ -320,58 +333,122 @@ class TotalsTable:
         values : callable, optional
             Takes a column, returns its values in the unlabeled rows: another one may be a sum.
         """
+        cells, note = self.cells(how)
+        cells = _spelled_as(cells, columns, classes)
         found: dict[str, tuple[list[Row], str]] = {}
         errors: dict[str, InputError] = {}
         for mark in OTHER:
             try:
-                found[mark] = self._read(mark, columns, classes, how, values)
+                found[mark] = self._interpreted(cells, mark, columns, classes, values)
             except InputError as error:
                 errors[mark] = error
         told = self.decimal or how.decimal or how.likely
         if not found:
             meant = [m for m, error in errors.items() if not isinstance(error, _NotTotalsError)]
             raise errors[told if told and (told in meant or not meant) else (*meant, ".")[0]]
-        if len(found) == 1:
-            return next(iter(found.values()))
-        (rows, note), (others, _) = found.values()
-        if rows == others:
-            return rows, note.replace(", decimal point", "", 1)
-        one, other = next(pair for pair in zip(rows, others, strict=True) if pair[0] != pair[1])
-        sizes: list[Any] = [getattr(row["total"], "value", row["total"]) for row in (one, other)]
-        thousands = "." if sizes[0] > sizes[1] else ","
-        if told is not None and (self.decimal or how.decimal or told == thousands):
-            return found[told]
-        options = for_user('totals_decimal="." or ","', "--totals-decimal . or --totals-decimal ,")
-        raise InputError(
-            f"{self.name}: the total of {one['class']!r} is {one['total']} with a decimal point "
-            f"and {other['total']} with a decimal comma; say which with {options}"
-        )
+        mark, (rows, said) = next(iter(found.items()))
+        if len(found) == 2 and rows != found[","][0]:
+            pairs = zip(rows, found[","][0], strict=True)
+            one, other = next(pair for pair in pairs if pair[0] != pair[1])
+            sizes: list[Any] = [getattr(r["total"], "value", r["total"]) for r in (one, other)]
+            thousands = "." if sizes[0] > sizes[1] else ","
+            if told is None or not (self.decimal or how.decimal or told == thousands):
+                options = for_user(
+                    'totals_decimal="." or ","', "--totals-decimal . or --totals-decimal ,"
+                )
+                raise InputError(
+                    f"{self.name}: the total of {one['class']!r} is {one['total']} with a decimal "
+                    f"point and {other['total']} with a decimal comma; say which with {options}"
+                )
+            mark, (rows, said) = told, found[told]
+        if len(found) == 1 or said is not found["."][1]:
+            note += f", decimal {NAMES[mark]}"
+        return rows, f"{note}; {said}"
 
-    def _cells(self, how: ReadAs) -> tuple[dict[str, list[Any]], str]:
-        """Return the cells of all columns as text, and how they were read."""
-        from c2rf.data.cells import TypedCells, as_text
-        from c2rf.data.formats import read_file
+    def cells(self, how: ReadAs) -> tuple[Cells, str]:
+        """Return the cells of all columns, and how they were read."""
+        from c2rf.data.formats import columns_of
 
-        try:
-            if isinstance(self.given, Path):
-                with without_text(self.given, how) as (path, left_out):
-                    read = read_file(path, how)
-                frame, note = read.frame, read.read_as + left_out
-            else:
-                typed = TypedCells(Path(self.name), how)
-                frame = typed.table({str(k): list(map(_plain, c)) for k, c in self.given.items()})
-                note = f"a table in memory{typed.note}"
-        except InputError as wrong:
-            raise _NotTotalsError(str(wrong)) from wrong
-        return {str(name): list(as_text(column)) for name, column in frame.items()}, note
+        if not isinstance(self.given, Path):
+            frame, note = self.given, "a table in memory"
+            cells = {str(name): column.tolist() for name, column in frame.items()}
+        else:
+            rows, note = _grid(self.given, how)
+            cells = columns_of(rows, self.given)
+        return {name: list(map(_cell, column)) for name, column in cells.items()}, note
 
-    def _read(
-        self, mark: str, columns: Sequence[str], classes: Sequence[str], how: ReadAs,
-        values: Callable[[str], Collection[str]] | None,
+    def _interpreted(
+        self, cells: Cells, mark: str, columns: Sequence[str], classes: Sequence[str],
+        values: Values | None,
     ) -> tuple[list[Row], str]:  # fmt: skip
-        """Read the table with this decimal mark."""
-        cells, note = self._cells(replace(how, decimal=mark, likely=None))
-        cells = _spelled_as(cells, columns, classes)
+        """Return the rows of a long table, with this decimal mark, and what was done."""
+        groups, pairs, error, said = self._layout(cells, columns, classes)
+        used = {*groups, error, *itertools.chain(*pairs)}
+        ignored, hint = [name for name in cells if name not in used], ""
+        if ignored:
+            hint = f"its columns {all_of(ignored)} were ignored, because the unlabeled rows do not "
+            hint += "have them"
+        totals, lines = dict[Place, Any](), dict[Place, int]()
+        dashes, in_doubt = dict[Place, str](), ""
+        may_be_open = {name for _, name in pairs if _are_totals(cells[name])}
+        for r, (by_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
+            label = name if by_class is None else cells[by_class][r]
+            place = (*(cells[group][r] for group in groups), label)
+            cell, where = cells[name][r], f"{self.name}, data row {r + 1}"
+            if by_class is not None and cell is None:
+                raise InputError(f"{where}: {name!r} is empty")
+            if place in totals and None not in place:
+                if values is not None:
+                    self._refuse_other_name(cells, ignored, columns, values)
+                raise InputError(
+                    f"{self.name} has more than one total for {', '.join(map(repr, place))}"
+                    f"{hint and f'; {hint}: these are {all_of(list(columns))}'}"
+                )
+            if label is None:
+                raise InputError(f"{where}: {by_class!r} is empty")
+            what = f"{where}: the total" + (f" of {name!r}" if by_class is None else "")
+            lines[place] = r
+            total = None
+            if cell is not None and not (cell in UNKNOWN and name in may_be_open):
+                total = _read_total(name, cell, what, mark, error is not None)
+            if cell is not None and cell.strip() in DASHES:
+                dashes[place] = f"{what}: {cell!r}"
+            is_whole = isinstance(total, float) and total.is_integer()
+            if is_whole and cell is not None and len(readings(cell)) == 2:  # 2.000, or 2,000
+                in_doubt = f"{what} {cell!r}"
+            if error is not None and total is not None:
+                total = with_error(total, _plain(cells[error][r], mark), where)
+            totals[place] = total
+        numbers = [each for each in totals.values() if isinstance(each, (int, float))]
+        if in_doubt and any(isinstance(each, int) and each > 1 for each in numbers):
+            raise _NotTotalsError(f"{in_doubt} is no count, beside others")
+        names = [name for _, name in pairs]
+        if 0 < max(numbers, default=0) <= 0.01 and all(map(_SHARE.fullmatch, names)):
+            raise InputError(
+                f"{self.name}: the column {names[0]!r} holds shares, or percentages below 1; write "
+                "them with a percent sign, like 7.4% or 0.074%"
+            )
+        if max(numbers, default=2) <= 1 and not all(float(each).is_integer() for each in numbers):
+            totals = {p: float(n) if isinstance(n, int) else n for p, n in totals.items()}
+        placed = _PlacedTotals(self.name, groups, totals, lines, classes, values)
+        totals, exact, sums = placed.without_sums()
+        if unclear := [said for place, said in dashes.items() if place not in exact]:
+            raise InputError(
+                f"{unclear[0]} may be zero or not known; write 0, or leave the cell empty"
+            )
+        rows = [
+            dict(zip(groups, place[:-1], strict=True)) | {"class": place[-1], "total": total}
+            for place, total in totals.items()
+        ]
+        return rows, "; ".join(filter(None, [said, sums, hint, count(len(rows), "total")]))
+
+    def _layout(
+        self, cells: Cells, columns: Sequence[str], classes: Sequence[str]
+    ) -> tuple[list[str], list[tuple[str | None, str]], str | None, str]:
+        """Return what columns are for: groups; pairs of classes and totals; errors; and a word.
+
+        In a wide table, the first of each pair is None.
+        """
         error = next((name for name in cells if is_error(name)), None)
         of_class = self._class_column(cells, columns, classes)
         wide = [name for name in cells if name in classes]
@@ -384,71 +461,41 @@ class TotalsTable:
             name for name in cells
             if name not in taken and (name in columns or are_ranges(cells[name]))
         ]  # fmt: skip
-        used = {*groups, of_class, error, *wide}
+        others = [name for name in cells if name not in {*groups, of_class, error, *wide}]
         if wide or of_class is None:
-            self._refuse_misspelled([name for name in cells if name not in used], classes, wide)
-        numbers = [name for name in cells if name not in used and _are_totals(cells[name], mark)]
-        pairs: list[tuple[str | None, str]] = [(None, name) for name in (*wide, *numbers)]
+            absent = [name for name in classes if name not in wide]
+            for name in others:
+                if not is_sum(name) and (meant := nearest(name, absent, NEAR)):
+                    raise InputError(
+                        f"{self.name}: the column {name!r} is named like none of the classes "
+                        f"({listed(list(classes))}){meant}"
+                    )
+        numbers = [name for name in others if _are_totals(cells[name])]
         by = ", ".join(groups)
-        if wide and error is not None:
-            raise InputError(
-                f"{self.name}: a table with a column per class has no place for standard errors, "
-                f"{error!r}; write a row per class, with the columns class, total, se"
-            )
         if wide:
-            said = f"a wide table{by and f' by {by}'}, with a column per class ({listed(wide)})"
-        else:
-            missing = [name for name in (*groups, of_class) if name not in cells]
-            total = None if missing else _total_column(self.name, cells, numbers)
-            if total is None:
-                raise self._missing([*groups, of_class or "class", "total"], cells)
-            pairs, numbers = [(of_class, total)], [total]
-            said = f"{total!r} is the total{by and f', by {by}'}"
-            said += f"; standard errors are in {error!r}" if error is not None else ""
-        ignored = [name for name in cells if name not in (*used, *numbers)]
-        hint = ""
-        if ignored:
-            hint = f"its columns {all_of(ignored)} were ignored, because the unlabeled rows do not "
-            hint += "have them"
-        totals: dict[Place, Any] = {}
-        lines: dict[Place, int] = {}
-        is_count, in_doubt = False, ""
-        for r, (by_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
-            label = name if by_class is None else cells[by_class][r]
-            place = (*(cells[group][r] for group in groups), label)
-            where = f"{self.name}, data row {r + 1}"
-            if by_class is not None and cells[name][r] is None:
-                raise InputError(f"{where}: {name!r} is empty")
-            if place in totals and None not in place:
-                if values is not None:
-                    self._refuse_other_name(cells, ignored, columns, values)
+            if error is not None:
                 raise InputError(
-                    f"{self.name} has more than one total for {', '.join(map(repr, place))}"
-                    f"{hint and f'; {hint}: these are {all_of(list(columns))}'}"
+                    f"{self.name}: a table with a column per class has no place for standard "
+                    f"errors, {error!r}; write a row per class, with the columns class, total, se"
                 )
-            if label is None:
-                raise _empty(self.name, groups, place, r)
-            what = f"{where}: the total" + (f" of {name!r}" if by_class is None else "")
-            lines[place] = r
-            totals[place] = _read_total(name, cells[name], r, what, mark, error is not None)
-            is_count |= isinstance(totals[place], int) and totals[place] > 1
-            is_whole = isinstance(totals[place], float) and totals[place].is_integer()
-            if is_whole and len(readings(cells[name][r])) == 2:  # 2.000, or 2,000
-                in_doubt = f"{what} {cells[name][r]!r}"
-            if error is not None and totals[place] is not None:
-                totals[place] = with_error(totals[place], cells[error][r], where)
-        if is_count and in_doubt:
-            raise _NotTotalsError(f"{in_doubt} is no count, beside others")
-        totals, sums = _without_sums(self.name, groups, totals, lines, classes, values)
-        rows = [
-            dict(zip(groups, place[:-1], strict=True)) | {"class": place[-1], "total": total}
-            for place, total in totals.items()
-        ]
-        number = count(len(rows), "total")
-        return rows, "; ".join(filter(None, [note, said, sums, hint, number]))
+            said = f"a wide table{by and f' by {by}'}, with a column per class ({listed(wide)})"
+            return groups, [(None, name) for name in (*wide, *numbers)], None, said
+        missing = [name for name in (*groups, of_class or "class") if name not in cells]
+        total = None if missing else _total_column(self.name, cells, numbers)
+        if total is None:
+            missing = [*missing, *({"total"} - set(cells))]
+            wanted = ", ".join([*groups, of_class or "class", "total"])
+            raise InputError(
+                f"{self.name} must have the columns {wanted}, or a column per class; "
+                f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
+                f"{nearest(missing[0], list(cells))}"
+            )
+        said = f"{total!r} is the total{by and f', by {by}'}"
+        said += f"; standard errors are in {error!r}" if error is not None else ""
+        return groups, [(of_class, total)], error, said
 
     def _class_column(
-        self, cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
+        self, cells: Cells, columns: Sequence[str], classes: Sequence[str]
     ) -> str | None:
         """Return the column of classes: by its name, or because it holds nothing else."""
         for name in ("class", self.target):
@@ -463,22 +510,9 @@ class TotalsTable:
         ]
         return found[0] if len(found) == 1 else None
 
-    def _refuse_misspelled(
-        self, others: Sequence[str], classes: Sequence[str], wide: Sequence[str]
-    ) -> None:
-        """Refuse a column that is named nearly like a class that has none."""
-        absent = [name for name in classes if name not in wide]
-        for name in others:
-            if not is_sum(name) and (meant := nearest(name, absent, NEAR)):
-                raise InputError(
-                    f"{self.name}: the column {name!r} is named like none of the classes "
-                    f"({listed(list(classes))}){meant}"
-                )
-
     def _refuse_other_name(
-        self, cells: Mapping[str, list[Any]], ignored: Sequence[str], columns: Sequence[str],
-        values: Callable[[str], Collection[str]],
-    ) -> None:  # fmt: skip
+        self, cells: Cells, ignored: Sequence[str], columns: Sequence[str], values: Values
+    ) -> None:
         """Refuse a column whose values are those of one of the rows that has another name."""
         for name in ignored:
             own = {text for text in cells[name] if text is not None and not is_sum(text)}
@@ -489,28 +523,9 @@ class TotalsTable:
                         f"are those of {other!r}; did you mean {other!r}? Name it so"
                     )
 
-    def _missing(self, wanted: list[str], cells: Mapping[str, Any]) -> InputError:
-        missing = [name for name in wanted if name not in cells]
-        return InputError(
-            f"{self.name} must have the columns {', '.join(wanted)}, or a column per class; "
-            f"missing: {', '.join(missing)}, found: {all_of(list(cells))}"
-            f"{nearest(missing[0], list(cells)) if missing else ''}"
-        )
 
-
-def _spelled_as(
-    cells: Mapping[str, list[Any]], columns: Sequence[str], classes: Sequence[str]
-) -> dict[str, list[Any]]:
-    """Return a table whose names, and classes, have the Unicode form of those of the rows."""
-    known = {normalize("NFC", name): name for name in classes}
-    names = {normalize("NFC", name): name for name in columns} | known
-    found: dict[str, list[Any]] = {}
-    for name, column in cells.items():
-        other = names.get(normalize("NFC", name), name)
-        texts = [text and known.get(normalize("NFC", text), text) for text in column]
-        found[name if other in cells or other in found else other] = texts
-    return found
-
+_MOST_BYTES = 1 << 22
+"""Larger files are no tables with titles and notes."""
 
 _FOOTNOTE = re.compile(
     r"(quelle|source|fuente|fonte|anmerkung|hinweis|stand|notes?|nota|remarque|\(?c\)|\u00a9|\*|\d+\)).*",
@@ -518,76 +533,98 @@ _FOOTNOTE = re.compile(
 )
 
 
-@contextmanager
-def without_text(path: Path, how: ReadAs) -> Iterator[tuple[Path, str]]:
-    """Give a file without lines of text above and below its table, and say which were left out."""
-    from c2rf.data.dialect import SEPARATORS, find_encoding, opened
-    from c2rf.data.formats import TEXT, find_format, naming_source
+def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
+    """Return the rows of a file, the names first, without titles and notes, and how it was read."""
+    from c2rf.data.formats import EXCEL, OPEN_DOCUMENT, TEXT, find_format, read_file
 
-    lines, encoding = list[str](), ""
-    if find_format(path) is TEXT and path.stat().st_size < _MOST_BYTES:
-        encoding = how.encoding or find_encoding(path)
-        with naming_source(path), opened(path) as file:
-            lines = file.read(_MOST_BYTES).decode(encoding).splitlines(keepends=True)
-    found = [_lines_of_table(lines, mark) for mark in ([how.sep] if how.sep else SEPARATORS)]
-    start, end = max(found, key=lambda each: each[1] - each[0])
-    above = sum(bool(line.strip()) for line in lines[:start])
-    below = sum(bool(line.strip()) for line in lines[end:])
-    is_clear = end - start > 1 and found.count((start, end)) == 1
-    if not is_clear or not above + below or lines[0].lower().startswith("sep="):
-        yield path, ""
-        return
-    with TemporaryDirectory() as folder:
-        plain = Path(folder) / path.name
-        plain.write_bytes("".join(["\n"] * start + lines[start:end]).encode(encoding))
-        try:
-            yield (
-                plain,
-                f"; lines above the names left out ({above})" * bool(above)
-                + f"; lines below the table left out ({below})" * bool(below),
-            )
-        except InputError as wrong:
-            raise InputError(str(wrong).replace(str(plain), str(path))) from wrong
+    kind = find_format(path)
+    if kind is TEXT:
+        return _grid_of_text(path, how)
+    if kind not in (EXCEL, OPEN_DOCUMENT):
+        table = read_file(path, how)
+        return [list(table.frame), *table.frame.to_numpy(dtype=object).tolist()], table.read_as
+    kind.check_package(path)
+    sheet = kind.module.read_sheet(path, how)
+    first, last = _table_in(sheet.rows)
+    if last - first < 2:
+        first, last = 0, len(sheet.rows)
+    sheet.check_merged(path, first, last)
+    return sheet.rows[first:last], sheet.note + _left_out(sheet.rows, first, last)
 
 
-_MOST_BYTES = 1 << 22
-"""Larger files are no tables with titles and notes."""
+def _grid_of_text(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
+    """Return the rows of a text file; one without titles and notes is read as other tables are."""
+    from c2rf.data.dialect import SEPARATORS, Dialect, find_encoding, find_shape, opened
+    from c2rf.data.formats import naming_source
+    from c2rf.data.formats.text import records
+
+    encoding, found = how.encoding or find_encoding(path), list[tuple[int, list[Any], str]]()
+    with naming_source(path), opened(path) as file:
+        content = file.read(_MOST_BYTES)
+        lines = content.decode(encoding) if len(content) < _MOST_BYTES else ""
+    for mark in [how.sep] if how.sep else SEPARATORS:
+        dialect = Dialect(mark, encoding=encoding)
+        with suppress(csv.Error):
+            rows = list(dialect.reader(io.StringIO(lines, newline=""), strict=True))
+            first, last = _table_in(rows)
+            table = list(filter(None, rows[first:last]))
+            if len(set(map(len, table))) == 1:
+                note = _left_out(rows, first, last)
+                found.append((len(table), table, note and f"{dialect}{note}"))
+    sizes = [size for size, *_ in found]
+    if sizes and sizes.count(max(sizes)) == 1:
+        _, table, note = found[sizes.index(max(sizes))]
+        if note and len(table) > 1:
+            return table, note
+    dialect, _ = find_shape(path, how)
+    with naming_source(path):
+        return list(records(path, dialect)), str(dialect)
 
 
-def _lines_of_table(lines: Sequence[str], separator: str) -> tuple[int, int]:
-    """Return from which line to before which the table is, none if that is not clear.
+def _table_in(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
+    """Return from which row to before which the table is.
 
-    Above it, lines have one filled cell. Below it they have one cell, or are a note by their words.
+    Above it, rows have one filled cell. Below it they have one cell, or are a note by their words.
     """
-    reader, rows = csv.reader(lines, delimiter=separator), list[tuple[int, int, list[str]]]()
-    try:
-        first = 0
-        for row in reader:
-            rows.append((first, reader.line_num, row))
-            first = reader.line_num
-    except csv.Error:
-        return 0, 0
-    rows = [each for each in rows if any(cell.strip() for cell in each[2])]
-    while rows and sum(bool(cell.strip()) for cell in rows[0][2]) == 1:
-        rows.pop(0)
-    while rows and _is_note(rows[-1][2]):
-        rows.pop()
-    if len({len(row) for *_, row in rows}) != 1:
-        return 0, 0
-    return rows[0][0], rows[-1][1]
+    filled = [[cell for cell in row if _cell(cell) is not None] for row in rows]
+    places = [k for k, cells in enumerate(filled) if cells]
+    while places and len(filled[places[0]]) == 1:
+        places.pop(0)
+    while places and (
+        len(rows[places[-1]]) == 1
+        or (len(cells := filled[places[-1]]) == 1 and _FOOTNOTE.fullmatch(str(cells[0]).strip()))
+    ):
+        places.pop()
+    return (places[0], places[-1] + 1) if places else (0, 0)
 
 
-def _is_note(row: Sequence[str]) -> bool:
-    """Say whether a line below a table is a note: a row of the table has other empty cells."""
-    filled = [cell.strip() for cell in row if cell.strip()]
-    return len(row) == 1 or (len(filled) == 1 and _FOOTNOTE.fullmatch(filled[0]) is not None)
+def _left_out(rows: Sequence[Sequence[Any]], first: int, last: int) -> str:
+    """Say how many rows of text stand above and below a table."""
+    above, below = (sum(any(map(_cell, r)) for r in part) for part in (rows[:first], rows[last:]))
+    said = [f"; lines above the names left out ({above})"] * bool(above)
+    return "".join(said + [f"; lines below the table left out ({below})"] * bool(below))
 
 
-def _plain(cell: Any) -> Any:
-    """Return a cell of a frame as one of a file: ranges and estimates as text."""
+def _cell(cell: Any) -> str | None:
+    """Return a cell as text that is read as one number at most; None if it is empty."""
+    from c2rf.data.cells import text_or_none
+
     if isinstance(cell, (tuple, list)):
         return "..".join(map(str, cell))
-    return str(cell) if isinstance(cell, Estimate) else cell
+    is_float = isinstance(cell, float) and len(readings(str(cell))) == 2
+    return f"{cell}0" if is_float else text_or_none(cell)
+
+
+def _spelled_as(cells: Cells, columns: Sequence[str], classes: Sequence[str]) -> Cells:
+    """Return a table whose names, and classes, have the Unicode form of those of the rows."""
+    known = {normalize("NFC", name): name for name in classes}
+    names = {normalize("NFC", name): name for name in columns} | known
+    found: Cells = {}
+    for name, column in cells.items():
+        other = names.get(normalize("NFC", name), name)
+        texts = [text and known.get(normalize("NFC", text), text) for text in column]
+        found[name if other in cells or other in found else other] = texts
+    return found
 
 
 def _total_column(table: str, cells: Collection[str], numbers: Sequence[str]) -> str | None:
@@ -608,35 +645,42 @@ def _total_column(table: str, cells: Collection[str], numbers: Sequence[str]) ->
     return numbers[0] if numbers else None
 
 
-def _are_totals(column: Iterable[Any], mark: str) -> bool:
+def _are_totals(column: Iterable[str | None]) -> bool:
     """Say whether a column holds totals, whatever their decimal mark, and nothing else."""
     given = [text for text in column if text is not None and text not in UNKNOWN]
-    try:
-        for text in given:
-            if text.strip() not in DASHES and not readings(text):
-                parse_range(text, decimal=mark)
-    except InputError:
-        return False
-    return bool(given)
+    return bool(given) and all(map(_is_total, given))
 
 
-def _read_total(
-    name: str, column: Sequence[Any], r: int, where: str, mark: str, is_estimate: bool
-) -> Any:
-    """Return the total in a cell, None where nothing is known; counts are whole."""
-    text = column[r]
-    if text is None or (text in UNKNOWN and _are_totals(column, mark)):
-        return None
+def _is_total(text: str) -> bool:
+    if text.strip() in DASHES or readings(text):
+        return True
+    for mark in OTHER:
+        with suppress(InputError):
+            parse_range(text, decimal=mark)
+            return True
+    return False
+
+
+def _plain(text: str | None, mark: str) -> str | None:
+    """Return a number with a decimal point, other text as it is."""
+    plain = None if text is None else canonical(text, mark)
+    return text if plain is None else plain.replace(MINUS, "-")
+
+
+def _read_total(name: str, text: str, where: str, mark: str, is_estimate: bool) -> Any:
+    """Return the total in a cell; counts are whole."""
     if text.strip() in DASHES:
-        raise InputError(
-            f"{where}: {text!r} may be zero or not known; write 0, or leave the cell empty"
-        )
-    if _PLAIN.fullmatch(text):
-        value: Total = int(text) if text.lstrip("+-").isdigit() else float(text)
+        return 0  # where a sum proves it
+    value: Total
+    if canonical(text, mark) is not None:
+        plain = _plain(text, mark) or ""
+        value = int(plain) if _WHOLE.fullmatch(plain) else float(plain)
         if _UNIT.fullmatch(name):
             raise InputError(f"{where}: numbers in thousands; write them in full, as 1234000")
         if _SHARE.fullmatch(name):
-            return round(float(text) / 100, 12)
+            return round(float(plain) / 100, 12)
+    elif readings(text):
+        raise _NotTotalsError(f"{where}: {text!r} is no number with a decimal {NAMES[mark]}")
     else:
         try:
             value = parse_range(text, where, mark)
@@ -648,72 +692,172 @@ def _read_total(
     return value
 
 
-def _without_sums(
-    table: str,
-    axes: Sequence[str],
-    totals: Mapping[Place, Any],
-    lines: Mapping[Place, int],
-    classes: Sequence[str],
-    values: Callable[[str], Collection[str]] | None,
-) -> tuple[dict[Place, Any], str]:
-    """Return the totals that are no sums of others, and what was done about sums.
+@dataclass(frozen=True)
+class _PlacedTotals:
+    """The totals of a table, of which some are sums of others.
 
-    ``axes`` are the grouping columns. A label is that of a sum if it has one of the usual names, or
-    is no class, or is no group of the rows and equals the sum of the others, or of its neighbours.
+    ``axes`` are the grouping columns of the table, ``lines`` the row of each total in it.
     """
-    sums: list[set[Any]] = [
-        {place[g] for place in totals if place[g] is None or is_sum(place[g])}
-        for g in range(len(axes))
-    ]
-    sums.append({place[-1] for place in totals} - set(classes))
-    dropped: set[str] = set()
-    if values is not None:
-        for g, name in enumerate(axes):
-            if not any(_sums_by_arithmetic(totals, g, sums, set())):
-                continue  # the groups of the rows need not be known, which takes a pass over them
-            whole, some = _sums_by_arithmetic(totals, g, sums, set(values(name)))
+
+    table: str
+    axes: Sequence[str]
+    totals: dict[Place, Any]
+    lines: Mapping[Place, int]
+    classes: Sequence[str]
+    values: Values | None
+
+    def without_sums(self) -> tuple[dict[Place, Any], set[Place], str]:
+        """Return the totals that are no sums, the places in exact sums, and what was done.
+
+        A label is that of a sum if it has one of the usual names, or is no class, or is no group of
+        the rows and equals the sum of the others, or of its neighbours.
+        """
+        labels = list(zip(*self.totals, strict=True))
+        sums = [{each for each in axis if each is None or is_sum(each)} for axis in labels[:-1]]
+        sums.append(set(labels[-1]) - set(self.classes))
+        totals, checked, exact = dict(self.totals), set[str](), set[Place]()
+        for g in range(len(self.axes)) if self.values is not None else ():
+            whole, some = self._sums_by_arithmetic(totals, g, sums)
             sums[g] |= whole
-            dropped |= some
+            checked |= set(map(repr, some))
+            exact |= {place for place in totals if place[g] in some}
             totals = {place: total for place, total in totals.items() if place[g] not in some}
-    patterns: dict[tuple[bool, ...], list[Place]] = {}
-    for place in totals:
-        pattern = tuple(label in odd for label, odd in zip(place, sums, strict=True))
-        patterns.setdefault(pattern, []).append(place)
-    base = {place: totals[place] for place in patterns.pop((False,) * (len(axes) + 1), [])}
-    _add_missing_class(base, totals, classes, patterns)
-    notes, checked = [], {repr(name) for name in dropped}
-    for pattern, places in sorted(patterns.items(), key=lambda each: sum(each[0])):
-        parts: dict[Place, list[Place]] = {}
+        patterns: dict[tuple[bool, ...], list[Place]] = {}
+        for place in totals:
+            pattern = tuple(label in odd for label, odd in zip(place, sums, strict=True))
+            patterns.setdefault(pattern, []).append(place)
+        base = {place: totals[place] for place in patterns.pop((False,) * len(sums), [])}
+        base |= dict.fromkeys(self._of_missing_class(base, patterns))
+        notes: list[str] = []
+        for pattern, places in sorted(patterns.items(), key=lambda each: sum(each[0])):
+            parts: dict[Place, list[Place]] = {}
+            for place in base:
+                parts.setdefault(_free(place, pattern), []).append(place)
+            for place in places:
+                if totals[place] is None:
+                    continue
+                own = parts.get(_free(place, pattern), [])
+                off = self._check_sum(place, [base[part] for part in own], pattern)
+                missing = [part for part in own if base[part] is None]
+                if off == 0 and not missing and isinstance(totals[place], int):
+                    exact |= {place, *own}
+                if len(missing) == 1 and isinstance(off, int):
+                    base[missing[0]] = off
+                    notes.append(f"{', '.join(map(str, missing[0]))} filled in as {off:,}")
+                elif off and not missing:
+                    notes.append(f"a sum is off by {abs(off):,}, as rounding does")
+                odd = [label for label, is_odd in zip(place, pattern, strict=True) if is_odd]
+                checked |= {"a row of sums" if label is None else repr(label) for label in odd}
+        if checked:
+            notes.insert(0, f"the sums {', '.join(sorted(checked))} were checked and left out")
+        if len(notes) > 4:
+            notes = [*notes[:4], f"and {len(notes) - 4} more"]
         for place in base:
-            parts.setdefault(_free(place, pattern), []).append(place)
-        for place in places:
-            stated, own = totals[place], parts.get(_free(place, pattern), [])
-            if stated is None:
-                continue
-            lacking = partial(_without_totals, axes, totals, values, pattern)
-            counts = [base[p] for p in own]
-            off = _check_sum(
-                table, axes, place, lines[place], stated, counts, pattern, classes, lacking
+            self._check_filled(place)
+        free = [", ".join(place) for place, total in base.items() if total is None]
+        if free:
+            notes.append(f"read as open, because no total is there: {listed_names(free, 3)}")
+        known = {place: total for place, total in base.items() if total is not None}
+        return known, exact, "; ".join(notes)
+
+    def _sums_by_arithmetic(
+        self, totals: Mapping[Place, Any], g: int, sums: Sequence[set[Any]]
+    ) -> tuple[set[str], set[str]]:
+        """Return labels of an axis, none of the groups, that are sums: of all others, and of some.
+
+        Those of some are the sums of the labels just before them, or just after, in all places.
+        """
+        own: dict[str, dict[Place, int]] = {}
+        for place, total in totals.items():
+            if place[g] not in sums[g] and place[-1] not in sums[-1] and isinstance(total, int):
+                own.setdefault(place[g], {})[(*place[:g], *place[g + 1 :])] = total
+        names = list(own)
+        rests = list(dict.fromkeys(rest for each in own.values() for rest in each))
+        ranges = {name: ends for name in names if (ends := parse_bin(name)) is not None}
+        groups = {
+            name for name, (low, high) in ranges.items()
+            if not any(low <= a and b <= high for each, (a, b) in ranges.items() if each != name)
+        }  # fmt: skip
+        table = np.array([[own[name].get(rest, np.nan) for rest in rests] for name in names])
+        left, found, n_left = np.ones(len(names), dtype=bool), dict[str, bool](), -1
+        while n_left != left.sum():  # a sum that comes first has subtotals among the others
+            n_left = left.sum()
+            for k in np.flatnonzero(left):
+                is_whole = _is_sum_of_all(table, np.flatnonzero(left), k)
+                if is_whole is None or self.values is None:
+                    continue
+                if names[k] not in (set(self.values(self.axes[g])) or groups):
+                    left[k], found[names[k]] = False, is_whole
+        whole = {name for name, is_whole in found.items() if is_whole}
+        return whole, set(found) - whole
+
+    def _of_missing_class(
+        self, base: Mapping[Place, Any], patterns: Mapping[tuple[bool, ...], list[Place]]
+    ) -> Iterator[Place]:
+        """Yield places of the only class without totals, where sums leave something for it."""
+        absent = set(self.classes) - {place[-1] for place in base}
+        over_classes = patterns.get((*(False for _ in self.axes), True), [])
+        for place in over_classes if len(absent) == 1 and base else ():
+            parts = [base.get((*place[:-1], name)) for name in self.classes if name not in absent]
+            counts = [each for each in (self.totals[place], *parts) if isinstance(each, int)]
+            is_of_people = is_sum(place[-1]) or place[-1].strip().casefold() in PEOPLE
+            if is_of_people and len(counts) > len(parts) > 0 and counts[0] > sum(counts[1:]):
+                yield (*place[:-1], *absent)
+
+    def _check_sum(self, place: Place, parts: Sequence[Any], pattern: tuple[bool, ...]) -> Any:
+        """Return what a sum leaves for parts that are not known, or refuse a sum that is wrong."""
+        stated, given = self.totals[place], [part for part in parts if part is not None]
+        found = sum(part for part in given if isinstance(part, (int, float)))
+        if all(isinstance(each, int) for each in (*given, stated)):
+            off = stated - found
+            if given and (_misses(off, stated) or (len(given) < len(parts) and off >= 0)):
+                return off
+        elif all(isinstance(each, float) for each in (*given, stated)):
+            over_classes = pattern[-1]
+            slack = 0.0051 * len(given) if over_classes else 0.0051
+            low, high = (found, found) if over_classes else (min(given), max(given))
+            if given and low - slack <= stated <= high + slack:
+                return 0
+        elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
+            return 0  # ranges and estimates need not add up
+        self._check_filled(place)
+        where, sum_name = f"{self.table}, data row {self.lines[place] + 1}", place[-1]
+        if sum(pattern) > 1 or not pattern[-1]:
+            raise InputError(
+                f"{where}, looks like a row of sums, but {sum_name!r} adds up to {found} and not "
+                f"to {stated!r}{self._lacking(pattern)}; correct it, or drop it"
             )
-            missing = [p for p in own if base[p] is None]
-            if len(missing) == 1 and isinstance(off, int):
-                base[missing[0]] = off
-                notes.append(f"{', '.join(map(str, missing[0]))} filled in as {off:,}")
-            elif off and not missing:
-                notes.append(f"a sum is off by {abs(off):,}, as rounding does")
-            checked |= {
-                "a row of sums" if label is None else repr(label)
-                for label, is_odd in zip(place, pattern, strict=True)
-                if is_odd
-            }
-    if checked:
-        notes.insert(0, f"the sums {', '.join(sorted(checked))} were checked and left out")
-    if len(notes) > 4:
-        notes = [*notes[:4], f"and {len(notes) - 4} more"]
-    for place in base:
+        if is_sum(sum_name):
+            raise InputError(
+                f"{where}: the classes add up to {found}, but the column {sum_name!r} says "
+                f"{stated!r}; correct it, or drop the column"
+            )
+        raise InputError(
+            f"{self.table} has a column per class, and the columns {sum_name!r} that are neither "
+            "classes nor columns of the unlabeled rows, nor their sums"
+            f"{nearest(sum_name, self.classes)}"
+        )
+
+    def _lacking(self, pattern: tuple[bool, ...]) -> str:
+        """Say which groups of the rows, of those that are summed over, have no totals."""
+        axes = self.axes if self.values is not None else ()
+        groups = {
+            name: set(self.values(name)) - {place[g] for place in self.totals}  # type: ignore[misc]
+            for g, name in enumerate(axes)
+            if pattern[g]
+        }
+        return "".join(
+            f"; of {name!r} there are no totals for {listed(sorted(absent))}"
+            for name, absent in groups.items()
+            if absent
+        )
+
+    def _check_filled(self, place: Place) -> None:
+        """Refuse an empty cell of a group or class that must not be."""
         if None in place:
-            raise _empty(table, axes, place, lines[place])
-    return {place: total for place, total in base.items() if total is not None}, "; ".join(notes)
+            name = [*self.axes, "class"][place.index(None)]
+            line = self.lines[place] + 1
+            raise InputError(f"{self.table}, data row {line}: {name!r} is empty")
 
 
 def _free(place: Place, pattern: tuple[bool, ...]) -> Place:
@@ -721,135 +865,32 @@ def _free(place: Place, pattern: tuple[bool, ...]) -> Place:
     return tuple(None if is_odd else each for each, is_odd in zip(place, pattern, strict=True))
 
 
-def _sums_by_arithmetic(
-    totals: Mapping[Place, Any], g: int, sums: Sequence[set[Any]], groups: set[str]
-) -> tuple[set[str], set[str]]:
-    """Return labels of an axis, none of the groups, that are sums: of all others, and of some.
-
-    Those of some are the sums of the labels just before them, or just after, in all places.
-    """
-    own: dict[str, dict[Place, int]] = {}
-    for place, total in totals.items():
-        if place[g] not in sums[g] and place[-1] not in sums[-1] and isinstance(total, int):
-            own.setdefault(place[g], {})[(*place[:g], *place[g + 1 :])] = total
-    names, rests = list(own), list(dict.fromkeys(rest for each in own.values() for rest in each))
-    ranges = {name: ends for name in names if (ends := parse_bin(name)) is not None}
-    groups = groups or {
-        name for name, (low, high) in ranges.items()
-        if not any(low <= a and b <= high for each, (a, b) in ranges.items() if each != name)
-    }  # fmt: skip
-    table = np.array([[own[name].get(rest, np.nan) for rest in rests] for name in names])
-    left = np.ones(len(names), dtype=bool)
-    whole, parts = set[str](), set[str]()
-    if len(names) < 3:
-        return whole, parts
-    # A sum is no less than either of two rows above it, of two below it, or of its neighbours.
-    known, most = np.nan_to_num(table), np.where(np.isnan(table), np.inf, table * (1 + MISSES))
-    pairs, enough = np.maximum(known[:-1], known[1:]), np.zeros(len(names), dtype=bool)
-    enough[2:] |= (most[2:] >= pairs[:-1]).all(axis=1)
-    enough[:-2] |= (most[:-2] >= pairs[1:]).all(axis=1)
-    enough[1:-1] |= (most[1:-1] >= np.maximum(known[:-2], known[2:])).all(axis=1)
-    odd = [k for k in np.flatnonzero(enough & known.any(axis=1)) if names[k] not in groups]
-    for k in odd * 4:  # a sum that comes first has subtotals among the others, and so on
-        there, before = ~np.isnan(table[k]), left[:k].sum()
-        others = np.delete(table, k, axis=0)[np.delete(left, k)][:, there]
-        if not left[k] or len(others) < 2:
+def _is_sum_of_all(table: Floats, rows: Ints, k: Any) -> bool | None:
+    """Say whether a row is the sum of all others, or of some above or below; None if of none."""
+    there = np.flatnonzero(~np.isnan(table[k]))
+    stated = table[k, there]
+    if not len(there) or not stated.any():
+        return None
+    first = stated.argmax()
+    for is_whole, run in (
+        (True, rows[rows != k]),
+        (False, rows[rows < k][::-1]),
+        (False, rows[rows > k]),
+    ):
+        near = _misses(table[run, there[first]].cumsum() - stated[first], stated[first])
+        ends = [each for each in np.flatnonzero(near) if each > 0]
+        ends = [each for each in ends if not is_whole or each == len(run) - 1]
+        if not ends:
             continue
-        runs = [others[:before][::-1].cumsum(axis=0)[1:], others[before:].cumsum(axis=0)[1:]]
-        ways = np.vstack([*runs, others.sum(axis=0)])
-        met = (np.abs(ways - table[k, there]) <= MISSES * table[k, there]).all(axis=1)
-        if met.any():
-            left[k] = False
-            (whole if met[-1] else parts).add(names[k])
-    return whole, parts
+        sums = table[np.ix_(run[: ends[-1] + 1], there)].cumsum(axis=0)[ends]
+        if _misses(sums - stated, stated).all(axis=1).any():
+            return is_whole
+    return None
 
 
-def _misses(off: float, stated: float) -> bool:
+def _misses(off: Any, stated: Any) -> Any:
     """Say whether a sum misses its parts by no more than rounding does."""
-    return off == 0 or abs(off) <= MISSES * abs(stated)
-
-
-def _add_missing_class(
-    base: dict[Place, Any], totals: Mapping[Place, Any], classes: Sequence[str],
-    patterns: Mapping[tuple[bool, ...], list[Place]],
-) -> None:  # fmt: skip
-    """Add places for the only class without totals, if sums over classes leave something for it."""
-    absent = [name for name in classes if not any(place[-1] == name for place in base)]
-    over_classes = [
-        place
-        for pattern, own in patterns.items()
-        if pattern[-1] and not any(pattern[:-1])
-        for place in own
-        if is_sum(place[-1]) or place[-1].strip().casefold() in PEOPLE
-    ]
-    if len(absent) != 1 or not base:
-        return
-    for place in over_classes:
-        if isinstance(totals[place], int):
-            parts = [base.get((*place[:-1], name)) for name in classes if name != absent[0]]
-            counts = [each for each in parts if isinstance(each, int)]
-            if counts and len(counts) == len(parts) and sum(counts) < totals[place]:
-                base[(*place[:-1], absent[0])] = None
-
-
-def _check_sum(
-    table: str, axes: Sequence[str], place: Place, line: int, stated: Any, parts: Sequence[Any],
-    pattern: tuple[bool, ...], classes: Sequence[str], lacking: Callable[[], str],
-) -> Any:  # fmt: skip
-    """Return what a sum leaves for parts that are not known, or refuse a sum that is wrong."""
-    given = [part for part in parts if part is not None]
-    found = sum(part for part in given if isinstance(part, (int, float)))
-    where = f"{table}, data row {line + 1}"
-    if all(isinstance(each, int) for each in (*given, stated)):
-        off = stated - found
-        if given and (_misses(off, stated) or (len(given) < len(parts) and off >= 0)):
-            return off
-    elif all(isinstance(each, float) for each in (*given, stated)):
-        over_classes = pattern[-1]
-        slack = 0.0051 * len(given) if over_classes else 0.0051
-        low, high = (found, found) if over_classes else (min(given), max(given))
-        if given and low - slack <= stated <= high + slack:
-            return 0
-    elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
-        return 0  # ranges and estimates need not add up
-    if None in place:
-        raise _empty(table, axes, place, line)
-    if sum(pattern) == 1 and pattern[-1]:
-        if is_sum(place[-1]):
-            raise InputError(
-                f"{where}: the classes add up to {found}, but the column {place[-1]!r} says "
-                f"{stated!r}; correct it, or drop the column"
-            )
-        raise InputError(
-            f"{table} has a column per class, and the columns {place[-1]!r} that are neither "
-            "classes nor columns of the unlabeled rows, nor their sums"
-            f"{nearest(place[-1], classes)}"
-        )
-    raise InputError(
-        f"{where}, looks like a row of sums, but {place[-1]!r} adds up to {found} and not to "
-        f"{stated!r}{lacking()}; correct it, or drop it"
-    )
-
-
-def _without_totals(
-    axes: Sequence[str], totals: Mapping[Place, Any],
-    values: Callable[[str], Collection[str]] | None, pattern: tuple[bool, ...],
-) -> str:  # fmt: skip
-    """Say which groups of the rows, of those that are summed over, have no totals."""
-    found = [
-        f"; of {name!r} there are no totals for {listed(sorted(absent))}"
-        for g, name in enumerate(axes)
-        if pattern[g]
-        and values is not None
-        and (absent := set(values(name)) - {place[g] for place in totals})
-    ]
-    return "".join(found)
-
-
-def _empty(table: str, axes: Sequence[str], place: Place, line: int) -> InputError:
-    """Say which cell of a row is empty that must not be."""
-    name = [*axes, "class"][place.index(None)]
-    return InputError(f"{table}, data row {line + 1}: {name!r} is empty")
+    return np.abs(off) <= MISSES * np.abs(stated)
 
 
 def are_ranges(column: Iterable[Any]) -> bool:

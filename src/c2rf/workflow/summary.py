@@ -5,7 +5,6 @@ What the summary and the report both say comes from :mod:`c2rf.report.measures`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +14,10 @@ import pandas as pd
 
 from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count, for_user, listed_names, percent, proof, short, span
-from c2rf.data.cells import as_text, is_date
+from c2rf.data.cells import TypedCells, as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
-from c2rf.data.totals import without_text
+from c2rf.data.totals import TotalsTable
 from c2rf.exceptions import InputError
 from c2rf.report.language import translated
 from c2rf.report.measures import (
@@ -290,17 +289,14 @@ def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list
 
 
 def _preview_of_totals(path: Path, how: ReadAs) -> TablePreview:
+    cells, note = TotalsTable(path, "").cells(how)
     for mark in (how.decimal, ",", "."):
         try:
-            with without_text(path, how) as (plain, left_out):
-                found = preview(plain, replace(how, decimal=mark), name=path.name)
-            return replace(found, read_as=_ABOUT_MARKS.sub("", found.read_as) + left_out)
+            found = preview(TypedCells(path, replace(how, decimal=mark)).table(cells))
+            return replace(found, name=path.name, read_as=note)
         except InputError as error:
             wrong = error
     raise wrong
-
-
-_ABOUT_MARKS = re.compile(r", (decimal (point|comma)|marks between thousands)")
 
 
 def _row(column: pd.Series[Any]) -> dict[str, Any]:

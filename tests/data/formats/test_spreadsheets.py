@@ -63,3 +63,11 @@ def test_a_workbook_that_is_too_large_when_unpacked(tmp_path, monkeypatch):
     monkeypatch.setenv("C2RF_MOST_BYTES", "1000")
     with pytest.raises(InputError, match="more than 1,000 bytes when unpacked"):
         read_file(tmp_path / "x.xlsx")
+
+
+def test_a_workbook_of_another_name_is_read_as_what_it_is(tmp_path):
+    pd.DataFrame({"a": [1], "b": ["x"]}).to_excel(tmp_path / "x.xlsx", index=False)
+    (tmp_path / "x.xlsx").rename(tmp_path / "x.ods")
+    table = read_file(tmp_path / "x.ods")
+    assert table.frame.to_dict("list") == {"a": [1], "b": ["x"]}
+    assert table.read_as == "Excel, sheet 'Sheet1'; it is Excel in spite of its name"

@@ -27,7 +27,16 @@ import pandas as pd
 
 from c2rf._utils.text import all_of, for_user, listed, nearest
 from c2rf._utils.types import Columns
-from c2rf.data.dialect import AS_FOUND, SEPARATORS, Dialect, ReadAs, encoding_name, plain_name
+from c2rf.data.dialect import (
+    AS_FOUND,
+    SEPARATORS,
+    Dialect,
+    ReadAs,
+    check_one_header,
+    encoding_name,
+    named_columns,
+    plain_name,
+)
 from c2rf.exceptions import C2RFError, InputError
 
 ROWS_PER_CHUNK = 1 << 16
@@ -307,6 +316,35 @@ def naming_source(where: object) -> Iterator[None]:
     except Exception as error:
         text = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
         raise InputError(f"{where} cannot be read: {text.splitlines()[0]}") from error
+
+
+_HEADER_CHECK_ROWS = 1000  # rows that are looked at to find a second header line
+
+
+def columns_of(
+    rows: Sequence[Sequence[Any]], path: Path, where: object = None
+) -> dict[str, list[Any]]:
+    """Return the cells of each column of rows of cells, of which the first holds the names.
+
+    Empty rows, and empty columns at the right, are left out.
+    """
+    names = [_as_name(name) for name in rows[0]]
+    below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
+    if not below:
+        raise InputError(f"{where or path} has a header but no rows")
+    names = named_columns(names, below)
+    check_names(path, names)
+    columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
+    first = {name: cells[:_HEADER_CHECK_ROWS] for name, cells in columns.items()}
+    check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
+    return columns
+
+
+def _as_name(name: Any) -> str:
+    if name is None:
+        return ""
+    is_whole = isinstance(name, float) and name.is_integer()
+    return str(int(name)) if is_whole else str(name).strip()
 
 
 def check_names(path: object, names: Sequence[str], dialect: Dialect | None = None) -> None:

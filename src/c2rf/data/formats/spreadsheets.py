@@ -7,40 +7,63 @@ import pickle
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from c2rf._utils.text import all_of, for_user, nearest
 from c2rf.data.cells import TypedCells
-from c2rf.data.dialect import (
-    MORE_BYTES,
-    ReadAs,
-    check_one_header,
-    check_unpacked,
-    most_bytes,
-    named_columns,
-)
-from c2rf.data.formats import ReadTable, check_names
+from c2rf.data.dialect import MORE_BYTES, ReadAs, check_unpacked, most_bytes
+from c2rf.data.formats import ReadTable, columns_of, find_format
 from c2rf.exceptions import InputError
 
 _TIMES_THE_FILE = 4  # memory of the cells, for each byte of the unpacked file
-_HEADER_CHECK_ROWS = 1000  # rows that are looked at to find a second header line
+
+
+class Sheet(NamedTuple):
+    """The cells of a sheet as they stand.
+
+    ``merged`` are the first and the last place, row and column, of cells that are merged; ``first``
+    is the number of the first row that is not empty, and ``note`` says what was read.
+    """
+
+    name: str
+    rows: list[list[Any]]
+    merged: list[tuple[tuple[int, int], tuple[int, int]]]
+    first: int
+    note: str
+
+    def check_merged(self, path: Path, start: int, end: int) -> None:
+        """Refuse merged cells in some rows: only the first of them has a value."""
+        start, end = start + self.first, end + self.first
+        found = [place for place, last in self.merged if start <= last[0] and place[0] < end]
+        if found:
+            row, column = found[0]
+            raise InputError(
+                f"{path}: the sheet {self.name!r} has merged cells, the first in row {row + 1}, "
+                f"column {column + 1}; of these only the first has a value. Unmerge them and fill "
+                "each cell"
+            )
 
 
 def read(path: Path, how: ReadAs) -> ReadTable:
     """Read a sheet; numbers that are stored as text are parsed as in CSV files."""
+    sheet = read_sheet(path, how)
+    sheet.check_merged(path, 0, len(sheet.rows))
+    cells = TypedCells(path, how)
+    frame = cells.table(columns_of(sheet.rows, path, f"{path}: the sheet {sheet.name!r}"))
+    return ReadTable(frame, f"{sheet.note}{cells.note}")
+
+
+def read_sheet(path: Path, how: ReadAs) -> Sheet:
+    """Read the wanted sheet, or the first that can be seen and is not empty."""
     found = _in_process(path, how.sheet)
     name, others = _choose(found, how.sheet, path)
     rows = found["rows"]
     if not rows:
         raise InputError(f"{path}: the sheet {name!r} is empty")
-    _check_merged(path, name, found["merged"])
-    cells = TypedCells(path, how)
-    frame = cells.table(_columns(rows, path, name))
-    kind = "OpenDocument" if path.suffix.lower() == ".ods" else "Excel"
+    kind = find_format(path).name
     unread = f" (not read: {all_of(others)})" if others else ""
-    return ReadTable(frame, f"{kind}, sheet {name!r}{unread}{cells.note}")
+    return Sheet(name, rows, found["merged"], found["first"], f"{kind}, sheet {name!r}{unread}")
 
 
 def _in_process(path: Path, sheet: str | None) -> dict[str, Any]:
@@ -83,34 +106,3 @@ def _choose(found: dict[str, Any], wanted: str | None, path: Path) -> tuple[str,
         hidden = f"; hidden ones: {all_of(names)}, see {option}" if has_hidden else ""
         raise InputError(f"{path} has no sheet with cells{hidden}")
     return found["filled"][0], found["filled"][1:]
-
-
-def _check_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
-    """Refuse merged cells: only the first of them has a value."""
-    if merged:
-        (row, column), _ = merged[0]
-        raise InputError(
-            f"{path}: the sheet {sheet!r} has merged cells, the first in row {row + 1}, column "
-            f"{column + 1}; of these only the first has a value. Unmerge them and fill each cell"
-        )
-
-
-def _columns(rows: list[list[Any]], path: Path, sheet: str) -> dict[str, list[Any]]:
-    """Return the cells of each column; empty rows, and empty columns at the right, are left out."""
-    names = [_as_name(name) for name in rows[0]]
-    below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
-    if not below:
-        raise InputError(f"{path}: the sheet {sheet!r} has a header but no rows")
-    names = named_columns(names, below)
-    check_names(path, names)
-    columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
-    first = {name: cells[:_HEADER_CHECK_ROWS] for name, cells in columns.items()}
-    check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
-    return columns
-
-
-def _as_name(name: Any) -> str:
-    if name is None:
-        return ""
-    is_whole = isinstance(name, float) and name.is_integer()
-    return str(int(name)) if is_whole else str(name).strip()

@@ -8,7 +8,7 @@ says how to write them back.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from itertools import islice
@@ -119,31 +119,29 @@ def _batches(source: Any, dialect: Dialect) -> Any:
 
 def _by_python(path: Path, dialect: Dialect) -> Iterator[pd.DataFrame]:
     """Read with Python's csv module, which is slower but knows line numbers."""
-    encoding = dialect.encoding
-    with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+    rows = records(path, dialect)
+    next(rows)  # the header
+    while some := list(islice(rows, ROWS_PER_CHUNK)):
+        yield pd.DataFrame(some, dtype=str)
+
+
+def records(path: Path, dialect: Dialect) -> Iterator[list[str]]:
+    """Yield the names and the rows that are not empty; refuse one with more or fewer cells."""
+    with opened(path) as file, io.TextIOWrapper(file, dialect.encoding, newline="") as text:
         reader = dialect.reader(text, strict=True)
-        rows = _of_equal_length(
-            islice(reader, dialect.n_above, None), reader, dialect.n_cells, path
-        )
-        next(rows)  # the header
-        while some := list(islice(rows, ROWS_PER_CHUNK)):
-            yield pd.DataFrame(some, dtype=str)
-
-
-def _of_equal_length(
-    rows: Iterable[list[str]], reader: Any, n_cells: int, path: Path
-) -> Iterator[list[str]]:
-    """Yield the rows that are not empty; refuse one with more or fewer cells than the header."""
-    for row in filter(None, rows):
-        if len(row) != n_cells:
-            title = " If there is a title above the names, remove it." if len(row) > n_cells else ""
-            if n_cells == 1:
-                title += f" Or give the separator with {for_user('sep', '--sep')}."
-            raise InputError(
-                f"{path}: line {reader.line_num} has {len(row)} cells, but the header has "
-                f"{n_cells}. Correct the line; a cell with the separator in it needs quotes.{title}"
-            )
-        yield row
+        for row in filter(None, islice(reader, dialect.n_above, None)):
+            if len(row) != dialect.n_cells:
+                n_cells = dialect.n_cells
+                title = " If there is a title above the names, remove it."
+                title = title if len(row) > n_cells else ""
+                if n_cells == 1:
+                    title += f" Or give the separator with {for_user('sep', '--sep')}."
+                raise InputError(
+                    f"{path}: line {reader.line_num} has {len(row)} cells, but the header has "
+                    f"{n_cells}. Correct the line; a cell with the separator in it needs quotes."
+                    f"{title}"
+                )
+            yield row
 
 
 def _check_unnamed_columns(frame: pd.DataFrame, dialect: Dialect, path: Path) -> None:

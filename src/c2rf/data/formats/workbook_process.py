@@ -15,7 +15,7 @@ def read(path: str, wanted: str | None) -> dict[str, Any]:
     """Return the names of the sheets, and the cells of the wanted one or the first with cells."""
     from python_calamine import CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
-    with CalamineWorkbook.from_path(path) as book:
+    with open(path, "rb") as file, CalamineWorkbook.from_filelike(file) as book:
         sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
         names = [each.name for each in sheets]
         visible = [each.name for each in sheets if each.visible == SheetVisibleEnum.Visible]
@@ -26,6 +26,7 @@ def read(path: str, wanted: str | None) -> dict[str, Any]:
         if wanted in names:
             sheet = book.get_sheet_by_name(wanted)
             found["rows"] = sheet.to_python(skip_empty_area=True)
+            found["first"] = (sheet.start or (0, 0))[0]
             found["merged"] = sheet.merged_cell_ranges or []
         return found
 
