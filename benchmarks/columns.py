@@ -24,7 +24,8 @@ import pandas as pd
 import c2rf
 from c2rf.data.formats import read_file
 from c2rf.workflow.options import Options
-from c2rf.workflow.prepare import find_rows, learned_columns, prepare, profile_population
+from c2rf.workflow.prepare import learned_columns, prepare, profile_population
+from c2rf.workflow.tables import find_rows
 
 N_COLUMNS = 6
 N_LABELED = 2000

@@ -17,7 +17,7 @@ from c2rf.cli import main
 from c2rf.data.formats import read_table
 from c2rf.data.population.memory import Memory
 from c2rf.exceptions import InputError
-from c2rf.workflow.prepare import find_rows, is_large
+from c2rf.workflow.tables import find_rows, is_large
 from people import People, make_people
 
 pytest.importorskip("pyarrow")

@@ -83,6 +83,22 @@ def test_without_an_id_equal_rows_are_mentioned():
     assert "equal a row" not in rest.summary()
 
 
+def test_rows_are_equal_that_mean_the_same(tmp_path):
+    """As in a workbook and in a text file of another program, with empty cells."""
+    whole = ALL["a"].round().mask(np.arange(200) % 5 == 0)
+    others = ALL.drop(columns="id").assign(
+        whole=[f"{each:.1f}".replace(".", ",").replace("nan", "") for each in whole],
+        city=ALL["town"].mask(np.arange(200) % 7 == 0),
+    )
+    labeled = PEOPLE.labeled.merge(
+        ALL.assign(whole=whole, city=others["city"])[["id", "whole", "city"]], on="id"
+    ).drop(columns="id")
+    labeled.to_excel(tmp_path / "labeled.xlsx", index=False)
+    others.to_csv(tmp_path / "all.csv", index=False, sep=";", decimal=",")
+    result = c2rf.classify(tmp_path / "labeled.xlsx", tmp_path / "all.csv", totals=TOTALS, **BASE)
+    assert "40 labeled rows equal a row to label in all columns" in result.summary()
+
+
 def test_the_paper_has_no_known_rows():
     with pytest.raises(InputError, match=r'remove these 40 rows .*; use method="known-totals"'):
         c2rf.classify(PEOPLE.labeled, ALL, target="sick", totals=TOTALS, id="id", method="c2rf")

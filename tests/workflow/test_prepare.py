@@ -12,7 +12,7 @@ import c2rf
 from c2rf.cli import main
 from c2rf.data.formats import read_file
 from c2rf.exceptions import InputError
-from c2rf.workflow.prepare import at_scheduler, find_rows
+from c2rf.workflow.tables import at_scheduler, find_rows
 from people import make_people
 
 PEOPLE = make_people(200)

@@ -57,9 +57,10 @@ from c2rf.workflow.options import (
     split_tables,
 )
 from c2rf.workflow.predictions import Predictions
-from c2rf.workflow.prepare import find_rows, prepare
+from c2rf.workflow.prepare import prepare
 from c2rf.workflow.result import Outputs
 from c2rf.workflow.summary import Line, TablePreview, preview
+from c2rf.workflow.tables import find_rows
 
 _MARKUP = "\\`*_{}[]<>()#+-.!|$~:"
 NONE = "(none)"

@@ -154,6 +154,7 @@ def read(
     from c2rf.workflow import audit as audits
     from c2rf.workflow.result import check_report
     from c2rf.workflow.summary import in_language
+    from c2rf.workflow.tables import read_frame
 
     chosen = Options(target="true", totals=[], **common.parsed(given))
     how = chosen.read_as
@@ -165,7 +166,7 @@ def read(
     if table_out is not None:
         check_writable(table_out)
     with terminal.waiting("estimating", quiet):
-        sheet = audits.read_frame(checked, "the check file", how)
+        sheet = read_frame(checked, "the check file", how)
         given_labels = audits.read_labels(labels, id, rows, how)
         found = audits.audit(
             given_labels, sheet, id=id, target=target, by=split_names(by), level=level

@@ -101,9 +101,10 @@ def classify(
     from c2rf.report.language import translated
     from c2rf.totals.stated import ESTIMATE
     from c2rf.workflow.classify import label
-    from c2rf.workflow.prepare import at_scheduler, prepare
+    from c2rf.workflow.prepare import prepare
     from c2rf.workflow.result import Outputs, check_estimates
     from c2rf.workflow.summary import in_language, plan_lines
+    from c2rf.workflow.tables import at_scheduler
 
     chosen = Options(totals=[], **common.parsed(given))
     tables = [path for path in (labeled, unlabeled) if path is not None]
@@ -170,7 +171,7 @@ def predict(
     from c2rf._utils.text import count, short
     from c2rf.workflow.model_file import StoredModel, predict_rows
     from c2rf.workflow.predictions import check_labels_name
-    from c2rf.workflow.prepare import at_scheduler
+    from c2rf.workflow.tables import at_scheduler
 
     check_labels_name(out, force=force, inputs=[model, file])
     stored = StoredModel.read(model)

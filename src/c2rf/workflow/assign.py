@@ -37,7 +37,9 @@ from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import read_totals
 from c2rf.workflow.options import split_names
 from c2rf.workflow.predictions import PREDICTED, Predictions, by_probabilities, shown_columns
-from c2rf.workflow.prepare import column_names, find_rows, profile_population, read_known
+from c2rf.workflow.prepare import profile_population
+from c2rf.workflow.tables import column_names, find_rows
+from c2rf.workflow.totals import read_known
 
 SUM_TOLERANCE = 0.01
 """Probabilities of a row may miss the sum 1 by this much, as rounded ones do."""

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
-from c2rf._utils.frames import as_numbers, as_pandas
+from c2rf._utils.frames import as_numbers
 from c2rf._utils.text import check_choice, count, nearest, option_name, percent, short
 from c2rf._utils.types import Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
@@ -44,7 +44,6 @@ from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import largest_remainder
 from c2rf.workflow.checked import (
     AUDIT,
-    FILE,
     PROBABILITY,
     TRUE,
     check_classes,
@@ -54,7 +53,8 @@ from c2rf.workflow.checked import (
     row_of,
 )
 from c2rf.workflow.predictions import CONFIDENCE, LABEL, PREDICTED
-from c2rf.workflow.prepare import SENSITIVITY_COLUMNS, find_rows
+from c2rf.workflow.prepare import SENSITIVITY_COLUMNS
+from c2rf.workflow.tables import read_frame
 
 Purpose = Literal["audit", "learn"]
 
@@ -473,22 +473,6 @@ def _joined(table: pd.DataFrame, ids: Texts, rows: pd.DataFrame, id: str) -> pd.
         )
     more = rows[[name for name in rows if name not in table]].iloc[places].reset_index(drop=True)
     return pd.concat([table.reset_index(drop=True), more], axis=1)
-
-
-def read_frame(given: Any, what: str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
-    """Return a table in memory, whatever it was given as."""
-    if hasattr(given, "frame") and not hasattr(given, "columns"):  # predictions, in chunks
-        return given.frame()
-    found = find_rows(given, "memory", how)
-    parts = [as_pandas(part) for part, _ in found.read(found.names)]
-    if not parts or not sum(map(len, parts)):
-        raise InputError(f"there are no rows in {what}")
-    table = pd.concat(parts, ignore_index=True)
-    name = getattr(given, "attrs", {}).get(FILE)
-    if isinstance(given, (str, Path)):
-        name = Path(given).name
-    table.attrs = {} if name is None else {FILE: name}
-    return table
 
 
 def _names(by: str | Sequence[str] | None) -> list[str]:

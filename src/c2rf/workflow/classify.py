@@ -33,8 +33,9 @@ from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.stated import CLASS, SMALLEST_ERROR, TOTAL, as_estimates
 from c2rf.workflow.options import Options, join_names, takes_options
 from c2rf.workflow.predictions import PREDICTED, Predictions, score_unlabeled
-from c2rf.workflow.prepare import OPEN, PreparedData, at_scheduler, domains_by, prepare
+from c2rf.workflow.prepare import OPEN, PreparedData, domains_by, prepare
 from c2rf.workflow.result import Classification
+from c2rf.workflow.tables import at_scheduler
 
 ALL_CORES = -1
 

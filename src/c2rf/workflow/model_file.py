@@ -46,7 +46,8 @@ from c2rf.workflow.predictions import (
     shifted_and_probabilities,
     shown_columns,
 )
-from c2rf.workflow.prepare import column_names, find_rows, profile_population
+from c2rf.workflow.prepare import profile_population
+from c2rf.workflow.tables import column_names, find_rows
 
 TRUSTED = (
     "c2rf.data.encoding.Encoder",

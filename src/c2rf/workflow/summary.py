@@ -32,7 +32,8 @@ from c2rf.report.measures import (
     unreliable_classes,
     used_as,
 )
-from c2rf.workflow.prepare import PreparedData, find_rows
+from c2rf.workflow.prepare import PreparedData
+from c2rf.workflow.tables import find_rows
 
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification

@@ -16,7 +16,7 @@ from c2rf import InputError, classify
 from c2rf.data.cells import as_numbers, as_text
 from c2rf.data.formats import TEXT, find_format, read_file
 from c2rf.data.population.files import Files, find_files
-from c2rf.workflow.prepare import find_rows, is_large
+from c2rf.workflow.tables import find_rows, is_large
 
 N = 50
 
