@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -259,6 +261,17 @@ def test_the_shift_merges_with_a_unanimous_tree():
     small, group = merge_trees(problem)
     assert group.tolist() == [0, 1, 0]
     assert (small.lower.tolist(), small.upper.tolist()) == ([-4.0, 1.0], [5.0, 2.0])
+
+
+def test_merged_boxes_hold_only_sums_of_weights():
+    """At -1 + 1e-9, in floats, the margin held; the two weights themselves miss it by 6e-26."""
+    merged, _ = merge_trees(make_problem([[1]], 0, 1e-9, 1e-9, (-1, 1)))
+    assert Fraction(merged.lower[0]) > Fraction(1e-9) - 1
+    assert Fraction(merged.upper[0]) <= Fraction(1e-9) + 1
+    solution = c2rf.solve([[1]], 0, 1e-9, 1e-9, offset=(-1, 1))
+    c2rf.verify([[1]], 0, solution, 1e-9, 1e-9, offset=(-1, 1))
+    same, _ = merge_trees(make_problem([[1, 1, 1]], 0, 0.1, 0.1))
+    assert same.lower == same.upper == math.fsum([0.1] * 3)
 
 
 def test_nothing_is_left_when_all_is_fixed():

@@ -72,6 +72,13 @@ def test_integers_are_counts_and_floats_are_rates(given_, count):
     assert type(check_total(given_, 10)) is int
 
 
+@pytest.mark.parametrize("n", [3, 5, 7, 9])
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.5, 0.75, 1.0])
+def test_a_rate_is_the_count_that_assign_makes_of_it(n, rate):
+    labels = c2rf.assign(np.full((n, 2), 0.5), {"b": rate}, classes=["a", "b"]).labels
+    assert check_total(rate, n) == (labels == "b").sum()
+
+
 @pytest.mark.parametrize("bad", [-1, 11, np.int64(-1), 1.5, -0.1, 2.0, float("nan"), float("inf")])
 def test_totals_out_of_range_name_the_range_and_the_value(bad):
     with pytest.raises(InputError, match=r"from 0 to 4,.* \[0, 1\]; found") as caught:

@@ -112,8 +112,9 @@ class SolveState(Incumbent):
             self.report_progress()
 
     def warn(self, what: str) -> None:
-        """Note that something went wrong and was dealt with."""
-        self.stats["warnings"].append(what)
+        """Note, once, that something went wrong and was dealt with."""
+        if what not in self.stats["warnings"]:
+            self.stats["warnings"].append(what)
 
     # Time and progress
 

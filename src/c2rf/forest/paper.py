@@ -29,6 +29,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,11 +171,32 @@ def merge_trees(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
             np.ascontiguousarray(problem.patterns[:, first]),
             problem.counts,
             problem.n_positive,
-            np.bincount(group, weights=problem.lower).astype(float),
-            np.bincount(group, weights=problem.upper).astype(float),
+            *_summed_boxes(problem, group),
         ),
         group.astype(np.int64),
     )
+
+
+def _summed_boxes(problem: Problem, group: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the sums of the boxes in each group; ends that must be rounded stay within them."""
+    ends = []
+    for number in range(group.max(initial=-1) + 1):
+        members = group == number
+        (low, below), (high, above) = (
+            _rounded_sum(side[members].tolist()) for side in (problem.lower, problem.upper)
+        )
+        if low < high:  # else there is one sum only
+            low = math.nextafter(low, math.inf) if below > 0 else low
+            high = math.nextafter(high, -math.inf) if above < 0 else high
+        ends.append((low, high))
+    lower, upper = np.array(ends).reshape(-1, 2).T.copy()
+    return lower, upper
+
+
+def _rounded_sum(values: list[float]) -> tuple[float, Fraction]:
+    """Return a sum, and what it lacks."""
+    near = math.fsum(values)
+    return near, sum(map(Fraction, values)) - Fraction(near)
 
 
 def fix_points(problem: Problem) -> NDArray[np.int8]:

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 import c2rf.forest.bounds.branch_and_bound
 import c2rf.forest.bounds.relaxation
 from brute import optimum, optimum_by_milp
+from c2rf.forest.bounds.certify import certificates
+from c2rf.forest.certificate import check_certificate
 from c2rf.forest.problem import make_problem
 from proving import certifier_of, prove
 from strategies import cases
@@ -55,14 +57,21 @@ def test_cliques_take_the_place_of_too_many_pairs(monkeypatch):
     assert prove(certifier_of(votes, target).prover(), 150, at_most=best) == best
 
 
-def test_where_a_bound_takes_too_many_nodes_a_smaller_one_is_tried(monkeypatch):
-    monkeypatch.setattr(c2rf.forest.bounds.branch_and_bound, "_FIRST_NODES", 1)
+def test_each_bound_that_branch_and_bound_raises_is_proven(monkeypatch):
     monkeypatch.setattr(c2rf.forest.bounds.cuts.Separator, "cuts", lambda *_: [])
     votes, target = hard_votes(0, n_points=300, n_trees=9)
     best = 114  # what optimum_by_milp finds, in six seconds
     prover = certifier_of(votes, target).prover()
-    assert prove(prover, best + 5) == best
-    assert prover.nodes > 20
+    bounds = set()
+    while not prover.done:
+        prover.step(best)
+        bounds.add(prover.bound)
+        for certificate in certificates(prover):
+            assert check_certificate(prover.pool.statement, certificate) == prover.bound
+            break
+    assert max(bounds) == best
+    assert len(bounds) > 3
+    assert prover.nodes > 10
 
 
 def test_a_cutoff_settles_what_is_asked_only():

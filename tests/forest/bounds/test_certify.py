@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import c2rf.forest.bounds.certify
 from brute import optimum, widest
 from c2rf.exceptions import InfeasibleError
 from c2rf.forest.bounds.certify import (
     blank_certificate,
     certificates,
     infeasible_patterns,
+    least_steps,
     raise_if_infeasible,
 )
 from c2rf.forest.bounds.relaxation import END
-from c2rf.forest.certificate import check_certificate
+from c2rf.forest.certificate import Box, Budget, check_certificate
 from c2rf.forest.problem import make_problem
 from proving import certifier_of, prove
 from strategies import cases
@@ -95,13 +97,49 @@ def test_no_time_proves_nothing():
     assert certifier.certified(50)[:2] == (0, blank_certificate(certifier.statement))
 
 
-def test_rules_that_are_not_needed_are_left_out():
+def test_rules_that_are_not_needed_are_left_out(monkeypatch):
     prover = certifier_of(*hard_votes(2)).prover()
     prove(prover, 100)
     (short,) = [c for c in certificates(prover) if c["bound"] == prover.bound]
-    bound, rules = prover.proofs[-1]
-    prover.proofs[-1] = bound, [("steps",), ("steps",), *rules]
-    assert next(certificates(prover))["tree"].count(["steps"]) <= 2
-    assert len(next(certificates(prover))["tree"]) <= len(short["tree"]) + 1
-    prover.proofs[-1] = bound, [END]  # rules that do not close the root are no proof
-    assert all(c["bound"] != bound for c in certificates(prover))
+    bound, rules = next(prover.proofs())
+    monkeypatch.setattr(prover, "proofs", lambda: [(bound, [("steps",), ("steps",), *rules])])
+    (longer,) = certificates(prover)
+    assert longer["tree"].count(["steps"]) <= 2
+    assert len(longer["tree"]) <= len(short["tree"]) + 1
+    monkeypatch.setattr(prover, "proofs", lambda: [(bound, [END])])  # does not close the root
+    assert not list(certificates(prover))
+
+
+def test_a_proof_that_is_too_long_to_check_is_not_even_tried(monkeypatch):
+    certifier = certifier_of(*hard_votes(1))
+    certifier.prove(100, None)
+    best = certifier.prover().bound
+    costs = [least_steps(certifier.statement, proof) for proof in certificates(certifier.prover())]
+    monkeypatch.setattr(c2rf.forest.bounds.certify, "MOST_STEPS", max(costs) - 1)
+    checked = []
+
+    def check(statement, certificate):
+        checked.append(least_steps(statement, certificate))
+        return check_certificate(statement, certificate)
+
+    monkeypatch.setattr(c2rf.forest.bounds.certify, "check_certificate", check)
+    assert 0 < certifier.certified(best)[0] < best
+    assert len(checked) == 1
+    assert checked[0] < max(costs)
+    assert [w for w in certifier.state.stats["warnings"] if "too long to check" in w] == [
+        "a greater bound is not claimed: its proof is too long to check"
+    ]
+
+
+@pytest.mark.parametrize("size", [3, 30])
+def test_the_steps_of_rows_are_at_most_those_of_the_check(size):
+    votes = np.full((size, size), -1)
+    np.fill_diagonal(votes, 1)  # no two trees have a majority each
+    certifier = certifier_of(votes, 0)
+    literals = list(range(1, size + 1))
+    proof = blank_certificate(certifier.statement) | {"rows": [[literals, [1] * size, 1]]}
+    box = Box(certifier.statement, Budget())
+    start = box.budget.left
+    box.proven_row(proof["rows"][0], 0)
+    spent = start - box.budget.left
+    assert spent / 2 < least_steps(certifier.statement, proof) <= spent

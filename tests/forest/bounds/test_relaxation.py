@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import c2rf.forest.bounds.relaxation
 from c2rf.forest.bounds.conflict_graph import Cut, pair_cuts
 from c2rf.forest.bounds.cuts import CutPool
 from c2rf.forest.bounds.relaxation import Aggregation, Node, Propagation, Relaxation, Relaxed
 from c2rf.forest.problem import make_problem, make_statement
 from c2rf.forest.votes import PatternTable
+from proving import certifier_of
 
 ONE_EACH = [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
 
@@ -116,8 +118,8 @@ def test_the_bound_of_a_rule_is_that_of_the_linear_program(size):
     node = exact.root(9 * size)
     relaxed = relaxation.solve(node, (9 * size, 9 * size))
     assert relaxed.eta == pytest.approx(6 * size)
-    rule = exact.rounded(relaxed)
-    assert exact.bound(node, rule, 9 * size) == 6 * size
+    assert not exact.apply_duals(node, relaxed)
+    assert node.bound == 6 * size
     tight = exact.root(6 * size)
     assert exact.apply_duals(tight, relaxed)
 
@@ -128,10 +130,32 @@ def test_duals_of_cuts_without_a_proof_are_left_out():
     relaxation = Relaxation(problem, pool, [false, true])
     exact = Propagation(problem, pool)
     relaxed = Relaxed(None, np.inf, -1.0, np.array([0, 1]), np.array([2.0, 1.0]))
-    assert exact.rounded(relaxed) == Aggregation(-1, (1,), (1,))
+    assert exact.rounded(relaxed, 20, with_count=True) == Aggregation(-1, (1,), (1,))
     assert relaxation.drop_unproven(relaxed.rows)
     assert not relaxation.drop_unproven(np.array([1]))
     assert relaxation.add([false]) == 0  # it does not come back
+
+
+def test_cuts_that_are_slack_are_set_aside_and_come_back(monkeypatch):
+    """What the program says is the same as with all cuts in it."""
+    monkeypatch.setattr(c2rf.forest.bounds.relaxation, "_MOST_ROWS", 1)
+    rows = np.random.default_rng(0).choice([-1, 1], size=(60, 7))
+    certifier, kept = certifier_of(rows, 5), certifier_of(rows, 5)
+    prover = certifier.prover()
+    while not prover.stalled:
+        prover.step()
+    relaxation = prover.relaxation
+    assert len(relaxation._rows) < len(prover.pool.cuts)
+    every = kept.prover().relaxation
+    every._most_rows = 10**6
+    every.add(prover.pool.cuts)
+    for positive in (True, False):
+        node = prover.propagation.root(60)
+        for pattern in range(0, prover.problem.n_patterns, 9):
+            node = node.child(pattern, int(positive))
+        ends = [program.solve(node, (5, 5)) for program in (relaxation, every)]
+        assert (ends[0].z is None) == (ends[1].z is None)
+        assert ends[0].eta == pytest.approx(ends[1].eta)
 
 
 def test_a_node_with_all_signs_fixed_violates_a_cut_or_none():

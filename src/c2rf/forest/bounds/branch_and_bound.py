@@ -2,19 +2,20 @@
 
 :class:`Prover` first solves the linear relaxation in rounds and adds violated cuts in each. The
 duals, rounded to integers, prove a bound. When cuts make no more progress, branch and bound
-continues (:class:`BranchAndBound`). It proves a bound by contradiction: suppose that some weights
-miss the total by less. Each node fixes some signs. The duals of its relaxation show that the node
-is infeasible, or fix more signs; otherwise the node is split on the sign of one pattern. Where the
-solution z is integral, a linear program looks for weights with these signs. If there are any, they
-refute the bound; if not, a Farkas cut excludes this z.
+continues (:class:`BranchAndBound`). It looks for a contradiction: suppose that some weights miss
+the total by less than the best known. Each node fixes some signs. The duals of its relaxation show
+that the node is infeasible, or raise its bound and fix more signs; then it is split on the sign of
+one pattern. The least bound of all open nodes is proven. Where the solution z is integral, a linear
+program looks for weights with these signs. If there are any, they are better than the best known;
+if not, a Farkas cut excludes this z.
 
-A proof is stored as a list of rules, which :mod:`c2rf.forest.bounds.certify` turns into a
-certificate.
+A proof is a list of rules, which :mod:`c2rf.forest.bounds.certify` turns into a certificate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 from typing import Literal
 
 import numpy as np
@@ -33,7 +34,7 @@ _ROUNDS = 4  # of cuts in a node; 1 to 20 take about as long, on proofs of some 
 
 
 class BranchAndBound:
-    """Branch and bound for the proof of one bound, depth first.
+    """Branch and bound, best first: the open node of the least bound is the next.
 
     Parameters
     ----------
@@ -41,49 +42,54 @@ class BranchAndBound:
         The linear program; cuts found on the way are added.
     propagation : Propagation
         The rules of proofs, in integer arithmetic.
-    bound : int or None
-        The lower bound on eta to prove; None to prove that there are no weights at all.
     root : Node
         The node to start with; some of its signs may be fixed already.
+    cutoff : int or None
+        The eta to prove, which may be lowered later; None to prove that there are no weights at
+        all.
 
     Attributes
     ----------
-    rules : list
-        The rules of the nodes so far; the whole proof once the outcome is "proven".
     weights : ndarray or None
-        Weights that refute the bound, if any were found.
+        Weights closer than the cutoff, if any were found.
     z : ndarray or None
         The last solution of the relaxation.
     """
 
     def __init__(
-        self, relaxation: Relaxation, propagation: Propagation, bound: int | None, root: Node
+        self, relaxation: Relaxation, propagation: Propagation, root: Node, cutoff: int | None
     ) -> None:
-        self.relaxation, self.propagation, self.bound = relaxation, propagation, bound
-        self._waiting = [root]
-        # Weights with this eta or less refute the bound
-        self._refuted_by = 0 if bound is None else bound - 1
-        self.rules: list[Rule] = []
-        self.n_nodes = 0
+        self.relaxation, self.propagation = relaxation, propagation
+        self.root, self.cutoff = root, cutoff
+        # Of nodes of equal bounds the youngest comes first
+        self._waiting, self._age = [(root.bound, 0, root)], 0
         self.weights: Floats | None = None
         self.z: Floats | None = None
+
+    @property
+    def bound(self) -> int | None:
+        """What is proven of eta: the least bound of the nodes that wait, without any the cutoff."""
+        return self._waiting[0][0] if self._waiting else self.cutoff
 
     def step(
         self, should_stop: Callable[[], bool] = lambda: False
     ) -> Literal["open", "proven", "weights", "stuck"]:
         """Process one node; return the state of the proof."""
-        node = self._waiting.pop()
-        self.n_nodes += 1
+        node = heappop(self._waiting)[-1]
+        self.propagation.narrow(node, self.cutoff)
         done = self._process(node, should_stop)
-        if done == "closed":
-            self.rules += [*node.rules, END]
-            return "open" if self._waiting else "proven"
         if isinstance(done, int):
-            self.rules += [*node.rules, ("split", done)]
-            self._waiting += [node.child(done, 1), node.child(done, 0)]
-            return "open"
-        self._waiting.append(node)
-        return done
+            node.split(done)
+            for child in reversed(node.children):
+                self._wait(child)
+        elif done != "closed":
+            self._wait(node)
+            return done
+        return "open" if self._waiting else "proven"
+
+    def _wait(self, node: Node) -> None:
+        self._age -= 1
+        heappush(self._waiting, (node.bound, self._age, node))
 
     def _process(
         self, node: Node, should_stop: Callable[[], bool]
@@ -118,8 +124,8 @@ class BranchAndBound:
     def _relax(self, node: Node, should_stop: Callable[[], bool]) -> Relaxed | None:
         total = self.propagation.pool.statement.total
         low, high = node.interval or (total, total)
-        target = low + self._refuted_by, high - self._refuted_by
-        return self.relaxation.solve(node, target, should_stop)
+        closer = 0 if self.cutoff is None else self.cutoff - 1
+        return self.relaxation.solve(node, (low + closer, high - closer), should_stop)
 
     def _cut_off(self, z: Floats) -> bool:
         """Look for weights with an integral z; True if there are none and a new cut excludes it."""
@@ -159,8 +165,6 @@ _IDLE_ROUNDS = 4
 # For a large forest many cuts are progress, too, while eta is 0: with 100 deep trees on twonorm, 0
 # of 886 is proven in a minute without this, and 874 with it.
 _MANY_CUTS, _BLIND_ROUNDS = 60, 40
-# Nodes after which a smaller bound is tried. After a single one, a third more work is needed.
-_FIRST_NODES = 60
 
 
 class Prover:
@@ -185,14 +189,12 @@ class Prover:
         The greatest bound proven so far.
     infeasible : bool
         Whether it is proven that there are no weights.
-    proofs : list of (int or None, list)
-        Bounds and the rules that prove them, in the order in which they were found.
     stalled : bool
         Whether branch and bound has taken over.
     signs : ndarray of int8 or None
         Signs by rounding the relaxation of the last step, as a start for a search.
     weights : ndarray or None
-        Weights that miss the total by less than the bound tried, if the last step found any.
+        Weights that miss the total by less than the best known, if the last step found any.
     stuck : bool
         A node stays undecided because of rounding errors: more steps will not help.
     """
@@ -206,12 +208,10 @@ class Prover:
         self._cutoff = max(self._target, sum(pool.statement.counts) - self._target) + 1
         self._known = False
         self._root = self.propagation.root(self._cutoff)
-        self.proofs: list[tuple[int | None, list[Rule]]] = []
+        self._root_proofs: list[tuple[int, list[Rule]]] = []
         self.bound = 0
         self._eta, self._idle, self.stalled = -np.inf, 0, False
         self._tree: BranchAndBound | None = None
-        # The fraction of the gap that a tree is to close, and the nodes after which it is halved
-        self._part, self._most_nodes = 1.0, _FIRST_NODES
         self.rounds = self.nodes = 0
         self.infeasible = self.stuck = False
         self.signs: NDArray[np.int8] | None = None
@@ -232,6 +232,12 @@ class Prover:
         """Whether the bound has reached the best eta known, or there are no weights at all."""
         return self.bound >= self._cutoff or self.infeasible
 
+    def proofs(self) -> Iterator[tuple[int | None, list[Rule]]]:
+        """Yield bounds and the rules that prove them, the greatest first."""
+        if self._tree is not None and (self.infeasible or self.bound > self._root.bound):
+            yield (None if self.infeasible else self.bound), rules_of(self._tree.root)
+        yield from reversed(self._root_proofs)
+
     def step(
         self, cutoff: int | None = None, should_stop: Callable[[], bool] = lambda: False
     ) -> None:
@@ -246,53 +252,31 @@ class Prover:
         """
         self.signs = self.weights = None
         if cutoff is not None:
-            self._lower_cutoff(cutoff)
+            self._known, self._cutoff = True, min(cutoff, self._cutoff)
         if self.stalled and not self.done:
             self._branch(should_stop)
         elif not self.done:
             self._cut(should_stop)
 
-    def _lower_cutoff(self, cutoff: int) -> None:
-        self._known = True
-        if cutoff < self._cutoff:
-            self._cutoff = cutoff
-            self._narrow(self._root, cutoff)
-
-    def _narrow(self, node: Node, bound: int) -> None:
-        """Restrict a node to counts that miss the total by less than a bound."""
-        low, high = node.interval or (0, 0)
-        node.interval = (
-            max(low, self._target - (bound - 1)),
-            min(high, self._target + (bound - 1)),
-        )
-
-    def _prove(self, bound: int | None, rules: list[Rule]) -> None:
-        """Store a proof if it raises the bound."""
-        if bound is None:
-            self.infeasible = True
-        elif bound > self.bound:
-            bound = self.bound = min(bound, self._cutoff)
-        else:
-            return
-        self.proofs.append((bound, rules))
-
-    # Cutting planes
-
     def _cut(self, should_stop: Callable[[], bool]) -> None:
         """Solve the relaxation at the root and add cuts that its solution violates."""
         self.rounds += 1
-        self._use_divisor()
-        if self.done:
+        root, exact = self._root, self.propagation
+        exact.narrow(root, self._cutoff)
+        root.bound = max(root.bound, exact.distance(root, self._target))
+        if self._raise_bound():
             return
-        low, high = self._root.interval or (0, 0)
-        most = self._cutoff - 1
-        relaxed = self.relaxation.solve(self._root, (low + most, high - most), should_stop)
+        exact.steps(root)
+        low, high = root.interval or (0, 0)
+        closer = self._cutoff - 1
+        relaxed = self.relaxation.solve(root, (low + closer, high - closer), should_stop)
         if relaxed is None or relaxed.z is None:
             self.stalled = True
             return
         self.signs = as_signs(relaxed.z)
-        self._use_duals(relaxed)
-        if self.done:
+        self.relaxation.drop_unproven(relaxed.rows)
+        exact.apply_duals(root, relaxed)
+        if self._raise_bound():
             return
         rises = relaxed.eta - self._eta > _LEAST_RISE
         self._eta = max(self._eta, relaxed.eta)
@@ -303,69 +287,50 @@ class Prover:
         self._idle = 0 if rises else self._idle + 1
         self.stalled = cuts == 0 or self._idle >= _IDLE_ROUNDS
 
-    def _use_divisor(self) -> None:
-        """Raise the bound to the distance from the total to the nearest attainable count."""
-        nearest = self.propagation.distance(self._root, self._target)
-        self._prove(nearest, [*self._root.rules, ("steps",), END])
-        self.propagation.steps(self._root)
-
-    def _use_duals(self, relaxed: Relaxed) -> None:
-        """Raise the bound to what the duals prove, and fix the signs that they imply."""
-        self.relaxation.drop_unproven(relaxed.rows)
-        exact, target = self.propagation, self._target
-        rule = exact.rounded(relaxed)
-        proven = exact.bound(self._root, rule, target)
-        if proven > 0:  # the count is at least that far above, or below, the total
-            up = rule.of_count > 0
-            value = exact.next_count(self._root, target + (proven if up else -proven), up=up)
-            reached = self._cutoff if value is None else abs(value - target)
-            self._prove(reached, [*self._root.rules, ("steps",), rule, END])
-        exact.apply_duals(self._root, relaxed)
-
-    # Branch and bound
+    def _raise_bound(self) -> bool:
+        """Note what is proven at the root; say whether that is all there is to prove."""
+        if self._root.bound > self.bound:
+            self.bound = min(self._root.bound, self._cutoff)
+            self._root_proofs.append((self.bound, rules_of(self._root)))
+        return self.done
 
     def _branch(self, should_stop: Callable[[], bool]) -> None:
-        """Process one node of the tree of the bound that is being tried."""
-        if self._tree is None or self._is_refuted(self._tree.bound):
+        """Process one node of branch and bound."""
+        if self._tree is None or (self._known and self._tree.cutoff is None):
             self._tree = self._new_tree()
         tree = self._tree
+        if self._known:
+            tree.cutoff = self._cutoff
         outcome = tree.step(should_stop)
         self.nodes += 1
         self.signs = None if tree.z is None else as_signs(tree.z)
-        if outcome != "open":
-            self._tree = None
-        if outcome == "weights":
-            self.weights = tree.weights
-        elif outcome == "stuck":
-            self.stuck = True
-        elif outcome == "proven":
-            self._prove(tree.bound, tree.rules)
-            self._part = min(1.0, 2 * self._part)
-        elif tree.n_nodes > self._most_nodes:
-            self._try_less()
-
-    def _is_refuted(self, bound: int | None) -> bool:
-        """Whether weights are known that miss the total by less than a bound."""
-        return self._known if bound is None else bound > self._cutoff
+        self.weights = tree.weights if outcome == "weights" else None
+        self.stuck = outcome == "stuck"
+        if tree.bound is not None:
+            self.bound = max(self.bound, min(tree.bound, self._cutoff))
+        self.infeasible = outcome == "proven" and tree.cutoff is None
 
     def _new_tree(self) -> BranchAndBound:
-        """Start the tree for a bound above the one proven, at most the best eta known."""
-        if not self._known:
-            root = self.propagation.root(None)
-            return BranchAndBound(self.relaxation, self.propagation, None, root)
-        bound = self.bound + max(1, int(self._part * (self._cutoff - self.bound)))
-        known = self._root
-        root = Node(known.lower.copy(), known.upper.copy(), known.interval, list(known.rules))
-        self._narrow(root, bound)
-        return BranchAndBound(self.relaxation, self.propagation, bound, root)
+        """Return a new tree: of a proof of eta, or of one that there are no weights."""
+        if self._known:
+            return BranchAndBound(self.relaxation, self.propagation, self._root, self._cutoff)
+        root = self.propagation.root(None)
+        return BranchAndBound(self.relaxation, self.propagation, root, None)
 
-    def _try_less(self) -> None:
-        """Try a smaller bound; if there is none, allow more nodes."""
-        if self._part * (self._cutoff - self.bound) > 1 and self._known:
-            self._tree = None
-            self._part /= 2
+
+def rules_of(root: Node) -> list[Rule]:
+    """Return the rules of a node and of all below it, depth first."""
+    rules: list[Rule] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        rules += node.rules
+        if node.children:
+            rules.append(("split", node.pattern))
+            waiting += reversed(node.children)
         else:
-            self._most_nodes *= 2
+            rules += [("steps",), *([node.duals] if node.duals else []), END]
+    return rules
 
 
 def as_signs(z: Floats) -> NDArray[np.int8]:

@@ -39,7 +39,7 @@ from c2rf.forest.certificate import Box, Budget, Statement
 from c2rf.forest.problem import Problem
 from c2rf.forest.votes import pack
 
-_VIOLATION = 1e-3  # a cut that z violates by less is not worth a row
+VIOLATION = 1e-3  # a cut that z violates by less is not worth a row
 _EQUAL_VALUES = 1e-9
 
 # Clique cuts
@@ -111,7 +111,7 @@ class CliqueSeparator:
             value,
             self._limit,
             seeds,
-            1 + _VIOLATION,
+            1 + VIOLATION,
             _LONGEST_CLIQUE,
         )
         ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
@@ -270,7 +270,7 @@ class Separator:
             price = greatest_scores(self._problem, load + 2 * y[place]) - now
             slack = total * self._spare - now.sum()
             lifted[place] = self._largest_above(lifted[place], price, slack, lifted, value)
-        violated = value[lifted].sum() > most + _VIOLATION
+        violated = value[lifted].sum() > most + VIOLATION
         if violated and excludes(self._problem, self._votes[lifted], y):
             order = np.argsort(lifted)
             multipliers = None if (y == 1).all() else tuple(y[order].tolist())

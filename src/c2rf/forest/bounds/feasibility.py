@@ -89,6 +89,11 @@ class LinearProgram:
         kept.valid = kept.alien = True  # if a tight row is gone, HiGHS repairs the basis
         self._solver.setBasis(kept)
 
+    def slack_rows(self) -> Ints:
+        """Return the rows that the last solution does not meet with equality: the basic ones."""
+        basic = highspy.HighsBasisStatus.kBasic
+        return np.flatnonzero([side == basic for side in self._solver.getBasis().row_status])
+
     def set_costs(self, cost: Floats) -> None:
         """Change all costs."""
         self._solver.changeColsCost(self.n_cols, np.arange(self.n_cols, dtype=np.int32), cost)

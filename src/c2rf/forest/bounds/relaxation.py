@@ -19,7 +19,7 @@ from scipy import sparse
 
 from c2rf._utils.types import Bools, Floats, Ints
 from c2rf.forest.bounds.conflict_graph import Cut, cut_rows
-from c2rf.forest.bounds.cuts import CutPool, Separator
+from c2rf.forest.bounds.cuts import VIOLATION, CutPool, Separator
 from c2rf.forest.bounds.feasibility import LinearProgram
 from c2rf.forest.problem import Problem
 
@@ -47,13 +47,18 @@ class Node:
     """What is supposed: bounds of z, and the interval of the count T of positive rows.
 
     ``interval`` is None where no total is to be met: a proof that there are no weights at all.
-    ``rules`` are those that have changed the node.
+    ``rules`` are those that have changed the node. ``bound`` is proven of the eta of all weights in
+    it, by its rules, then "steps", then ``duals``. A node with children is split on a ``pattern``.
     """
 
     lower: NDArray[np.int8]
     upper: NDArray[np.int8]
     interval: tuple[int, int] | None
     rules: list[Rule] = field(default_factory=list)
+    bound: int = 0
+    duals: Aggregation | None = None
+    pattern: int = -1
+    children: tuple[Node, ...] = ()
 
     @property
     def free(self) -> Bools:
@@ -64,7 +69,11 @@ class Node:
         """Return the node in which a pattern has this sign, too."""
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[pattern] = upper[pattern] = value
-        return Node(lower, upper, self.interval)
+        return Node(lower, upper, self.interval, bound=self.bound, duals=self.duals)
+
+    def split(self, pattern: int) -> None:
+        """Give the node two children, in which a pattern is negative, and positive."""
+        self.pattern, self.children = pattern, (self.child(pattern, 0), self.child(pattern, 1))
 
 
 # Floats: the linear program
@@ -75,6 +84,9 @@ _SMALLEST_DUAL = 1e-9
 # More pairs are not used at all: they make linear programs slow, and cliques say more. Without any
 # pairs, the 64 instances of the paper's protocol take 21 s where 13 do.
 _MOST_PAIRS = 70_000
+# Cuts that are slack are set aside when there are twice as many as were left the last time, or this
+# many: of ten thousand cuts some thousand matter at a time.
+_MOST_ROWS = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +151,9 @@ class Relaxation:
         self._program.add_rows(sparse.csr_array(rows), -infinite, infinite)
         self._lower, self._upper = np.zeros(n, np.int8), np.ones(n, np.int8)
         self._rows = np.zeros(0, np.int64)  # for each cut in the program its number in the pool
+        self._most_rows = _MOST_ROWS
+        self._aside: list[int] = []
+        self._aside_rows = cut_rows([], n)
         self._unproven: set[int] = set()
         self._separator = Separator(problem, seed)
         self.add(pairs if len(pairs) <= _MOST_PAIRS else [])
@@ -171,6 +186,8 @@ class Relaxation:
         self._program.set_row(0, low, np.inf)
         self._program.set_row(1, -np.inf, high)
         optimum = self._program.solve(should_stop)
+        while optimum is not None and optimum.x is not None and self._recall(optimum.x[:-1]):
+            optimum = self._program.solve(should_stop)
         if optimum is None:
             return None
         # eta >= low - T with the first dual, eta >= T - high with the second
@@ -192,7 +209,28 @@ class Relaxation:
 
     def separate(self, z: Floats, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Add cuts that z violates; return how many."""
+        self._set_aside()
         return self.add(self._separator.cuts(z, should_stop))
+
+    def _set_aside(self) -> None:
+        """Take cuts that are slack out of the program, if there are many."""
+        if len(self._rows) <= self._most_rows:
+            return
+        slack = self._program.slack_rows()
+        slack = slack[slack >= 2]
+        self._program.drop_rows(slack)
+        self._aside = sorted({*self._aside, *self._rows[slack - 2].tolist()})
+        self._rows = np.delete(self._rows, slack - 2)
+        self._aside_rows = cut_rows(
+            [self.pool.cuts[k] for k in self._aside], self.problem.n_patterns
+        )
+        self._most_rows = max(_MOST_ROWS, 2 * len(self._rows))
+
+    def _recall(self, z: Floats) -> int:
+        """Add those cuts again that were set aside and that z violates; return how many."""
+        matrix, upper = self._aside_rows
+        rows = np.flatnonzero(matrix @ z > upper + VIOLATION)
+        return self.add([self.pool.cuts[self._aside[k]] for k in rows])
 
     def add(self, cuts: Sequence[Cut]) -> int:
         """Add cuts to the pool and to the program; return how many are new in the program."""
@@ -255,6 +293,13 @@ class Propagation:
         upper = np.array([z != 0 for z in signs], dtype=np.int8)
         return Node(lower, upper, self.pool.box.interval(bound))
 
+    def narrow(self, node: Node, cutoff: int | None) -> None:
+        """Restrict a node to counts that miss the total by less than a cutoff."""
+        within = self.pool.box.interval(cutoff)
+        if within is not None and node.interval is not None:
+            low, high = zip(within, node.interval, strict=True)
+            node.interval = max(low), min(high)
+
     def apply(self, node: Node, rule: Rule) -> bool:
         """Apply a rule to a node, say whether that closes it; note it there if it has an effect."""
         if isinstance(rule, Aggregation):
@@ -264,18 +309,19 @@ class Propagation:
     # Aggregated cuts
 
     def apply_duals(self, node: Node, relaxed: Relaxed) -> bool:
-        """Apply the duals of the relaxation of any node; say whether this node is closed."""
+        """Raise the bound of a node to what duals prove, and fix signs; say if it is closed."""
         for fineness in _FINENESS:
             rule = self.rounded(relaxed, fineness, with_count=node.interval is not None)
             least, slope = self._least(node, rule)
             # One unit of eta is worth |m|: what is missing may be rounding.
             if not -abs(rule.of_count) < 64 * least <= 0:
                 break
+        proven = self._proven(node, rule, least)
+        if proven > node.bound:
+            node.bound, node.duals = proven, rule
         return self._fix(node, rule, least, slope)
 
-    def rounded(
-        self, relaxed: Relaxed, fineness: int = _FINENESS[0], with_count: bool = True
-    ) -> Aggregation:
+    def rounded(self, relaxed: Relaxed, fineness: int, *, with_count: bool) -> Aggregation:
         """Return whole multipliers near the duals, of cuts that are proven."""
         scale = 1 << fineness
         of_count = round(relaxed.of_count * scale) if with_count else 0
@@ -288,21 +334,26 @@ class Propagation:
         multipliers = tuple(whole[row] // divisor for row in rows)
         return Aggregation(of_count // divisor, tuple(rows), multipliers)
 
-    def bound(self, node: Node, rule: Aggregation, target: int) -> int:
-        """Return the greatest bound on |T - target| that a rule alone proves, at least 0."""
-        if rule.of_count == 0:
+    def _proven(self, node: Node, rule: Aggregation, least: int) -> int:
+        """Return the bound on eta that a rule proves whose sum is at least that in a node."""
+        m, target = rule.of_count, self.pool.statement.total
+        if m == 0 or node.interval is None:
             return 0
-        least, _ = self._least(node, rule, target)
-        # |m| eta >= m (T - target) >= least
-        return max(0, -(-least // abs(rule.of_count)))
+        # |m| eta >= m (T - target) >= least, which was of T - end
+        proven = -(-(least + m * (node.interval[m > 0] - target)) // abs(m))
+        if proven <= 0:
+            return 0
+        # T is at least that far above, or below, the total; and not every number is possible.
+        value = self.next_count(node, target + (proven if m > 0 else -proven), up=m > 0)
+        return proven if value is None else abs(value - target)
 
-    def _least(self, node: Node, rule: Aggregation, end: int | None = None) -> tuple[int, Whole]:
+    def _least(self, node: Node, rule: Aggregation) -> tuple[int, Whole]:
         """Return the least that the sum of a rule can be in a node, and its slope in each z.
 
         m (T - end)  +  sum over cuts of y (number of true literals - most)  <=  0
 
-        holds for all weights, ``end`` being an end of the node's interval if not given: if the
-        least is positive, the node is infeasible.
+        holds for all weights, ``end`` being an end of the node's interval: if the least is
+        positive, the node is infeasible.
         """
         n, m = len(self.counts), rule.of_count
         cuts = [self.pool.cuts[row] for row in rule.rows]
@@ -319,10 +370,8 @@ class Propagation:
         constant = int(values[~positive].sum())
         constant -= sum(y * cut.most for y, cut in zip(rule.multipliers, cuts, strict=True))
         if m != 0:
-            if end is None:
-                assert node.interval is not None
-                end = node.interval[m > 0]
-            constant += m * (self.certain - end)
+            assert node.interval is not None
+            constant += m * (self.certain - node.interval[m > 0])
         return constant + int((np.where(slope > 0, node.lower, node.upper) * slope).sum()), slope
 
     @staticmethod
