@@ -43,7 +43,13 @@ def made_up(
     stated = dict(zip(classes, counts.tolist(), strict=True)) if stated is None else stated
     tables = {
         "options": SimpleNamespace(
-            target=target, id=None, random_state=0, imputations=None, language="en", tables_by=[]
+            target=target,
+            id=None,
+            random_state=0,
+            imputations=None,
+            language="en",
+            tables_by=[],
+            totals=None,
         ),
         "names": ("l.csv", "u.csv"),
         "labels": np.array(["yes"] * 30 + ["no"] * 10, dtype=object),

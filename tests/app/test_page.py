@@ -36,6 +36,22 @@ def test_the_example_is_understood_and_checked():
     assert "must be a count from 0 to 510" in page.re.sub(r"\\", "", app.warning[0].value)
 
 
+def test_groups_that_are_ranges_can_be_chosen_for_estimates():
+    app = AppTest.from_file(page.__file__, default_timeout=120).run()
+    app.radio(key="way").set_value("The example").run()
+    app.text_input(key="bin").set_value("young=age:under 30,30+").run()
+    assert "grouped by 'young'" in page.re.sub(r"\\", "", app.warning[0].value)
+    app.multiselect(key="estimates_by").set_value(["region", "young"]).run()
+    assert not app.exception
+    assert "fit together" in app.success[0].value
+
+
+def test_the_language_can_be_chosen():
+    app = AppTest.from_file(page.__file__, default_timeout=120).run()
+    app.selectbox(key="language").set_value("de").run()
+    assert app.header[0].value == "1. Dateien"
+
+
 def test_the_page_speaks_the_language_of_the_browser(monkeypatch):
     left, translated = set(), language.translated
     monkeypatch.setattr("streamlit.runtime.context.ContextProxy.locale", "de-DE")

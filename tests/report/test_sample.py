@@ -33,7 +33,7 @@ class TestData:
     def test_a_sample_that_is_like_the_population_is_not_called_biased(self):
         result = made_up()
         result.data.labels = np.array(["yes"] * 20 + ["no"] * 40, dtype=object)
-        assert "about as often as the known totals" in texts(data_section(result))[-1]
+        assert "about as often as the totals" in texts(data_section(result))[-1]
 
     def test_files_and_columns_that_were_left_out(self):
         left_out = {f"c{k}": "has one value" for k in range(22)}
@@ -51,7 +51,7 @@ class TestBalance:
         blocks = list(balance_section(made_up(found={"balance": entries})))
         said = texts(blocks)[0]
         assert "2 columns differ by more than 0.25 standard deviations" in said
-        assert "first of all 'b', 'c'. Weighted to the known totals, 1 column still does" in said
+        assert "first of all 'b', 'c'. Weighted to the totals, 1 column still does" in said
         assert [row[0] for row in blocks[-1].rows] == ["b", "c", "a"]
 
     def test_small_differences_are_called_small(self):

@@ -129,6 +129,8 @@ def test_mistakes_in_labels_and_wishes() -> None:
         c2rf.audit_sample(alone, 50, by="region")
     with pytest.raises(InputError, match="did you mean 'region'"):
         c2rf.audit_sample(LABELS, 50, by="regin")
+    with pytest.raises(InputError, match=r"no column 'sex'; .*rows=, if they have it"):
+        c2rf.audit_sample(LABELS, 50, by="sex")
     with pytest.raises(InputError, match="there twice"):
         c2rf.audit_sample(LABELS.assign(id="a"), 50)
     with pytest.raises(InputError, match="from 0 to 1; found 7"):
@@ -153,6 +155,7 @@ def test_from_the_command_line(
     assert main([*read, "--report", "a.html", "--table-out", "t.xlsx"]) == 0
     out = capsys.readouterr().out
     assert "40 rows of 600" in out
+    assert len(re.findall(r"right, (?:north|south|west) +\d+\.\d % \(", out)) == 3
     assert "An audit of labels" in Path("a.html").read_text()
     assert len(pd.read_excel("t.xlsx", engine="calamine")) == 6
     sheet.assign(true="maybe").to_csv("filled.csv", index=False)

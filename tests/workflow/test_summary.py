@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import c2rf
 from c2rf.data.dialect import ReadAs
+from c2rf.datasets import make_twonorm
 from c2rf.inference.sensitivity import Sensitivity
+from c2rf.report import report_content
 from c2rf.totals.bounds import Adjustment, Bounds
 from c2rf.workflow.summary import MOST_COLUMNS, plan_lines, preview, previews, summary_lines
 from made_up import column, forest, made_up, ranking
@@ -25,6 +28,25 @@ def test_labels_beside_known_totals():
     assert found["unlabeled"] == "60 rows"
     assert found["label no"] == "40 (known: 30 to 40)"
     assert found["label yes"] == "20 (known: 20)"
+
+
+def test_estimated_totals_are_not_called_known():
+    X, y = make_twonorm(600, random_state=0)
+    people = pd.DataFrame(X).add_prefix("x").assign(sick=np.where(y == 1, "yes", "no"))
+    result = c2rf.classify(
+        people[:100], people[100:].drop(columns="sick"), target="sick", totals="estimate",
+        learner="logistic",
+    )  # fmt: skip
+    said = dict(summary_lines(result))
+    assert "(estimated: " in said["label yes"]
+    page = report_content(result)
+    first = " ".join(sentence for _, sentences in page.lead for sentence in sentences)
+    assert "totals that are estimated over all rows" in first
+    assert "All estimated totals are met exactly" in first
+    assert "the totals are not known but estimated" in first
+    others = [str(b.text) for s in page.sections for b in s.blocks if b.kind in ("text", "key")]
+    known = [text for text in others if "known" in text]
+    assert not known
 
 
 def test_a_plan_has_totals_and_no_labels():

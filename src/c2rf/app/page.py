@@ -82,8 +82,8 @@ def plain(text: str) -> str:
 
 
 def language() -> str:
-    """Return the language of the browser, or else English."""
-    found = str(st.context.locale or "")[:2].lower()
+    """Return the language that was chosen, else that of the browser, or else English."""
+    found = st.session_state.get("language") or str(st.context.locale or "")[:2].lower()
     return found if found in languages() else ENGLISH
 
 
@@ -138,6 +138,17 @@ def in_words(table: pd.DataFrame, names: Collection[str], columns: Collection[st
     """Return a table with some names of columns, and all of some columns, in our language."""
     own = {name: table[name].map(say) for name in columns}
     return table.assign(**own).rename(columns={name: say(name) for name in names})
+
+
+def names_of_bins(text: str) -> list[str]:
+    """Return the names of groups that are ranges, as far as they are typed.
+
+    Examples
+    --------
+    >>> names_of_bins("u30=age:under 30,30+; old = age:65+;x")
+    ['u30', 'old']
+    """
+    return [part.partition("=")[0].strip() for part in text.split(";") if "=" in part]
 
 
 def kept(session: Session, upload: Any, place: str) -> Path:
@@ -245,14 +256,15 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
             session, "names", [path], how, lambda: find_rows(path, "auto", how).names
         )
         columns = [name for name in named if name not in (target, inputs.chosen["id"])]
-        found = {"estimates_by": [*columns, *st.session_state.get("bins", [])]}
+        bins = [*st.session_state.get("bins", []), *names_of_bins(st.session_state.get("bin", ""))]
+        found = {"estimates_by": list(dict.fromkeys([*columns, *bins]))}
         asked = [name for name in asked_in([TOTALS, GENERAL]) if name not in STEP_2]
         more = {name: ask(name, found.get(name, columns)) for name in asked}
     if language() != ENGLISH:
         more["language"] = language()
     inputs = replace(inputs, totals=totals, totals_files=files, chosen={**inputs.chosen, **more})
     try:
-        if files or more["weight"]:
+        if files or more["weight"] or more["bin"]:
             message = _check_all(session, inputs)
         else:
             message = _check_typed(session, inputs, list(classes), n_rows)
@@ -406,6 +418,8 @@ def _show_result(
 def main() -> None:
     """Show the steps, each once the ones before it are done."""
     st.set_page_config(page_title="c2rf", layout="centered")
+    every = languages()
+    st.selectbox("Language / Sprache", every, every.index(language()), key="language", width=160)
     st.title(say("Labels that add up to known totals"))
     about = (
         "You have rows whose class is known, others to label, and you know from a census or a "

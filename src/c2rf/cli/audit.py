@@ -187,5 +187,6 @@ def read(
     ]  # fmt: skip
     written = (("report", report), ("table", table_out))
     outputs = [(name, str(path)) for name, path in written if path is not None]
-    lines = in_language([*audits.audit_lines(found), *shares, *outputs], chosen.language)
+    lines = [*audits.audit_lines(found), *audits.lines_by_domain(found), *shares, *outputs]
+    lines = in_language(lines, chosen.language)
     terminal.say(lines, quiet=quiet)

@@ -544,7 +544,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                 "inclusion_probability": chances[np.searchsorted(left, drawn)],
             }
         )  # fmt: skip
-        found.attrs["note"] = expected_gain(confidence[drawn], len(codes))
+        found.attrs["note"] = expected_gain(confidence[drawn])
         return found
 
     @property

@@ -22,6 +22,7 @@ from c2rf.report.answer import (
 )
 from c2rf.report.estimates import estimates_section, published_figures
 from c2rf.report.language import translated_page
+from c2rf.report.measures import totals_called
 from c2rf.report.method import (
     assumptions_section,
     cautions_section,
@@ -62,8 +63,9 @@ def report_content(result: Classification) -> Page:
     sections = [
         Section(name, title, list(write(result)), name in OPEN) for name, title, write in SECTIONS
     ]
-    cautions = [unreliable_warning(result), *find_cautions(result)]
-    careful = [each for each in cautions if each][:FIRST_CAUTIONS]
+    estimated = result.data.remarks[:1] if totals_called(result.data) == "estimated" else []
+    cautions = [*estimated, unreliable_warning(result), *find_cautions(result)]
+    careful = list(dict.fromkeys(filter(None, cautions)))[:FIRST_CAUTIONS]
     lead = [
         ("Asked", question(result)),
         ("Answer", [opening(result)]),

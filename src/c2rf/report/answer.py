@@ -24,6 +24,7 @@ from c2rf.report.measures import (
     right_by_class,
     robustness,
     row_names,
+    totals_called,
     unreliable_classes,
 )
 from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
@@ -46,11 +47,12 @@ def question(result: Classification) -> list[str]:
     data = result.data
     labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
     by = [", ".join(short(str(name)) for name in margin.columns) for margin in data.totals.margins]
+    called = "estimated" if totals_called(data) == "estimated" else "known"
     known = [*(["over all rows"] if data.totals.overall else []), *(f"by {each}" for each in by)]
     return [
         f"Which {quoted(data.options.target)} have the {count(data.n_rows, 'row')} of "
         f"{unlabeled_file}, judged by {count(len(data.labels), 'labeled row')} of {labeled_file} "
-        f"and by totals that are known {listed_names(known, 6)}?",
+        f"and by totals that are {called} {listed_names(known, 6)}?",
         *([f"They are of {data.totals_of}."] if data.totals_of else []),
     ]
 
@@ -88,7 +90,7 @@ def unreliable_warning(result: Classification) -> str:
         return ""
     return (
         f"Not reliable: of the labels {listed_names(names)}, fewer than {percent(UNRELIABLE)} are "
-        "expected to be right. Their number is as known; who is among them is not certain."
+        "expected to be right. Their number is what the totals say; who is among them is not sure."
     )
 
 
@@ -96,7 +98,7 @@ def how_totals_are_met(result: Classification) -> str:
     """Say how the labels compare with the known totals."""
     adjusted = result.bounds.adjustments
     if not adjusted:
-        return _met(result, "All known totals")
+        return _met(result, f"All {totals_called(result.data)} totals")
     return (
         f"{count(len(adjusted), 'total')} had to be changed, because they contradict each other or "
         "the number of rows: the table says from what to what. "
@@ -182,14 +184,20 @@ def _overall(result: Classification) -> Table:
             data.classes, bounds.lower, bounds.upper, given, strict=True
         )
     )  # fmt: skip
-    total = "adjusted total" if bounds.adjustments else "known total"
-    header = ["class", "labeled sample", total, "labels given", "share", "off by"]
+    header = [
+        "class",
+        "labeled sample",
+        f"{totals_called(data)} total",
+        "labels given",
+        "share",
+        "off by",
+    ]
     return Table(_title(result), header, rows)
 
 
 def _title(result: Classification) -> str:
     """Call totals known only if they are met as they were given."""
-    return f"Labels and {'adjusted' if result.bounds.adjustments else 'known'} totals"
+    return f"Labels and {totals_called(result.data)} totals"
 
 
 def _difference(given: int, low: int, high: int) -> str:
@@ -333,7 +341,7 @@ def confidence_section(result: Classification) -> Iterator[Block]:
     confidence = (
         "The confidence of a label is the share of the weight of all trees that voted for it."
         if hasattr(result.classifier, "solution_")
-        else "The confidence of a label is its probability once the known totals are accounted for."
+        else "The confidence of a label is its probability once the totals are accounted for."
     )
     yield Text(
         f"{confidence} Half of the labels have a confidence of at least "

@@ -22,9 +22,7 @@ MOST_PICTURES = 8
 """The most classes of which each has a picture."""
 NO_INTERVAL = "\u2013"
 
-HEADER = ["count", "share", "from", "to", "by held-out rows", "from", "to", "labeled rows", ""]
-_ENDS = ["held_out_low", "held_out_high"]
-_NUMBERS = ["share", "share_low", "share_high", "held_out_share", "held_out_low", "held_out_high"]
+HEADER = ["count", "share (interval)", "by held-out rows", "labeled rows", ""]
 
 
 def estimates_section(result: Classification) -> Iterator[Block]:
@@ -35,17 +33,16 @@ def estimates_section(result: Classification) -> Iterator[Block]:
         domains = domain_names(table, columns)
         bare = (table["labeled_rows"] == 0) & table["held_out_low"].notna()
         note, table = _note(table, bare), table.copy()
-        table.loc[bare, _ENDS] = np.nan
-        shown = table[_NUMBERS].map(lambda share: "" if pd.isna(share) else percent(share))
-        shown.loc[bare, _ENDS] = NO_INTERVAL
-        rows = (
-            [name, str(label), f"{n:,.0f}", *shares, f"{labeled:,}", mark]
-            for name, label, n, shares, labeled, mark in zip(
-                domains, table["class"], table["count"], shown.to_numpy().tolist(),
-                table["labeled_rows"], table["differs"].map({True: "differs"}).fillna(""),
-                strict=True,
-            )
-        )  # fmt: skip
+        table.loc[bare, ["held_out_low", "held_out_high"]] = np.nan
+        rows = [
+            [
+                name, str(row["class"]), f"{row['count']:,.0f}",
+                with_interval(row["share"], row["share_low"], row["share_high"]),
+                with_interval(row["held_out_share"], row["held_out_low"], row["held_out_high"]),
+                f"{row['labeled_rows']:,}", "differs" if row["differs"] is True else "",
+            ]
+            for name, row in zip(domains, table.to_dict("records"), strict=True)
+        ]  # fmt: skip
         title = f"Shares by {listed_names([short(name) for name in columns])}"
         header = [", ".join(columns), "class", *HEADER]
         yield Table(title, header, rows, note, 2, MOST_SHARES)
@@ -82,6 +79,20 @@ def _pictures(table: pd.DataFrame, positive: str | None, number: int) -> Iterato
             + not_shown(len(names), figures.MOST_GROUPS, "domains"),
             k > 0 or len(names) > MOST_OPEN // 2,
         )
+
+
+def with_interval(share: float, low: float, high: float) -> str:
+    """Write a share with its interval in percent, a dash where there is none.
+
+    Examples
+    --------
+    >>> print(with_interval(0.125, 0.1, 0.15), with_interval(0.5, np.nan, np.nan))
+    12.5 % (10.0–15.0) 50.0 % (–)
+    """
+    if pd.isna(share):
+        return ""
+    ends = NO_INTERVAL if pd.isna(low) else f"{100 * low:.1f}{NO_INTERVAL}{100 * high:.1f}"
+    return f"{percent(share)} ({ends})"
 
 
 def domain_names(table: pd.DataFrame, columns: list[str]) -> list[str]:

@@ -113,7 +113,8 @@ def _as_a_whole(
     exact, with_holes = _pairs(language)
     # A sentence is found with its full stop and without; the translation ends as the text does.
     stop = "." if text.endswith(".") else ""
-    for whole in (text, text.removesuffix(".") if stop else f"{text}."):
+    other = text.removesuffix(".") if stop else f"{text}."
+    for whole in (text, other, other[:1].lower() + other[1:]):
         said = exact.get(whole)
         for pattern, target in with_holes if said is None else ():
             if found := pattern.fullmatch(whole):
@@ -121,7 +122,8 @@ def _as_a_whole(
                 said = target.format(*inner)
                 break
         if said is not None:
-            return said.removesuffix(".") + stop
+            said = said.removesuffix(".") + stop
+            return said[:1].upper() + said[1:] if whole[:1] != text[:1] else said
     return None
 
 

@@ -25,6 +25,7 @@ from c2rf.data.population.interface import Chunk, RowSample, draw_sample, random
 from c2rf.data.profile import ColumnProfile
 from c2rf.learners.calibration import poststratified
 from c2rf.totals.bounds import Bounds
+from c2rf.totals.stated import ESTIMATE
 
 if TYPE_CHECKING:
     from c2rf.workflow.prepare import PreparedData
@@ -53,7 +54,7 @@ def about_estimates(table: pd.DataFrame) -> str:
         off = int(table["differs"].sum())
         found += f", of which {off:,} by held-out rows differ by more than chance"
     note = table.attrs.get("note")
-    return f"{found}; {note}" if note else found
+    return f"{found}. {note[:1].upper()}{note[1:]}" if note else found
 
 
 def population_size(data: PreparedData) -> int:
@@ -267,8 +268,15 @@ def known_total(result: Classification, k: int) -> str:
     own = [each for each in adjusted if not each.columns and each.label == data.classes[k]]
     if own:
         return f"adjusted from {own[0].before:,.12g} to {total}"
-    known = "after adjustments" if adjusted else "known"
+    known = "after adjustments" if adjusted else totals_called(data)
     return f"{known}{' in sums of weights' * (data.weights is not None)}: {total}"
+
+
+def totals_called(data: PreparedData) -> str:
+    """Say what the totals are: known, estimated for want of known ones, or adjusted."""
+    if data.bounds.adjustments:
+        return "adjusted"
+    return "estimated" if str(data.options.totals) == ESTIMATE else "known"
 
 
 def used_as(column: ColumnProfile) -> str:

@@ -96,7 +96,7 @@ def _ranking(result: Classification) -> Iterator[Block]:
     added += " of a group" * in_groups
     if result.data.weights is None:
         likely = how_likely(classifier.assignment_["gap"])
-        how = f"The labels meet every known total: {likely}. They are found {added}."
+        how = f"The labels meet every total: {likely}. They are found {added}."
     else:
         how = (
             f"The labels are found {added}, and by swapping labels near the cut-off until the "

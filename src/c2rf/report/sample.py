@@ -15,7 +15,7 @@ import pandas as pd
 from c2rf._utils.text import count, percent, quoted, short
 from c2rf.report import figures
 from c2rf.report.language import our_name
-from c2rf.report.measures import LARGE, SMALL, labeled_counts, population_size
+from c2rf.report.measures import LARGE, SMALL, labeled_counts, population_size, totals_called
 from c2rf.report.page import Block, Picture, Table, Text, not_shown
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ def data_section(result: Classification) -> Iterator[Block]:
     """Say what was learned from what, and how biased the sample is."""
     data = result.data
     labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
+    known = "estimated" if totals_called(data) == "estimated" else "known"
     yield Text(
         f"{quoted(data.options.target)} was learned from {count(len(data.columns), 'column')} of "
         f"{count(len(data.labels), 'labeled row')} of {labeled_file}. "
         f"{count(data.n_rows - data.n_known, 'row')} of {unlabeled_file} have no label, "
-        "but it is known how many of them there are of each class."
+        f"but it is {known} how many of them there are of each class."
     )
     for name, dialect in dict(data.read_as).items():
         yield Text(f"{short(name, 80)} was read as: {dialect}.")
@@ -61,7 +62,7 @@ def _bias(result: Classification) -> str:
     # Of equal distances, that of a class which the sample has too often.
     worst = int(np.lexsort((high - sample, -apart.round(9)))[0])
     if apart[worst] < 0.01:
-        return "The labeled sample has each class about as often as the known totals do."
+        return "The labeled sample has each class about as often as the totals do."
     known = percent(low[worst])
     if low[worst] < high[worst]:
         known += f" to {percent(high[worst])}"
@@ -86,7 +87,7 @@ def balance_section(result: Classification) -> Iterator[Block]:
         figures.standardised_differences(balance[:MOST_COLUMNS]),
         "Standardised differences: how far the mean of the labeled rows is from that of the rows "
         "to be labeled, in standard deviations. Hollow: the labeled rows as they are. Filled: each "
-        "class weighted to its known total. The nearer to 0, the better; the grey band is "
+        "class weighted to its total. The nearer to 0, the better; the grey band is "
         f"±{SMALL:g}." + not_shown(len(balance), MOST_COLUMNS, "columns"),
     )
     rows = (
@@ -120,9 +121,9 @@ def _balance_in_words(balance: pd.DataFrame) -> str:
         )
     n_left = int((balance["after"].abs() > LARGE).sum())
     rest = (
-        "Weighted to the known totals, none is left."
+        "Weighted to the totals, none is left."
         if n_left == 0
-        else f"Weighted to the known totals, {count(n_left, 'column')} still "
+        else f"Weighted to the totals, {count(n_left, 'column')} still "
         f"{'does' if n_left == 1 else 'do'}: there the classifier must guess beyond its labels."
     )
     return (

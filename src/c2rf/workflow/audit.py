@@ -21,7 +21,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from c2rf._utils.frames import as_numbers
-from c2rf._utils.text import check_choice, count, nearest, option_name, percent, short
+from c2rf._utils.text import check_choice, count, for_user, nearest, option_name, percent, short
 from c2rf._utils.types import Codes, Floats, Texts, is_number, is_whole
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs
@@ -86,7 +86,9 @@ class LabeledRows:
 
     def domains(self, by: Sequence[str]) -> Groups:
         """Return the domain of each row; one that has a single row cannot be judged."""
-        require_columns(self.table, by, option_name("by"))
+        rows = for_user("rows=", "--rows FILE")
+        cure = f"; give the rows that the labels are of with {rows}, if they have it"
+        require_columns(self.table, by, option_name("by"), cure)
         if not by:
             return Groups.none(len(self.ids))
         texts = [as_text(self.table[name]).fillna("").to_numpy(dtype=object) for name in by]
@@ -217,7 +219,7 @@ def audit_sample(
     sheet[PROBABILITY] = [float(f"{p:.9g}") for p in probabilities[found]]
     sheet[AUDIT] = _seals(labels, labels.ids[found], sheet[PROBABILITY].to_numpy())
     if purpose == "learn":
-        sheet.attrs["note"] = expected_gain(labels.confidence[found], N)
+        sheet.attrs["note"] = expected_gain(labels.confidence[found])
     return sheet
 
 
@@ -479,6 +481,8 @@ def _names(by: str | Sequence[str] | None) -> list[str]:
     return [by] if isinstance(by, str) else list(by or ())
 
 
+MOST_LINES = 20
+"""Of more domains, only the report says how many labels are right."""
 SURPRISING = 0.05
 """An expected accuracy with a smaller p-value than this is called wrong."""
 
@@ -501,6 +505,17 @@ def audit_lines(audit: Any) -> list[tuple[str, str]]:
             verdict = "is more than chance" if audit.p_value < SURPRISING else "may be chance"
             promise += f"; the difference {verdict} (p = {audit.p_value:.2g})"
         lines.append(("expected", promise))
+    return lines
+
+
+def lines_by_domain(audit: Any) -> list[tuple[str, str]]:
+    """Say how many labels are right in each domain, where there are domains."""
+    names = [name for name in audit.domains if name not in _ABOUT_DOMAINS]
+    lines = []
+    for row in audit.domains.head(MOST_LINES if names else 0).to_dict("records"):
+        place = ", ".join(short(str(row[name])) for name in names)
+        ends = f"{percent(row['accuracy_low'])} to {percent(row['accuracy_high'])}"
+        lines.append((f"right, {place}", f"{percent(row['accuracy'])} ({ends})"))
     return lines
 
 

@@ -116,7 +116,7 @@ def check_classes(sheet: pd.DataFrame, target: str, classes: Sequence[str]) -> p
     return truth
 
 
-def require_columns(table: pd.DataFrame, names: Sequence[str], what: str) -> None:
+def require_columns(table: pd.DataFrame, names: Sequence[str], what: str, cure: str = "") -> None:
     """Refuse a table that lacks a column.
 
     Examples
@@ -129,7 +129,7 @@ def require_columns(table: pd.DataFrame, names: Sequence[str], what: str) -> Non
         if name not in table:
             raise InputError(
                 f"{what}: there is no column {name!r}; found {all_of(list(table))}"
-                f"{nearest(name, list(table))}"
+                f"{nearest(name, list(table)) or cure}"
             )
 
 

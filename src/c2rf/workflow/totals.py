@@ -132,7 +132,8 @@ def find_all_bins(
     bins = {each.name: each for each in given}
     for each in given:
         check_column(option_name("bin"), each.column, columns)
-        if each.name not in (wanted := [*totals.columns, *chain.from_iterable(options.tables_by)]):
+        wanted = list(dict.fromkeys([*totals.columns, *chain.from_iterable(options.tables_by)]))
+        if each.name not in wanted:
             raise InputError(
                 f"{option_name('bin')}: neither totals nor estimates are grouped by {each.name!r}, "
                 f"but by {all_of(wanted) or 'nothing'}"
