@@ -115,6 +115,20 @@ def test_undecided_rows_widen_the_interval_both_ways() -> None:
     assert part.high == as_wrong.high
 
 
+def test_a_poor_model_costs_little_against_a_simple_random_sample() -> None:
+    # Much as logistic regression on the data set ring: a third is wrong, whether it is sure or not.
+    rng = np.random.default_rng(4)
+    confidence = rng.permutation(np.r_[rng.uniform(0.5, 0.75, 3000), rng.uniform(0.75, 1, 4000)])
+    wrong = (rng.random(7000) < 0.36).astype(float)
+    for n in (100, 400):
+        chances = inclusion_probabilities(deviations(confidence), n)
+        off = wrong - (1 - confidence)
+        off -= off.mean()
+        variance = ((1 - chances) * off**2 / chances).sum() / len(wrong) ** 2
+        simple = wrong.var() / n * (1 - n / len(wrong))
+        assert variance < 1.2 * simple  # without FLOOR_SHARE 1.27
+
+
 def test_the_width_is_what_was_wished_for() -> None:
     rng = np.random.default_rng(2)
     confidence = rng.uniform(0.5, 1, 20_000)
