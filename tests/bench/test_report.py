@@ -214,7 +214,7 @@ def test_what_is_odd_about_records_is_told_and_harmless(
     failed = record("ring", 0, "c2rf", status="failed", message="too large; buy more")
     lost = replace(failed, eta=None, bound=None, accuracy=None, mcc=None)
     path, out = tmp_path / "records.jsonl", tmp_path / "out"
-    path.write_text(evil.to_line() + lost.to_line() + '{"format": 1, "pro')
+    path.write_text(evil.to_line() + lost.to_line() + '{"format": 6, "pro')
     assert main(["bench", "report", "--records", str(path), "--out", str(out)]) == 0
     assert "2 from" in capsys.readouterr().out
     assert "<script" not in (out / "report.html").read_text()

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from bench_records import record as recorded
 from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, TrialAnswer
 from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
@@ -62,20 +61,6 @@ def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.Da
     assert make_record(record.key, small, sample, truth, nothing).accuracy is None
 
 
-def test_records_of_format_1_are_read_as_they_were_meant(record: Record) -> None:
-    fields = json.loads(record.to_line())
-    assert fields["format"] == 6
-    assert fields.pop("calibration") is None
-    assert Record.from_line(json.dumps({**fields, "format": 4})) == record
-    assert fields["protocol"].pop("few_labels") is None
-    old = Record.from_line(json.dumps({**fields, "format": 3}))
-    assert old == record
-    assert fields["protocol"].pop("total_error") == 0.0
-    old = Record.from_line(json.dumps({**fields, "format": 1}))
-    assert old == record
-    assert old.key == record.key  # not made again
-
-
 def test_solved_means_proven_within_the_limit(record: Record) -> None:
     late = {"trees": 0.0, "solve": 61.0, "total": 61.0}
     assert record.solved
@@ -114,7 +99,7 @@ def test_a_last_line_without_its_end_is_a_record(tmp_path: Path, record: Record)
         ("{}\n", r"\(it has format None.*, or another version of c2rf"),
         ("no json\n", "or repair or remove that line"),
         ("[1]\n", r"\(not a JSON object.*, or repair or remove that line"),
-        ('{"format": 1, "data": "ring"}\n', "or repair or remove that line"),
+        ('{"format": 6, "data": "ring"}\n', "or repair or remove that line"),
     ],
 )
 def test_other_lines_are_refused_and_left_alone(
@@ -299,5 +284,3 @@ def test_methods_that_run_no_solver_name_none():
     methods = ["auto", "c2rf-offset", "p-c2rf"]
     keys = make_keys([PROTOCOLS["simple"]], ["magic"], methods, samples=1)
     assert [key.backend for key in keys] == [None, None, "highs"]
-    older = json.loads(recorded("magic", 0, "auto").to_line()) | {"backend": "scip"}
-    assert Record.from_line(json.dumps(older)).backend is None

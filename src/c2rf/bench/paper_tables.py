@@ -90,19 +90,17 @@ def in_text(
 
 def _of_paper(title: str, cells: pd.DataFrame, note: str) -> Table:
     """Return a table by data set, with the number that each has in the paper."""
-    ids = published.data_sets()["id"].reindex(cells.index)
-    numbers = pd.Index(["" if pd.isna(n) else f"{n:.0f}" for n in ids], name="ID")
-    by_id = cells.set_index([numbers, pd.Index(cells.index, name="data set")])
+    ids = published.data_sets()["id"].astype(str).reindex(cells.index, fill_value="")
+    by_id = cells.set_index([pd.Index(ids, name="ID"), pd.Index(cells.index, name="data set")])
     return as_table(title, by_id, note)
 
 
 def _beside(ours: Any, paper: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     """Put the paper's column after our columns of the same method."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, method in BENCH_METHODS.items():
-        for runner in ours:
-            if method_of(runner) == name:
-                columns[f"{prefix}{runner_title(runner)}"] = ours[runner]
+        own = [runner for runner in ours if method_of(runner) == name]
+        columns |= {f"{prefix}{runner_title(runner)}": ours[runner] for runner in own}
         if name in paper:
             columns[f"{prefix}{method.title}, paper"] = paper[name].reindex(ours.index).fillna("")
     return pd.DataFrame(columns)
@@ -212,9 +210,7 @@ def figure_1(results: Results) -> BenchFigure:
         axes.set(xscale="log", xlabel="seconds")
         axes.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     shares = 100 * solved.sum() / len(solved)
-    listed = "; ".join(
-        f"{runner_title(runner)} {shares[runner]:.0f} %" for runner in results.runners
-    )
+    listed = "; ".join(f"{runner_title(r)} {shares[r]:.0f} %" for r in results.runners)
     limit = published.TIME_LIMIT
     about = note("figure_1", shares=listed, caps=caps(results).capitalize(), TIME_LIMIT=limit)
     return BenchFigure("figure1", "Figure 1. Run times, biased samples", about, as_png(figure))
@@ -227,14 +223,9 @@ def _ecdf(axes: Axes, times: pd.Series[float], runner: str, until: float) -> Non
     if until:
         steps = np.append(steps, max([until, *steps]))
         heights = np.append(heights, len(heights) / len(times))
-    axes.step(
-        steps,
-        heights,
-        where="post",
-        label=runner_title(runner),
-        color=_COLORS[method_of(runner)],
-        linestyle=_STYLES[runner.partition("/")[2]],
-    )
+    method, _, solver = runner.partition("/")
+    look: Any = {"color": _COLORS[method], "linestyle": _STYLES[solver]}
+    axes.step(steps, heights, where="post", label=runner_title(runner), **look)
 
 
 @mpl.rc_context(LOOK)
@@ -261,14 +252,10 @@ def figure_gains(results: Results, number: int) -> BenchFigure:
 def _boxes(axes: Axes, boxes: Sequence[tuple[str, pd.Series[float], str]]) -> None:
     titles, values, colors = zip(*boxes, strict=True)
     axes.axhline(0, color="#444444", linewidth=0.8)
-    drawn = axes.boxplot(
-        [gains.to_numpy() for gains in values],
-        tick_labels=[title.replace(", ", "\n", 1) for title in titles],
-        patch_artist=True,
-        widths=0.6,
-        medianprops={"color": "black"},
-        flierprops={"marker": ".", "markersize": 4},
-    )
+    labels = [title.replace(", ", "\n", 1) for title in titles]
+    look: Any = {"medianprops": {"color": "black"}, "flierprops": {"marker": ".", "markersize": 4}}
+    gains = [each.to_numpy() for each in values]
+    drawn = axes.boxplot(gains, tick_labels=labels, patch_artist=True, widths=0.6, **look)
     for patch, color in zip(drawn["boxes"], colors, strict=True):
         patch.set(facecolor=color, alpha=0.55)
     drawn["boxes"][-1].set(hatch="///")  # the paper's
@@ -276,14 +263,13 @@ def _boxes(axes: Axes, boxes: Sequence[tuple[str, pd.Series[float], str]]) -> No
 
 
 def _gain_note(results: Results, runners: Sequence[str]) -> str:
-    shares = []
-    for runner in runners:
-        gains = results.gains(runner, "rf", "accuracy") / 100
-        if len(gains):
-            shares.append(
-                f"{runner_title(runner)} {100 * np.mean(gains > 0):.0f} % above zero and "
-                f"{100 * np.mean(np.abs(gains) <= 0.05):.0f} % within 0.05 of it"
-            )
+    gains = {r: results.gains(r, "rf", "accuracy") / 100 for r in runners}
+    shares = [
+        f"{runner_title(r)} {100 * np.mean(own > 0):.0f} % above zero and "
+        f"{100 * np.mean(np.abs(own) <= 0.05):.0f} % within 0.05 of it"
+        for r, own in gains.items()
+        if len(own)
+    ]
     where = {"biased": "above zero", "simple": "within 0.05 of zero"}[results.protocol.name]
     return note("gains", shares="; ".join(shares) or "none", where=where, caps=caps(results))
 
@@ -301,22 +287,20 @@ def all_checks(protocols: Sequence[Results]) -> list[Check]:
 def agreement(records: Sequence[Record]) -> Iterator[Check]:
     """Check that no two methods that solve a problem contradict each other on a sample."""
     by_sample: dict[tuple[object, ...], list[Record]] = defaultdict(list)
-    for record in records:
-        if record.eta is not None and record.bound is not None:
-            solved = BENCH_METHODS[record.method].solves
-            by_sample[solved, record.protocol, record.data, record.seed].append(record)
-    shared = n_compared = 0
-    wrong = []
-    for found in by_sample.values():
-        shared += sum(record.status == "optimal" for record in found) > 1
-        for one, other in combinations(found, 2):
-            n_compared += 1
-            if one.eta < other.bound or other.eta < one.bound:  # type: ignore[operator]
-                wrong.append(f"{one.data} {one.sample} ({one.method}, {other.method})")
+    for r in records:
+        if r.eta is not None and r.bound is not None:
+            by_sample[BENCH_METHODS[r.method].solves, r.protocol, r.data, r.seed].append(r)
+    pairs = [pair for found in by_sample.values() for pair in combinations(found, 2)]
+    wrong = [
+        f"{one.data} {one.sample} ({one.method}, {other.method})"
+        for one, other in pairs
+        if one.eta < other.bound or other.eta < one.bound  # type: ignore[operator]
+    ]
+    shared = sum(sum(r.status == "optimal" for r in found) > 1 for found in by_sample.values())
     if by_sample:
         yield (
             "Methods that solve the same problem agree on eta, none's is below another's bound",
-            _OUTCOMES[not wrong if n_compared else None],
+            _OUTCOMES[not wrong if pairs else None],
             f"{shared} samples are proven by more than one method; contradictions: "
             f"{', '.join(wrong) or 'none'}",
         )
@@ -330,22 +314,13 @@ def _of_protocol(results: Results) -> Iterator[Check]:
         # auto solves the problem of p-C²RF, and to the end.
         theirs = "rf" if method_of(runner) == "rf" else "p-c2rf"
         apart = (medians[runner] - published.quality(name, "accuracy")[theirs]).loc[known].abs()
-        yield _on_most(
-            f"{runner_title(runner)}, {name}: median accuracy within {NEAR:g} points of the "
-            "paper's",
-            apart.fillna(np.inf),
-            NEAR,
-            "apart",
-        )
+        said = f"{runner_title(runner)}, {name}: median accuracy within {NEAR:g} points of the"
+        yield _on_most(f"{said} paper's", apart.fillna(np.inf), NEAR, "apart")
     for runner in results.main_runners(("p-c2rf", "auto")) if known and name == "biased" else ():
         gains = results.gains(runner, "rf", "accuracy").groupby("data").median()
-        yield _on_most(
-            f"{runner_title(runner)}, biased: the median gain in accuracy over RF is positive or "
-            "within half a point of zero",
-            -gains.reindex([data for data in known if data in gains]),
-            0.5,
-            "worse",
-        )
+        said = f"{runner_title(runner)}, biased: the median gain in accuracy over RF is positive or"
+        losses = -gains.reindex([data for data in known if data in gains])
+        yield _on_most(f"{said} within half a point of zero", losses, 0.5, "worse")
     # The simplest thing that a user could do with the same votes and the total
     both = results.main_runners(("auto", "top-lambda"))
     if len(both) == 2:

@@ -28,11 +28,7 @@ from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.exceptions import InputError
 
 FORMAT = 6
-"""What is written. Formats 2 and 4 added ``total_error`` and ``few_labels`` to the protocol; 3 and
-5 added ``intervals``, called claims before format 6, and ``calibration``."""
-READABLE = (1, 2, 3, 4, 5, FORMAT)
-"""What is read. In records of format 1 every total was told as it is: ``total_error`` is 0."""
-
+"""What is written and read."""
 
 _SOLVERS = {"": "", "highs": ", HiGHS", "scip": ", SCIP", "gurobi": ", Gurobi"}
 
@@ -166,16 +162,8 @@ class Record(Key):
         entries = json.loads(line)
         if not isinstance(entries, dict):
             raise ValueError("not a JSON object")
-        if (found := entries.pop("format", None)) not in READABLE:
-            raise InputError(
-                f"it has format {found!r}, this version of c2rf reads formats "
-                f"{', '.join(map(str, READABLE))}"
-            )
-        if "claims" in entries:  # before format 6
-            entries["intervals"] = entries.pop("claims")
-        method = BENCH_METHODS.get(entries["method"])
-        if method is not None and not method.backend:  # some older records name a solver here
-            entries["backend"] = None
+        if (found := entries.pop("format", None)) != FORMAT:
+            raise InputError(f"it has format {found!r}, this version of c2rf reads format {FORMAT}")
         return cls(**{**entries, "protocol": Protocol(**entries["protocol"])})
 
 
@@ -299,17 +287,13 @@ class Results:
         self, records: Sequence[Record], name: str, variant: Protocol | None = None
     ) -> None:
         variants = Counter(r.protocol for r in records if r.protocol.name == name)
-        if variant is None:
-            usual = PROTOCOLS[name]
-            is_usual = usual in variants or not variants
-            variant = usual if is_usual else variants.most_common(1)[0][0]
-        self.protocol = variant
-        best: dict[tuple[object, ...], Record] = {}
-        for record in records:
-            if record.protocol == variant:
-                same = (record.data, record.seed, record.method, record.backend)
-                best[same] = max(record, best.get(same, record), key=lambda r: r.limit)
-        self.records = list(best.values())
+        usual = PROTOCOLS[name]
+        if variant is None and variants and usual not in variants:
+            variant = variants.most_common(1)[0][0]
+        self.protocol = variant or usual
+        own = sorted((r for r in records if r.protocol == self.protocol), key=lambda r: r.limit)
+        longest = {(r.data, r.seed, r.method, r.backend): r for r in own}
+        self.records = list(longest.values())
         found = {record.data for record in self.records}
         # The paper's data sets first, in its order; methods in the order of the paper
         self.data_sets = [name for name in NAMES if name in found] + sorted(found - set(NAMES))

@@ -132,14 +132,12 @@ def samples_table(results: Results) -> Table:
 
 def calibration_tables(results: Results) -> Iterator[Table]:
     """Make a table of the samples that settings were chosen by, and one of the others."""
-    found = pd.DataFrame(
-        [
-            {"data": r.data, "sample": r.sample, "runner": r.runner, **r.calibration}
-            for r in results.records
-            if r.calibration is not None
-        ],
-        columns=["data", "sample", "runner", *MEASURES],
-    )
+    rows = [
+        {"data": r.data, "sample": r.sample, "runner": r.runner, **(r.calibration or {})}
+        for r in results.records
+        if r.calibration is not None
+    ]
+    found = pd.DataFrame(rows, columns=["data", "sample", "runner", *MEASURES])
     for name, measured in tuned_and_others(found):
         means: Any = 100 * measured.groupby(["data", "runner"])[list(MEASURES)].mean().unstack()
         means = means.reindex(results.data_sets)
@@ -194,15 +192,9 @@ def cost(here: Results, usual: Results, runner: str, metric: str) -> str:
 
 def settings_table(results: Results, settings: dict[str, Results], metric: str) -> Table:
     """Make the table of what other settings do to a score."""
-    runners = results.main_runners(COMPARED)
-    cells = pd.DataFrame(
-        {
-            title: [cost(here, results, r, metric) for r in runners]
-            for title, here in settings.items()
-        },
-        index=pd.Index([method_title(runner) for runner in runners], name="method"),
-    )
-    usual = results.protocol
+    runners, usual = results.main_runners(COMPARED), results.protocol
+    costs = {t: [cost(h, results, r, metric) for r in runners] for t, h in settings.items()}
+    cells = pd.DataFrame(costs, pd.Index([method_title(r) for r in runners], name="method"))
     names = {title: ", ".join(here.data_sets) for title, here in settings.items()}
     by_title = [f"{title}: {of}" for title, of in names.items()]
     listed = "; ".join(by_title if len(set(names.values())) > 1 else set(names.values()))
@@ -224,14 +216,10 @@ def interval_table(records: Sequence[Record]) -> pd.DataFrame:
     Their columns are "shares.WAY.MEASURE" and "right.LABELS.END", in percent, as
     :func:`~c2rf.bench.scores.score_intervals` names them.
     """
-    rows = [
-        {"data": r.data, "sample": r.sample, "rate": r.n_positive / r.n_unlabeled} | r.intervals
-        for r in records
-        if r.intervals is not None
-    ]
-    table = pd.json_normalize(rows)
-    scored = table.columns.difference(["data", "sample", "rate"])
-    return table.assign(**100 * table[scored])
+    found = [r for r in records if r.intervals is not None]
+    about = [(r.data, r.sample, r.n_positive / r.n_unlabeled) for r in found]
+    scores = 100 * pd.json_normalize([r.intervals for r in found])
+    return pd.concat([pd.DataFrame(about, columns=["data", "sample", "rate"]), scores], axis=1)
 
 
 def gain(table: pd.DataFrame) -> float:
@@ -252,11 +240,8 @@ def right_intervals(table: pd.DataFrame, which: str) -> pd.DataFrame:
     the population.
     """
     if which == "rare":
-        rare = {
-            "positive": table[table["rate"] < RARE],
-            "negative": table[1 - table["rate"] < RARE],
-        }
-        return pd.concat([right_intervals(own, name) for name, own in rare.items()])
+        rare = {"positive": table["rate"] < RARE, "negative": 1 - table["rate"] < RARE}
+        return pd.concat([right_intervals(table[own], name) for name, own in rare.items()])
     ends = ["true", "low", "high"]
     found = table.reindex(columns=[f"right.{which}.{end}" for end in ends]).set_axis(ends, axis=1)
     return found.dropna().assign(covered=found["true"].between(found["low"], found["high"]))
@@ -368,9 +353,13 @@ def coverage_report(records: Sequence[Record]) -> Report:
     """Put together how true the figures are that are computed from imputations."""
     found = Results.usual([record for record in records if record.intervals is not None])
     about = note("about_intervals", N_IMPUTATIONS=N_IMPUTATIONS, level=100 * LEVEL, RECIPE=RECIPE)
-    tables = [shares_table(found), accuracy_table(found)]
-    summary = [f"{_what_ran(found)}.", *_how_it_went(found.records), about]
-    return {"title": "What may be computed from imputations?", "summary": summary, "parts": tables}
+    parts = [shares_table(found), accuracy_table(found)]
+    return _report("What may be computed from imputations?", found, about, parts)
+
+
+def _report(title: str, results: Results, about: str, parts: Sequence[Table]) -> Report:
+    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), about]
+    return {"title": title, "summary": summary, "parts": parts}
 
 
 def paper_report(records: Sequence[Record]) -> Report:
@@ -387,11 +376,9 @@ def paper_report(records: Sequence[Record]) -> Report:
             parts += [paper_tables.table_2(results), paper_tables.figure_1(results)]
     for results in protocols:
         second = results.protocol.name != "biased"
-        parts += [
-            paper_tables.quality_table(results, 3 + second),
-            paper_tables.figure_gains(results, 2 + second),
-        ]
-    summary = _summary(race, protocols)
+        parts.append(paper_tables.quality_table(results, 3 + second))
+        parts.append(paper_tables.figure_gains(results, 2 + second))
+    summary = [*_summary(protocols), *_how_it_went(race)]
     return {"title": "The paper's experiment, reproduced", "summary": summary, "parts": parts}
 
 
@@ -406,23 +393,20 @@ def quality_report(records: Sequence[Record]) -> Report:
     ]
     if changed := changed_settings(records, results.protocol):
         parts += [settings_table(results, changed, metric) for metric in METRICS]
-    about = note("about_quality", UNSOLVED=paper_tables.UNSOLVED)
-    summary = [f"{_what_ran(results)}.", *_how_it_went(results.records), about]
-    return {"title": "Which method labels best?", "summary": summary, "parts": parts}
+    about = note("about_quality", UNSOLVED=UNSOLVED)
+    return _report("Which method labels best?", results, about, parts)
 
 
-def _summary(records: Sequence[Record], protocols: Sequence[Results]) -> list[str]:
+def _summary(protocols: Sequence[Results]) -> Iterator[str]:
     """Say in a few sentences what this is a report on."""
-    sentences = []
     for results in protocols:
-        asked = results.protocol
-        sentences.append(f"{_what_ran(results)} (the paper: 7200 s).")
-        if asked != PROTOCOLS[asked.name]:
-            sentences.append(
+        yield f"{_what_ran(results)} (the paper: 7200 s)."
+        usual = PROTOCOLS[results.protocol.name]
+        if results.protocol != usual:
+            yield (
                 "This is not the paper's protocol, whose figures stand beside these all the same: "
-                f"there {_drawn(PROTOCOLS[asked.name])}."
+                f"there {_drawn(usual)}."
             )
-    return [*sentences, *_how_it_went(records)]
 
 
 def _what_ran(results: Results) -> str:

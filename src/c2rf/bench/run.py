@@ -15,13 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -88,7 +82,7 @@ def label(
 
 def _answer(key: Key, sample: TrialSample) -> TrialAnswer:
     """Run a method in a process of its own; one that fails or dies has an answer, too."""
-    with ProcessPoolExecutor(1, _processes, initializer=_watch_parent) as process:
+    with futures.ProcessPoolExecutor(1, _processes, initializer=_watch_parent) as process:
         asked = process.submit(label, key.method, sample, key.backend, key.time_limit)
         try:
             return asked.result()
@@ -188,15 +182,15 @@ def run(
     start = time.monotonic()
     if _CAN_FORK:
         _processes.set_forkserver_preload([__name__, "highspy"])
-    with ThreadPoolExecutor(jobs) as pool:
-        working: dict[Future[TrialAnswer], Trial] = {}
+    with futures.ThreadPoolExecutor(jobs) as pool:
+        working: dict[futures.Future[TrialAnswer], Trial] = {}
         try:
             while True:
                 for trial in itertools.islice(trials, jobs - len(working)):
                     working[pool.submit(_answer, trial[0], trial[2])] = trial
                 if not working:
                     return made, skipped
-                for answered in wait(working, return_when=FIRST_COMPLETED).done:
+                for answered in futures.wait(working, return_when=futures.FIRST_COMPLETED).done:
                     trial, answer = working.pop(answered), answered.result()
                     if answer.stats.get("interrupted"):
                         raise KeyboardInterrupt  # half an answer is no record
@@ -305,10 +299,9 @@ def machine() -> dict[str, str | int | None]:
 def _line(record: Record) -> str:
     """Return a record as one line."""
     where = f"{record.protocol.title} {record.data} {record.sample}"
-    what = record.method if record.backend is None else f"{record.method}/{record.backend}"
     eta = "-" if record.eta is None else record.eta
     accuracy = "-" if record.accuracy is None else f"{100 * record.accuracy:.2f}"
     return (
-        f"{where:<28} {what:<16} {record.status:<9} eta {eta:<6} AC {accuracy:<6} "
+        f"{where:<28} {record.runner:<16} {record.status:<9} eta {eta:<6} AC {accuracy:<6} "
         f"{record.seconds['total']:7.2f} s"
     )
