@@ -236,21 +236,28 @@ def audit_draws(
         sizes = deviations(given)
         chances = inclusion_probabilities(sizes, 100)
         of_class = np.where(labels, given, 1 - given)
-        hits, errors, widths = [], [], []
+        hits, widths = [], []
         for _ in range(n_draws):
             rows = systematic_sample(chances, rng)
             found = difference_estimate(wrong[rows], rows, 1 - given, chances[rows])
             share = difference_estimate(truth[rows].astype(float), rows, of_class, chances[rows])
             hits.append((inside(found, wrong.mean()), inside(share, truth.mean())))
-            errors.append(found.estimate - wrong.mean())
             widths.append(found.high - found.low)
         by_domain = by_domains(domain, sizes, given, wrong, rng, n_draws) if kind == "model" else {}
         yield {
             "kind": kind, "wrong": float(wrong.mean()), "coverage": float(np.mean(hits, axis=0)[0]),
             "coverage_share": float(np.mean(hits, axis=0)[1]), "width": float(np.mean(widths)),
-            "error_ratio": float(np.sqrt(np.mean(np.square(errors))) / simple) if simple else 1.0,
+            "error_ratio": error_of(wrong - 1 + given, chances) / simple if simple else 1.0,
             "expected_off": float((1 - given).mean() - wrong.mean()), **by_domain,
         }  # fmt: skip
+
+
+def error_of(off: Any, chances: Any) -> float:
+    """Return the standard error of the mean of something, by the design (Hájek's approximation).
+
+    That of a few hundred draws would be known to a tenth only.
+    """
+    return float(np.sqrt((((1 - chances) / chances) * (off - off.mean()) ** 2).sum()) / len(off))
 
 
 def inside(found: Any, true: float) -> bool:

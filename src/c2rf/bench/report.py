@@ -218,7 +218,7 @@ def interval_table(records: Sequence[Record]) -> pd.DataFrame:
     """
     found = [r for r in records if r.intervals is not None]
     about = [(r.data, r.sample, r.n_positive / r.n_unlabeled) for r in found]
-    scores = 100 * pd.json_normalize([r.intervals for r in found])
+    scores = 100 * pd.json_normalize([r.intervals or {} for r in found])
     return pd.concat([pd.DataFrame(about, columns=["data", "sample", "rate"]), scores], axis=1)
 
 
