@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openpyxl import load_workbook
+from openpyxl import Workbook, load_workbook
 
 from c2rf import Estimate
 from c2rf.cli import main
@@ -509,37 +509,48 @@ def test_random_tables_are_read_back_or_refused(tmp_path_factory, data):
     column_name = draw(st.sampled_from([None, "Gesamt", "Personen", "QQ"]))
     missing = draw(st.sampled_from([None, ".", "/"]))
     hidden = draw(st.sampled_from(sorted(counts))) if missing else None
-    is_long = draw(st.booleans())
+    zero = draw(st.sampled_from(["0", "-"]))
+    is_long, has_text = draw(st.booleans()), draw(st.booleans())
+    is_sheet = draw(st.sampled_from([False, False, False, True]))
 
     def written(n, place=None):
-        return missing if place is not None and place == hidden else f"{n:,}".replace(",", mark)
+        if place is not None and place == hidden:
+            return missing
+        return f"{n:,}".replace(",", mark) if n else zero
 
     lines = []
     if is_long:
-        lines.append("region;what;count")
-        lines += [f"{r};{k};{written(n, (r, k))}" for (r, k), n in counts.items()]
+        lines.append(["region", "what", "count"])
+        lines += [[r, k, written(n, (r, k))] for (r, k), n in counts.items()]
         if sum_name:
-            lines += [
-                f"{sum_name};{k};{written(sum(counts[r, k] for r in regions))}" for k in classes
-            ]
+            lines += [[sum_name, k, written(sum(counts[r, k] for r in regions))] for k in classes]
     else:
-        lines.append(";".join(["region", *classes, *([column_name] if column_name else [])]))
+        lines.append(["region", *classes, *([column_name] if column_name else [])])
         for r in regions:
             cells = [written(counts[r, k], (r, k)) for k in classes]
             whole = [written(sum(counts[r, k] for k in classes))] if column_name else []
-            lines.append(";".join([r, *cells, *whole]))
+            lines.append([r, *cells, *whole])
         if sum_name:
             sums = [sum(counts[r, k] for r in regions) for k in classes]
             cells = [written(n) for n in (*sums, *([sum(sums)] if column_name else []))]
-            lines.append(";".join([sum_name, *cells]))
-    path = tmp_path_factory.mktemp("office") / "t.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            lines.append([sum_name, *cells])
+    path = tmp_path_factory.mktemp("office") / ("t.xlsx" if is_sheet else "t.csv")
+    if has_text:
+        lines = [["Personen, nach Region"], [], *lines, [], ["Quelle: Amt"]]
+    if is_sheet:
+        book = Workbook()
+        for line in lines:
+            book.active.append([int(cell) if cell.isdigit() else cell for cell in line])
+        book.save(path)
+    else:
+        path.write_text("".join(f"{';'.join(line)}\n" for line in lines), encoding="utf-8")
     try:
         rows, _ = TotalsTable(path, "status").read(
             ["region"], classes, values=lambda _: set(regions)
         )
     except InputError:
-        assert mark in (".", ",") or sum_name == "RANDOM" or sum_name == "Bund" or hidden
+        has_dashes = zero == "-" and 0 in counts.values()
+        assert mark in (".", ",") or sum_name in ("RANDOM", "Bund") or hidden or has_dashes
         return
     found = by_place(rows, "region")
     if sum_name in ("RANDOM", "Bund"):  # a name like a group's: refused later if it is none
