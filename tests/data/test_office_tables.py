@@ -253,6 +253,10 @@ REFUSED = {
         "Land;arbeitslos\nBayern;1.000\n", LAENDER, WORK[:2],
         "is 1.0 with a decimal point and 1000 with a decimal comma; say which with totals_decimal",
     ),
+    "a sum of rates without parts": (
+        "Land;arbeitslos\nDeutschland;50%\nzusammen;60%\n", {"Land": {"Bayern"}}, WORK[:2],
+        "looks like a row of sums",
+    ),
     "no count": (
         "Land;arbeitslos\nBayern;viele\n", LAENDER, WORK[:2], "must be a count like 1234",
     ),

@@ -37,7 +37,13 @@ def test_a_count_is_read_right_or_refused(count, group, decimal):
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("33.333%", 0.33333), ("33,333 %", 0.33333), ("0,125", 0.125), ("1.200..1.300", (1200, 1300))],
+    [
+        ("\u22125", -5),
+        ("33.333%", 0.33333),
+        ("33,333 %", 0.33333),
+        ("0,125", 0.125),
+        ("1.200..1.300", (1200, 1300)),
+    ],
 )
 def test_what_else_people_write(text, found):
     assert parse_range(text, decimal=",") == pytest.approx(found)

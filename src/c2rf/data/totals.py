@@ -84,7 +84,7 @@ decimal point; a count is whole: write 1234 if that is what it means
                 "what it means"
             )
         marks = (decimal,)
-    plain = canonical(written, marks[0] or ".") or ""
+    plain = _plain(written, marks[0] or ".")
     if is_rate and not 0 <= float(plain) <= 100:
         raise InputError(f"{name} must be a count, or a rate from 0% to 100%; found {text!r}")
     if is_rate:
@@ -417,7 +417,7 @@ class TotalsTable:
             if is_whole and cell is not None and len(readings(cell)) == 2:  # 2.000, or 2,000
                 in_doubt = f"{what} {cell!r}"
             if error is not None and total is not None:
-                total = with_error(total, _plain(cells[error][r], mark), where)
+                total = with_error(total, _plain(cells[error][r] or "0", mark), where)
             totals[place] = total
         numbers = [each for each in totals.values() if isinstance(each, (int, float))]
         if in_doubt and any(isinstance(each, int) and each > 1 for each in numbers):
@@ -661,10 +661,9 @@ def _is_total(text: str) -> bool:
     return False
 
 
-def _plain(text: str | None, mark: str) -> str | None:
+def _plain(text: str, mark: str) -> str:
     """Return a number with a decimal point, other text as it is."""
-    plain = None if text is None else canonical(text, mark)
-    return text if plain is None else plain.replace(MINUS, "-")
+    return (canonical(text, mark) or text).replace(MINUS, "-")
 
 
 def _read_total(name: str, text: str, where: str, mark: str, is_estimate: bool) -> Any:
@@ -673,7 +672,7 @@ def _read_total(name: str, text: str, where: str, mark: str, is_estimate: bool) 
         return 0  # where a sum proves it
     value: Total
     if canonical(text, mark) is not None:
-        plain = _plain(text, mark) or ""
+        plain = _plain(text, mark)
         value = int(plain) if _WHOLE.fullmatch(plain) else float(plain)
         if _UNIT.fullmatch(name):
             raise InputError(f"{where}: numbers in thousands; write them in full, as 1234000")
@@ -815,8 +814,8 @@ class _PlacedTotals:
         elif all(isinstance(each, float) for each in (*given, stated)):
             over_classes = pattern[-1]
             slack = 0.0051 * len(given) if over_classes else 0.0051
-            low, high = (found, found) if over_classes else (min(given), max(given))
-            if given and low - slack <= stated <= high + slack:
+            ends = [found] if over_classes else given
+            if given and min(ends) - slack <= stated <= max(ends) + slack:
                 return 0
         elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
             return 0  # ranges and estimates need not add up
