@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import c2rf
 from c2rf.cli import main
@@ -225,3 +227,43 @@ def test_groups_without_totals_are_named_in_german():
     result = c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **given)
     assert "für 'west'" in result.summary()
     assert "gibt es keine Eckwerte, aber für 2 andere Gruppen." in result.summary()
+
+
+def test_design_weights_of_the_sample_alone_weigh_in_learning():
+    weight = np.linspace(1, 9, len(PEOPLE.labeled))
+    labeled = PEOPLE.labeled.assign(hrf=weight)
+    found = c2rf.classify(labeled, PEOPLE.unlabeled, weight="hrf", **BASE)
+    plain = c2rf.classify(labeled, PEOPLE.unlabeled, **BASE)
+    assert found.counts == plain.counts == {"no": 100, "yes": 60}  # people are rows
+    np.testing.assert_array_equal(found.data.labeled_weights, weight)
+    assert "40 rows, learned from by their weights" in found.summary()
+    assert found.predictions.confidence.tolist() != plain.predictions.confidence.tolist()
+    everybody = {"yes": 60 + int((labeled["sick"] == "yes").sum())}
+    everybody["no"] = 200 - everybody["yes"]
+    of_all = c2rf.classify(labeled, PEOPLE.unlabeled, weight="hrf", **BASE | {"totals": everybody})
+    assert of_all.counts == found.counts
+    with pytest.raises(InputError, match="weight: there is no column 'hrf'"):
+        c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, weight="hrf", **BASE)
+
+
+def test_swapped_tables_are_recognised():
+    with pytest.raises(InputError, match=r"no column 'sick' in the labeled table.*swapped"):
+        c2rf.classify(PEOPLE.unlabeled, PEOPLE.labeled, **BASE)
+
+
+@pytest.mark.parametrize("engine", ["memory", "dask"])
+def test_ids_that_are_there_twice_are_named(engine):
+    twice = pd.concat([PEOPLE.unlabeled, PEOPLE.unlabeled[3:5]], ignore_index=True)
+    names = ", ".join(sorted(repr(name) for name in PEOPLE.unlabeled["id"][3:5]))
+    if engine == "dask":
+        twice = pytest.importorskip("dask.dataframe").from_pandas(twice, npartitions=3)
+    totals = {"totals": PEOPLE.totals(), "id": "id"}
+    with pytest.raises(InputError, match=f"have the same 'id', such as {names}; if they are"):
+        c2rf.classify(PEOPLE.labeled, twice, **BASE | totals)
+    result = c2rf.classify(PEOPLE.labeled, twice, id="id", **BASE)
+    assert f"2 ids are not unique in 'id': {names}." in result.summary()
+
+
+def test_a_learner_is_a_name():
+    with pytest.raises(InputError, match=r"own classifiers go into c2rf\.KnownTotalsClassifier"):
+        c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **BASE | {"learner": LogisticRegression()})

@@ -151,6 +151,14 @@ def _check_language(language: Any) -> None:
         check_language(language)
 
 
+def _check_learner(learner: Any) -> None:
+    if not isinstance(learner, str):
+        raise InputError(
+            f"learner is a name; found a {type(learner).__name__}: own classifiers go into "
+            "c2rf.KnownTotalsClassifier(estimator), or their probabilities into c2rf.assign"
+        )
+
+
 def _check_imputations(number: Any) -> None:
     from c2rf.estimators.imputing import check_n_imputations
 
@@ -259,7 +267,8 @@ class Options:
     )  # fmt: skip
     weight: str | None = _option(
         None, "Column that says how many people a row stands for; totals are about people then. "
-        "Not learned from. Where the labeled rows have it, they count by it in learning.",
+        "Not learned from. Where the labeled rows have it, they count by it in learning; where "
+        "only they have it, as design weights, each row to label is one person.",
         "COL", TOTALS, label="Column that says how many people a row stands for",
     )  # fmt: skip
     method: Literal["known-totals", "c2rf"] = _option(
@@ -269,7 +278,7 @@ class Options:
     learner: Literal["blend", "boosting", "extra-trees", "logistic"] | None = _option(
         None, "Who gives probabilities: blend, or the quicker boosting (for hundreds of labeled "
         "rows or more), extra-trees and logistic.", "NAME",
-        method="known-totals", shown_default="blend",
+        method="known-totals", shown_default="blend", check=_check_learner,
     )  # fmt: skip
     calibration: Literal["auto", "none"] | None = _option(
         None, "auto: labeled rows that are held out correct how sure probabilities are, for which "
@@ -378,10 +387,10 @@ class Options:
                     f"{option_name(option.name)} is not an option of the method {self.method}; it "
                     f"is one of {about['method']}"
                 )
-            if choices(option.name):
-                check_choice(option.name, value, choices(option.name))
             if about["check"] is not None:
                 about["check"](value)
+            if choices(option.name):
+                check_choice(option.name, value, choices(option.name))
 
     @property
     def tables_by(self) -> list[list[str]]:

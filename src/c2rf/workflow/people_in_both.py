@@ -32,6 +32,21 @@ def hash_ids(ids: pd.Series[Any]) -> Hashes:
     return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
 
 
+def repeated_ids(rows: Population, ids: Hashes, id: str | None) -> list[str]:
+    """Return the ids that several rows have; ``ids`` are the hashes of all, sorted."""
+    hashes = np.unique(ids[1:][ids[1:] == ids[:-1]])
+    if id is None or not len(hashes):
+        return []
+    found = rows.reduce(partial(_with_hashes, hashes, id), pd.concat, [id])
+    return sorted(set(found.fillna("")))
+
+
+def _with_hashes(hashes: Hashes, id: str, chunk: Chunk) -> pd.Series[Any]:
+    """Return those ids of a chunk, as texts, that have one of some hashes."""
+    ids = as_pandas(chunk.data)[id]
+    return as_text(ids[np.isin(hash_ids(ids), hashes)])
+
+
 def people_in_both(
     table: pd.DataFrame, labels: Texts, rows: Population, ids: Hashes, id: str | None
 ) -> tuple[Bools, Codes] | None:

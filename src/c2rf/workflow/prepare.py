@@ -46,7 +46,13 @@ from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.stated import ESTIMATE, Totals
 from c2rf.workflow.checked import checked_weights
 from c2rf.workflow.options import FROM_ERRORS, Options
-from c2rf.workflow.people_in_both import Hashes, hash_ids, people_in_both, remarks_on_both
+from c2rf.workflow.people_in_both import (
+    Hashes,
+    hash_ids,
+    people_in_both,
+    remarks_on_both,
+    repeated_ids,
+)
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 from c2rf.workflow.tables import Tables, column_names, read_tables
 from c2rf.workflow.totals import (
@@ -206,6 +212,11 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     report_progress("reading and checking the tables")
     tables = read_tables(labeled, unlabeled, options)
     table, rows, id = tables.labeled, tables.rows, options.id
+    if options.target not in table and options.target in column_names(rows):
+        raise InputError(
+            f"there is no column {options.target!r} in the labeled table, {tables.names[0]}, but "
+            f"there is in {tables.names[1]}; are the two swapped?"
+        )
     labels = target_values(table, options.target)
     stated, remarks = _stated_totals(labeled, unlabeled, options, labels)
     totals, bins, notes = _read_totals(stated, tables, options)
@@ -214,8 +225,11 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     profiles = [ColumnProfile(table[n], n in options.text, options.missing) for n in names]
     profiles, groups, ids = profile_population(rows, profiles, grouping, id, bins)
     remarks += _remarks_on_columns(profiles, grouping, options)
-    weights = find_weights(rows, options.weight, len(groups.codes))
-    people = _people(table, options)
+    weight = options.weight if options.weight in column_names(rows) else None
+    weights = find_weights(rows, weight, len(groups.codes))
+    own_weights = _labeled_weights(table, options)
+    # Each is one of the people that totals count, unless both tables are of weighted people.
+    people = np.ones(len(table), dtype=np.int64) if weight is None else own_weights
     both = None
     if unlabeled is not None or tables.drawn_with is not None:
         both = people_in_both(table, labels, rows, ids, id)
@@ -224,10 +238,12 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     if people is not None:
         new = people if both is None else np.where(both[0], 0, people)
         labeled_there = count_labeled(table, labels, new, totals.columns, bins)
-    totals, bounds, about_groups = bounds_of_rows(
-        totals, groups, weights, labels, labeled_there, options
-    )
-    own_weights = None if people is None or (people == 1).all() else people
+    with _naming_repeated(rows, ids, id):
+        totals, bounds, about_groups = bounds_of_rows(
+            totals, groups, weights, labels, labeled_there, options
+        )
+    if own_weights is not None and (own_weights == 1).all():
+        own_weights = None
     if tables.drawn_with is not None:
         own_weights = checked_weights(labels, own_weights, tables.drawn_with)
     whom = "the rows to label" if totals.labeled is None else "everybody"
@@ -255,7 +271,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
             *((name, f"{note} of {whom}") for name, note in notes),
             *((each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()),
         ],
-        remarks=[*remarks, *about_groups, *_remarks_on_rows(ids, options)],
+        remarks=[*remarks, *about_groups, *_remarks_on_rows(rows, ids, options)],
     )
     _check_possible(data)
     data.seconds["reading and checking"] = time.perf_counter() - start
@@ -302,16 +318,13 @@ def _read_totals(
     return totals, bins, notes
 
 
-def _people(table: pd.DataFrame, options: Options) -> Any:
-    """Return how many people each labeled row stands for; None if the weights do not say."""
-    one_each = np.ones(len(table), dtype=np.int64)
-    if options.weight is None:
-        return one_each
-    if options.weight not in table:
+def _labeled_weights(table: pd.DataFrame, options: Options) -> Any:
+    """Return how many people each labeled row stands for; None if the table does not say."""
+    if options.weight is None or options.weight not in table:
         return None
     what = f"the weight {options.weight!r} of the labeled rows"
     found = read_weights(table[options.weight], len(table), what)
-    return one_each if found is None else found
+    return np.ones(len(table), dtype=np.int64) if found is None else found
 
 
 def _remarks_on_columns(
@@ -354,7 +367,7 @@ def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -
     return found
 
 
-def _remarks_on_rows(ids: Hashes, options: Options) -> list[str]:
+def _remarks_on_rows(rows: Population, ids: Hashes, options: Options) -> list[str]:
     """Say if imputations are few, and if ids are not unique; ``ids`` are sorted."""
     remarks = []
     if options.imputations is not None and 1 < options.imputations < FEW_IMPUTATIONS:
@@ -362,9 +375,24 @@ def _remarks_on_rows(ids: Hashes, options: Options) -> list[str]:
             f"{options.imputations} imputations are few: intervals by so few are not reliable; "
             "20 are usual."
         )
-    if n_repeated := int((ids[1:] == ids[:-1]).sum()):
-        remarks.append(f"{n_repeated:,} ids are not unique in {options.id!r}.")
+    if repeated := repeated_ids(rows, ids, options.id):
+        n = int((ids[1:] == ids[:-1]).sum())
+        remarks.append(f"{n:,} ids are not unique in {options.id!r}: {listed(repeated, 3)}.")
     return remarks
+
+
+@contextmanager
+def _naming_repeated(rows: Population, ids: Hashes, id: str | None) -> Iterator[None]:
+    """Add to an error of the block which ids are there twice: their rows count twice."""
+    try:
+        yield
+    except InputError as error:
+        if repeated := repeated_ids(rows, ids, id):
+            raise InputError(
+                f"{error}. But first: rows to label have the same {id!r}, such as "
+                f"{listed(repeated, 3)}; if they are the same people, remove them"
+            ) from error
+        raise
 
 
 def _check_possible(data: PreparedData) -> None:
@@ -431,7 +459,8 @@ def learned_columns(
     for name in grouping:
         if name not in bins:
             check_column(for_user("totals", "--group"), name, others)
-    check_column(option_name("weight"), options.weight, others)
+    if options.weight not in table:  # what only the labeled rows have weighs them in learning
+        check_column(option_name("weight"), options.weight, others)
     if options.weight is not None and options.weight in grouping:
         raise InputError(f"{options.weight!r} cannot be the weight and a grouping column of totals")
     left = [*options.drop, *(name for name in (options.id, options.weight) if name is not None)]
