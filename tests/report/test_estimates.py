@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf.inference.estimates import which_to_believe
 from c2rf.report.estimates import MOST_SHARES, estimates_section
+from c2rf.report.language import translated
+from c2rf.report.measures import about_estimates
 
 
 def section_table(n_domains: int) -> pd.DataFrame:
@@ -57,3 +60,14 @@ def test_intervals_without_labeled_rows_or_information_are_marked() -> None:
     assert table.rows[1][3:6] == ["50.0 % (40.0\u201360.0)", "50.0 % (0.0\u2013100.0)", "3"]
     assert table.note.startswith("\u2013: no labeled row of the class is in the domain")
     assert table.note.endswith("An interval from 0.0 % to 100.0 % contains no information.")
+
+
+def test_what_is_said_of_both_kinds_is_german_in_german() -> None:
+    *_, last = blocks_of(section_table(2), "yes")
+    left: set[str] = set()
+    for p_value, differ in ((0.001, False), (0.4, True)):
+        table = section_table(2)
+        table.attrs["note"] = which_to_believe(p_value, differ, 0.95)
+        said = translated(f"{about_estimates(table)}. {last.text}", "de", (), left)
+        assert "Label-Shift" in said
+    assert left == set()

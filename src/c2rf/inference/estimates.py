@@ -245,18 +245,18 @@ def which_to_believe(p_value: float, differ: bool, level: float) -> str:
 
     Examples
     --------
-    >>> which_to_believe(0.4, True, 0.95).partition(":")[0]
+    >>> which_to_believe(0.4, True, 0.95).partition(";")[0]
     'nothing speaks against label shift (p = 0.4)'
     """
     if p_value < 1 - level:
         return (
-            f"label shift does not hold (p = {p_value:.2g}): weighted to the totals, the labeled "
-            "rows do not make the domains as large as they are; do not use the shares by held-out "
-            "rows"
+            f"label shift does not hold (p = {p_value:.2g}), for the labeled rows, weighted to the "
+            "totals, do not make the domains as large as they are; do not use the shares by "
+            "held-out rows"
         )
     if differ and p_value >= 1 - level:
         return (
-            f"nothing speaks against label shift (p = {p_value:.2g}): where the two kinds differ, "
+            f"nothing speaks against label shift (p = {p_value:.2g}); where the two kinds differ, "
             "rather believe the shares by held-out rows"
         )
     return ""

@@ -53,8 +53,8 @@ def estimates_section(result: Classification) -> Iterator[Block]:
             "probabilities of the classifier. By held-out rows, they rest on the labeled rows and "
             "on label shift, however good the classifier is, and need not add up. Where the two "
             "differ by more than chance, one of the assumptions is wrong. Label shift can be "
-            "tested: it says how large the domains would be by the labeled rows. What the test "
-            "does not see, an audit does (c2rf audit)."
+            "tested, because it says how large the domains would be by the labeled rows. What the "
+            "test does not see, an audit does (c2rf audit)."
         )
 
 
