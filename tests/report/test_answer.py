@@ -228,7 +228,9 @@ class TestSensitivity:
         codes[:depends] = 1
         result = made_up()
         kinds = np.array(["", "yes"], dtype=object)
-        result.sensitivity = Sensitivity(np.full(2, 0.05), np.array(changed), kinds, codes)
+        result.sensitivity = Sensitivity(
+            0.05, np.array([2.0, 1.0]), np.array(changed), kinds, codes
+        )
         return list(sensitivity_section(result))
 
     def test_what_depends_on_a_total_is_counted(self):
@@ -238,7 +240,7 @@ class TestSensitivity:
             "'yes': up to 5 labels change with it."
         )
         (table,) = tables(blocks).values()
-        assert table.rows[0] == ["no", "5.0 %", "1", "2", "40", "85.0 %"]
+        assert table.rows[0] == ["no", "2", "1", "2", "40", "85.0 %"]
 
     def test_all_labels_stay(self):
         blocks = self.of(0, [[0, 0], [0, 0]])

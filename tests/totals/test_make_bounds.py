@@ -426,11 +426,16 @@ def test_adjustments_name_the_column_and_what_was_stated():
     ]  # fmt: skip
 
 
-def test_relative_errors_are_means_of_the_estimates_of_a_class():
+def test_standard_errors_are_of_the_groups_of_the_most_detailed_margin():
     given = table("region", {"n": 4, "s": 8}).assign(se=[1.0, 4.0])
     bounds = bounds_of(given, columns=("region",))
-    assert bounds.relative_errors.tolist() == [0.0, (1 / 4 + 4 / 8) / 2]
-    assert bounds_of({"yes": 3}).relative_errors is None
+    assert bounds.errors.tolist() == [[0.0, 1.0], [0.0, 4.0]]
+    uncertain = {"yes": Estimate(12, se=6)}
+    both = bounds_of([uncertain, given], columns=("region",))
+    assert both.errors.tolist() == bounds.errors.tolist()
+    spread = bounds_of([uncertain, given.drop(columns="se")], columns=("region",))
+    np.testing.assert_allclose(spread.errors, [[0.0, 2.0], [0.0, 4.0]])
+    assert bounds_of({"yes": 3}).errors is None
 
 
 class OfMany(Groups):

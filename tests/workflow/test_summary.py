@@ -108,7 +108,9 @@ def test_how_many_labels_are_robust():
     result = made_up()
     kinds = np.array(["", "yes"], dtype=object)
     codes = np.repeat([0, 1], [54, 6])
-    result.sensitivity = Sensitivity(np.full(2, 0.05), np.array([[1, 1], [4, 5]]), kinds, codes)
+    result.sensitivity = Sensitivity(
+        0.05, np.array([2.0, 1.0]), np.array([[1, 1], [4, 5]]), kinds, codes
+    )
     assert dict(summary_lines(result))["robust"] == (
         "with any total 5.0 % off, 54 labels (90.0 %) stay; most others depend on the total of yes"
     )
@@ -169,3 +171,11 @@ def test_a_summary_says_that_nothing_was_calibrated():
     assert "careful" not in calibrated
     found = lines(classifier=ranking(expected_confusion_=np.eye(2), calibrated_by_=None))
     assert "without calibration" in found["careful"]
+
+
+def test_robust_to_one_standard_error_is_said_so():
+    result = made_up()
+    result.sensitivity = Sensitivity(
+        None, np.array([0.0, 3.0]), np.zeros((2, 2)), np.array([""], object), np.zeros(60, int)
+    )
+    assert "with any total one standard error off, all labels stay" in str(result.summary())

@@ -73,7 +73,7 @@ from c2rf.inference.audit import (
     spread_order,
     systematic_sample,
 )
-from c2rf.inference.sensitivity import Sensitivity, find_sensitivity, shares_off
+from c2rf.inference.sensitivity import Sensitivity, find_sensitivity
 from c2rf.learners.calibration import Calibration, poststratified
 from c2rf.learners.default_classifier import is_frozen, uses_population
 from c2rf.progress import report_progress, showing_progress
@@ -555,14 +555,15 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     def sensitivity(self, share: float | None = None) -> pd.DataFrame:
         """Return which labels stay and which change if the totals of a class are off.
 
-        The unlabeled rows are labeled again with all totals of one class higher, and lower, by a
-        share; in every group the other classes shrink or grow in proportion.
+        The unlabeled rows are labeled again with all totals of one class higher, and lower; in
+        every group the other classes shrink or grow in proportion.
 
         Parameters
         ----------
         share : float, optional
-            From above 0 to 1, as 0.05 for five percent. By default the standard errors of the
-            estimates among the totals.
+            From above 0 to 1, as 0.05 for five percent. By default each estimate is off by its
+            standard error, and all else is exact. Where a class has estimates in several tables,
+            those of the table with the most groups count.
 
         Returns
         -------
@@ -755,9 +756,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     def _sensitivity(self, share: float | None) -> Sensitivity:
         """Return what :meth:`sensitivity` does, in less memory."""
         rows = self._known_rows("sensitivity")
-        shares = shares_off(share, rows.problem.bounds.relative_errors, len(self.classes_))
         logs = logarithms(rows.scores, rows.floor, rows.problem)
-        return find_sensitivity(rows.problem, logs, rows.codes_here, self.classes_, shares)
+        return find_sensitivity(rows.problem, logs, rows.codes_here, self.classes_, share)
 
     def _jobs(self) -> Any:
         """Give our jobs to an estimator that does not say how many it wants."""

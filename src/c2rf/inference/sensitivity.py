@@ -1,4 +1,4 @@
-"""Which labels depend on a total: labels again, with the totals of one class off by some share."""
+"""Which labels depend on a total: labels again, with the totals of one class lower, and higher."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ class Sensitivity:
 
     Parameters
     ----------
-    shares : ndarray of shape (n_classes,)
-        By which share the totals of each class were off.
+    share : float, optional
+        By which share the totals of each class were off; None: by their standard errors.
+    off : ndarray of shape (n_classes,)
+        By how many rows the totals of each class were off, groups added up.
     changed : ndarray of int, shape (n_classes, 2)
         How many labels change if the totals of a class are lower, and higher.
     kinds : ndarray of str
@@ -35,7 +37,8 @@ class Sensitivity:
         The number of the kind of each row.
     """
 
-    shares: Floats
+    share: float | None
+    off: Floats
     changed: NDArray[Any]
     kinds: NDArray[Any]
     codes: NDArray[Any]
@@ -51,7 +54,11 @@ class Sensitivity:
 
 
 def find_sensitivity(
-    problem: AssignmentProblem, logs: Floats, labels: Codes, classes: NDArray[Any], shares: Floats
+    problem: AssignmentProblem,
+    logs: Floats,
+    labels: Codes,
+    classes: NDArray[Any],
+    share: float | None,
 ) -> Sensitivity:
     """Label again with the totals of each class lower, and higher.
 
@@ -65,55 +72,52 @@ def find_sensitivity(
         The class of each row.
     classes : ndarray
         The classes.
-    shares : ndarray of shape (n_classes,)
-        By which share the totals of each class may be off; 0 for not at all.
+    share : float, optional
+        By which share of itself a total may be off; None: by its standard error.
     """
+    check_share(share, problem.bounds.errors)
     depends = np.zeros((len(labels), len(classes)), dtype=bool)
     open_rows, left = problem.left
     logs, labels = logs[open_rows], labels[open_rows]
     rows = ScoredRows(logs, np.asarray(left.groups.codes), left.weights, len(left.groups.names))
     counts = rows.counts(labels)
+    off = problem.bounds.errors if share is None else share * (counts + problem.known_counts)
+    off = np.broadcast_to(off, counts.shape)
     changed = np.zeros((len(classes), 2), dtype=np.int64)
-    for k in np.flatnonzero(shares > 0):
-        for side, factor in enumerate((1 - shares[k], 1 + shares[k])):
+    for k in np.flatnonzero(off.any(axis=0)):
+        for side, rows_off in enumerate((-off[:, k], off[:, k])):
             report_progress(f"labeling again with other totals of {classes[k]}")
-            bounds = shifted_bounds(left, counts, int(k), float(factor), problem.known_counts)
+            bounds = shifted_bounds(left, counts, int(k), rows_off)
             others = replace(left, bounds=bounds).solve(logs).labels != labels
             changed[k, side] = others.sum()
             depends[open_rows, k] |= others
     kinds, place = np.unique(depends, axis=0, return_inverse=True)
     names = np.array([", ".join(str(name) for name in classes[kind]) for kind in kinds], object)
-    return Sensitivity(shares, changed, names, place.ravel().astype(np.int32))
+    return Sensitivity(share, off.sum(axis=0), changed, names, place.ravel().astype(np.int32))
 
 
-def shares_off(share: Any, errors: Floats | None, n_classes: int) -> Floats:
-    """Return by which share the totals of each class may be off: one for all, or their errors."""
-    if share is None and errors is not None:
-        return np.minimum(errors, 1.0)
+def check_share(share: Any, errors: Floats | None) -> None:
+    """Refuse what is no share; None asks for totals with standard errors."""
     if share is None:
-        raise InputError(
-            "sensitivity needs a share, such as 0.05: no total has a standard error, such as "
-            + for_user("c2rf.Estimate(1200, se=50)", "1200+-50")
-        )
-    if not is_number(share) or not 0 < float(share) <= 1:
+        if errors is None:
+            raise InputError(
+                "sensitivity needs a share, such as 0.05: no total has a standard error, such as "
+                + for_user("c2rf.Estimate(1200, se=50)", "1200+-50")
+            )
+    elif not is_number(share) or not 0 < float(share) <= 1:
         raise InputError(
             f"sensitivity needs a share above 0 and up to {for_user('1', '100%')}, such as "
             f"{for_user('0.05', '5%')}; found {share!r}"
         )
-    return np.full(n_classes, float(share))
 
 
-def shifted_bounds(
-    problem: AssignmentProblem, counts: Floats, k: int, factor: float, known: Any = 0
-) -> Bounds:
-    """Return bounds with all totals of a class multiplied.
+def shifted_bounds(problem: AssignmentProblem, counts: Floats, k: int, off: Floats) -> Bounds:
+    """Return bounds with ``off`` rows more of a class in each group, as far as there are any.
 
-    In each group the other classes shrink or grow in proportion to their counts. ``known`` are
-    the counts of rows whose class is known; the bounds are of the others.
+    In each group the other classes shrink or grow in proportion to their counts.
     """
     bounds, sizes = problem.bounds, counts.sum(axis=1, keepdims=True)
-    fixed = np.broadcast_to(known, counts.shape)[:, [k]]
-    own = np.clip((counts[:, [k]] + fixed) * factor - fixed, 0, sizes)
+    own = np.clip(counts[:, [k]] + off[:, None], 0, sizes)
     rest = sizes - counts[:, [k]]
     # Where a group is all of the class, the others share what it gives up alike.
     alike = np.full(counts.shape, 1 / (counts.shape[1] - 1))

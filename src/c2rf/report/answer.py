@@ -378,19 +378,20 @@ def sensitivity_section(result: Classification) -> Iterator[Block]:
     yield Text(as_sentence(sentence), "key")
     rows = (
         [
-            name, percent(found.shares[k]), f"{found.changed[k, 0]:,}",
+            name, f"{found.off[k]:,.0f}", f"{found.changed[k, 0]:,}",
             f"{found.changed[k, 1]:,}", f"{labels[k]:,}",
             percent(robust[k] / labels[k]) if labels[k] else "",
         ]
         for k, name in enumerate(classes)
     )  # fmt: skip
     header = [
-        "class", "its totals off by", "labels that change if lower", "if higher",
+        "class", "its totals off by, rows", "labels that change if lower", "if higher",
         "labels of the class", "of these robust",
     ]  # fmt: skip
     yield Table("If the totals are wrong", header, rows)
     yield Text(
-        "All totals of one class were made higher, then lower, in all tables alike; the other "
+        "All totals of one class were made higher, then lower, by that share or by their standard "
+        "errors, in all tables alike; the other "
         "classes changed in proportion, and all rows were labeled again. The columns robust and "
         "sensitive_to of the labels say it for each row. A robust label need not be right: it only "
         "does not depend on the totals being right to the last row."

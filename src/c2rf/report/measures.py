@@ -357,9 +357,7 @@ def robustness(result: Classification, quote: Any) -> str:
     """Say how many labels stay if any total is off; ``quote`` writes the name of a class."""
     found = result.sensitivity
     assert found is not None
-    shares = found.shares[found.shares > 0]
-    least, most = percent(shares.min()), percent(shares.max())
-    off = least if least == most else f"{least} to {most}"
+    off = "one standard error" if found.share is None else percent(found.share)
     robust = found.robust
     if robust.all():
         return f"with any total {off} off, all labels stay"

@@ -159,8 +159,8 @@ class Bounds:
         Bounds in sets of groups. All of them hold at once.
     adjustments : tuple of Adjustment
         Totals that were changed because they contradicted each other.
-    relative_errors : ndarray of shape (n_classes,), optional
-        The mean standard error of the estimates of each class, as a share of them; 0 if exact.
+    errors : ndarray of shape (n_groups, n_classes), optional
+        What estimates are off by if each is one standard error higher, in rows of each group.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Bounds:
     group_sizes: Ints
     margins: tuple[MarginBounds, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
-    relative_errors: Floats | None = None
+    errors: Floats | None = None
 
     @classmethod
     def overall(cls, lower: ArrayLike, upper: ArrayLike, n_rows: int) -> Bounds:

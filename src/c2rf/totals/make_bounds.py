@@ -387,8 +387,8 @@ def _bounds_in_margins(
     for (m, category, k), least, most in zip(places, lower, upper, strict=True):
         margins[m].lower[category, k] = least
         margins[m].upper[category, k] = min(most, margins[m].upper[category, k])
-    relative_errors = None if exact.all() else _relative_errors(places, errors, low, len(labels))
-    return replace(_filled(margins, sizes, adjustments), relative_errors=relative_errors)
+    in_groups = None if exact.all() else _errors_in_groups(places, errors, margins, counts, sizes)
+    return replace(_filled(margins, sizes, adjustments), errors=in_groups)
 
 
 def _allowing_for_rounding(
@@ -466,11 +466,30 @@ def _changed(
         yield int(f), (low[f] if met[f] < low[f] else high[f], met[f])
 
 
-def _relative_errors(places: Ints, errors: Floats, values: Floats, n_classes: int) -> Floats:
-    """Return the mean standard error of the estimates of each class, as a share of them."""
-    relative = errors / np.maximum(values, 1.0)
-    own = [(places[:, 2] == k) & (errors > 0) for k in range(n_classes)]
-    return np.array([relative[each].mean() if each.any() else 0.0 for each in own])
+def _errors_in_groups(
+    places: Ints,
+    errors: Floats,
+    margins: Sequence[MarginBounds],
+    counts: NDArray[Any],
+    sizes: NDArray[Any],
+) -> Floats:
+    """Spread the standard errors of estimates over groups, in proportion to the counts there.
+
+    Of a class with estimates in several margins, those of the margin with the most categories
+    count; the sums over its categories follow from them.
+    """
+    off = np.zeros(counts.shape)
+    by_detail = sorted(range(len(margins)), key=lambda m: len(margins[m].names))
+    for m in by_detail:
+        for k in np.unique(places[(places[:, 0] == m) & (errors > 0), 2]):
+            off[:, k] = 0.0
+            # Where no row has the class, rows count alike.
+            shares = counts[:, k] + 1e-9 * sizes
+            whole = margins[m].sums(shares)
+            for f in np.flatnonzero((places[:, 0] == m) & (places[:, 2] == k)):
+                here = margins[m].codes == places[f, 1]
+                off[here, k] = errors[f] * shares[here] / whole[places[f, 1]]
+    return off
 
 
 # --- 4. Bounds ---------------------------------------------------------------------------------

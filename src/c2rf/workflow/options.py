@@ -166,10 +166,10 @@ def _check_imputations(number: Any) -> None:
 
 
 def _check_sensitivity(share: Any) -> None:
-    from c2rf.inference.sensitivity import shares_off
+    from c2rf.inference.sensitivity import check_share
 
     if not isinstance(share, str):
-        shares_off(share, None, 1)
+        check_share(share, None)
     elif share != FROM_ERRORS:
         raise InputError(
             f"{option_name('sensitivity')} must be a share, such as {for_user('0.05', '5%')}, or "

@@ -38,7 +38,7 @@ from c2rf.data.profile import (
 from c2rf.data.totals import Bins
 from c2rf.estimators.labeled_population import check_number_of_domains, find_weights
 from c2rf.exceptions import InputError
-from c2rf.inference.sensitivity import shares_off
+from c2rf.inference.sensitivity import check_share
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.everybody import in_words
@@ -400,8 +400,7 @@ def _check_possible(data: PreparedData) -> None:
     _ = data.shown
     share = data.options.sensitivity
     if share is not None:
-        errors = data.bounds.relative_errors
-        shares_off(None if share == FROM_ERRORS else share, errors, len(data.classes))
+        check_share(None if share == FROM_ERRORS else share, data.bounds.errors)
     if data.options.method != "c2rf":
         return
     for cannot, why in (
