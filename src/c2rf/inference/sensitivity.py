@@ -75,14 +75,14 @@ def find_sensitivity(
     share : float, optional
         By which share of itself a total may be off; None: by its standard error.
     """
-    check_share(share, problem.bounds.errors)
     depends = np.zeros((len(labels), len(classes)), dtype=bool)
     open_rows, left = problem.left
     logs, labels = logs[open_rows], labels[open_rows]
     rows = ScoredRows(logs, np.asarray(left.groups.codes), left.weights, len(left.groups.names))
     counts = rows.counts(labels)
-    off = problem.bounds.errors if share is None else share * (counts + problem.known_counts)
-    off = np.broadcast_to(off, counts.shape)
+    errors = problem.bounds.errors
+    check_share(share, errors)
+    off = np.asarray(errors if share is None else share * (counts + problem.known_counts))
     changed = np.zeros((len(classes), 2), dtype=np.int64)
     for k in np.flatnonzero(off.any(axis=0)):
         for side, rows_off in enumerate((-off[:, k], off[:, k])):
