@@ -174,3 +174,28 @@ class TestCommand:
         assert main([*command, "--out", str(out)]) == 2
         assert message in " ".join(capsys.readouterr().err.split())
         assert not out.exists()
+
+
+def test_rows_rounded_to_two_places_add_up_well_enough():
+    found = c2rf.assign([[0.33, 0.33, 0.33], [0.34, 0.34, 0.33]], {0: 1, 1: 1}, random_state=0)
+    assert (found.labels == 0).sum() == 1
+
+
+def test_masked_numbers_are_missing():
+    mask = [[False, False], [True, True]]
+    hidden = np.ma.masked_array([[0.5, 0.5], [0.01, 0.99]], mask=mask)
+    with pytest.raises(c2rf.C2RFError, match="found nan for 0 in row 1"):
+        c2rf.assign(hidden, {0: 1})
+    weights = np.ma.masked_array([1, 1], mask=[False, True])
+    with pytest.raises(c2rf.C2RFError, match="weights has no number in row 1"):
+        c2rf.assign(hidden.data, {0: 1}, weights=weights)
+    with pytest.raises(c2rf.C2RFError, match="found nan in imputation 1"):
+        c2rf.pool(np.ma.masked_array([0.5, 0.4], mask=[False, True]))
+
+
+def test_classes_that_contradict_the_columns_are_refused():
+    table = pd.DataFrame({"b": [0.9, 0.2], "a": [0.1, 0.8]})
+    with pytest.raises(c2rf.C2RFError, match="the order of the columns, 'b', 'a'; found 'a', 'b'"):
+        c2rf.assign(table, {"a": 1}, classes=["a", "b"])
+    with pytest.raises(c2rf.C2RFError, match="classes must be single values"):
+        c2rf.assign(table, {"a": 1}, classes=[("a", 1), ("b", 2)])

@@ -44,6 +44,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
+def not_masked(values: Any) -> Any:
+    """Return values, with NaN where numpy masks them: what is masked is missing, not a number.
+
+    Examples
+    --------
+    >>> not_masked(np.ma.masked_array([1, 2], mask=[False, True])).tolist()
+    [1.0, nan]
+    """
+    return values.astype(float).filled(np.nan) if np.ma.is_masked(values) else values
+
+
 def is_whole(value: Any) -> bool:
     """Return whether a value is of an integer type.
 

@@ -293,7 +293,7 @@ def check_table(table: PatternTable) -> None:
     """
     words, counts = table.words, table.counts
     _check_words(words, table.n_trees)
-    if not isinstance(counts, np.ndarray) or counts.dtype.kind != "i":
+    if type(counts) is not np.ndarray or counts.dtype.kind != "i":
         found = getattr(counts, "dtype", type(counts).__name__)
         raise InputTypeError(f"counts of patterns must be an array of integers; found {found}")
     if counts.shape != (len(words),):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, not_masked
 from c2rf.exceptions import InputError
 
 
@@ -146,7 +146,7 @@ def _barnard_rubin(share: Floats, m: int, complete: Floats) -> Floats:
 
 def _checked(name: str, given: ArrayLike) -> Floats:
     try:
-        values = np.asarray(given, dtype=float)
+        values = np.asarray(not_masked(given), dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{name} must be numbers, as many from each imputation; found {type(given).__name__}: "

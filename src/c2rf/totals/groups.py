@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.text import all_of, count, for_user, listed, nearest
-from c2rf._utils.types import Codes, Floats
+from c2rf._utils.types import Codes, Floats, not_masked
 from c2rf.exceptions import InputError, InputTypeError
 
 
@@ -219,14 +219,11 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
     """
     if hasattr(values, "compute"):
         values = values.compute()
-    series = pd.Series(np.asarray(values).ravel() if np.ndim(values) < 2 else [])
+    series = pd.Series(np.asarray(not_masked(values)).ravel() if np.ndim(values) < 2 else [])
     if len(series) != n_rows:
         raise InputError(
             f"{name} must have one number per row, {n_rows}; found the shape {np.shape(values)}"
         )
-    if series.dtype == bool:
-        raise InputTypeError(f"{name} must be numbers; found truth values")
-    numbers = pd.to_numeric(series, errors="coerce")
     empty = series.isna() | (series.astype(str).str.strip() == "")
     if empty.any():
         raise InputError(

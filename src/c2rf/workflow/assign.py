@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from c2rf._utils.frames import as_pandas, names_of
 from c2rf._utils.text import all_of, for_user, listed
-from c2rf._utils.types import Floats
+from c2rf._utils.types import Floats, not_masked
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.cells import as_numbers
 from c2rf.data.dialect import AS_FOUND, ReadAs
@@ -304,7 +304,7 @@ def _read_probabilities(given: Any, classes: Sequence[Any] | None) -> tuple[Floa
         given = given.df()  # a relation of DuckDB
     names = names_of(given)
     columns = [as_numbers(column) for _, column in as_pandas(given).items()] if names else None
-    table = np.asarray(given if columns is None else np.column_stack(columns))
+    table = np.asarray(not_masked(given) if columns is None else np.column_stack(columns))
     if table.ndim != 2 or not table.size or table.dtype.kind not in "fiub":
         raise InputTypeError(
             "probabilities must be a table of numbers, a row per row and a column per class; found "
@@ -314,6 +314,17 @@ def _read_probabilities(given: Any, classes: Sequence[Any] | None) -> tuple[Floa
         known = list(as_pandas(given).columns) if names else list(range(table.shape[1]))
     else:
         known = list(np.asarray(classes).tolist())
+    if (
+        odd := next((label for label in known if isinstance(label, (list, tuple))), None)
+    ) is not None:
+        raise InputTypeError(
+            f"classes must be single values, such as texts or numbers; found {odd!r}"
+        )
+    if names and classes is not None and set(known) == set(names) and known != list(names):
+        raise InputError(
+            f"classes must be in the order of the columns, {listed(names)}; found {listed(known)}; "
+            "leave out classes: the columns have their names"
+        )
     if len(known) != table.shape[1]:
         raise InputError(
             f"classes must name the {table.shape[1]} columns of probabilities; found {len(known)}: "
@@ -339,7 +350,7 @@ def _check_probabilities(table: Floats, classes: Sequence[Any]) -> Floats:
             f"{classes[k]!r} in {row.format(r, r + 1)}"
         )
     sums = table.sum(axis=1)
-    off = np.abs(sums - 1) > SUM_TOLERANCE
+    off = np.abs(sums - 1) > SUM_TOLERANCE + 1e-12  # the sum of rounded ones is rounded, too
     if off.any():
         r = int(off.argmax())
         raise InputError(
