@@ -199,3 +199,14 @@ def test_classes_that_contradict_the_columns_are_refused():
         c2rf.assign(table, {"a": 1}, classes=["a", "b"])
     with pytest.raises(c2rf.C2RFError, match="classes must be single values"):
         c2rf.assign(table, {"a": 1}, classes=[("a", 1), ("b", 2)])
+
+
+def test_the_rule_of_a_group_with_one_possible_class_is_that_class():
+    duckdb = pytest.importorskip("duckdb")
+    rows = pd.DataFrame(chances(40, 5)[:, :2], columns=["a", "b"])
+    rows = rows.div(rows.sum(axis=1), axis=0)
+    rows["region"] = np.repeat(["n", "s"], 20)
+    totals = pd.DataFrame({"region": ["n", "s"], "class": "a", "total": [0, 7]})
+    found = c2rf.assign(rows[["a", "b"]], totals, groups=rows[["region"]])
+    labels = duckdb.sql(f"SELECT {found.sql()} AS label FROM rows").df()["label"]
+    assert labels.tolist() == found.labels.tolist()

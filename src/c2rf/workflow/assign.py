@@ -145,6 +145,8 @@ class AssignedLabels:
             if offsets[label] > -np.inf
         }
         lines, left = ["CASE"], list(products)
+        if len(left) == 1:
+            return _literal(left[0])
         while len(left) > 1:
             first = left.pop(0)
             largest = " AND ".join(f"{products[first]} >= {products[other]}" for other in left)
