@@ -113,7 +113,7 @@ def changed(**how: Any) -> pd.DataFrame:
         (lambda: filled(20).assign(audit="0-0"), "drawn for other labels"),
         (lambda: filled(20).assign(true=None), "all cells of the column 'true' are empty"),
         (lambda: filled(20).drop(columns="true"), "no column 'true'"),
-        (lambda: filled(20).head(1), "takes 2 at least"),
+        (lambda: filled(20).head(12), "20 rows were drawn, and the check file has 12; leave all"),
     ],
 )
 def test_mistakes_in_a_sheet_name_row_and_column(sheet: Any, message: str) -> None:

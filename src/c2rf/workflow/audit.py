@@ -217,7 +217,7 @@ def audit_sample(
         sheet[LABEL] = labels.labels[found]
     sheet[TRUE] = pd.Series([None] * len(found), dtype=object)
     sheet[PROBABILITY] = [float(f"{p:.9g}") for p in probabilities[found]]
-    sheet[AUDIT] = _seals(labels, labels.ids[found], sheet[PROBABILITY].to_numpy())
+    sheet[AUDIT] = _seals(labels, len(found), labels.ids[found], sheet[PROBABILITY].to_numpy())
     if purpose == "learn":
         sheet.attrs["note"] = expected_gain(labels.confidence[found])
     return sheet
@@ -432,21 +432,25 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
         )
     check_unique(ids, id, "the check file")
     numbers = pd.to_numeric(sheet[PROBABILITY], errors="coerce").to_numpy(dtype=float)
-    wrong = _seals(labels, labels.ids[rows], numbers) != seals
+    drawn = int(number) if (number := seals[ours.argmax()].split("-")[1]).isdecimal() else 0
+    wrong = _seals(labels, drawn, labels.ids[rows], numbers) != seals
     if wrong.any():
         where = int(np.argmax(wrong))
         raise InputError(
             f"{in_sheet(sheet, wrong)}, column {PROBABILITY!r}: {numbers[where]:g} is not "
             f"what the id {ids[where]!r} was drawn with; only the column to fill in may be changed"
         )
-    if len(rows) < 2:
-        raise InputError("the check file has 1 row; an audit takes 2 at least")
+    if len(rows) != drawn:
+        raise InputError(
+            f"{count(drawn, 'row')} were drawn, and the check file has {len(rows):,}; leave all of "
+            "them in it, with an empty cell where a row could not be decided"
+        )
     return rows, numbers
 
 
-def _seals(labels: LabeledRows, ids: Any, probabilities: Floats) -> Any:
-    """Return the fingerprint of the labels, with that of each row."""
-    print_ = labels.fingerprint
+def _seals(labels: LabeledRows, drawn: int, ids: Any, probabilities: Floats) -> Any:
+    """Return the fingerprint of the labels, how many rows were drawn, and the seal of each row."""
+    print_ = f"{labels.fingerprint}-{drawn}"
     texts = [f"{print_}{name}\x1f{p:.9g}" for name, p in zip(ids, probabilities, strict=True)]
     found = pd.util.hash_array(np.array(texts, dtype=object)) & np.uint64(0xFFFFFFFF)
     return np.array([f"{print_}-{number:08x}" for number in found], dtype=object)
