@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -139,6 +139,21 @@ class Dialect:
             strict=strict,
         )
 
+    def rows(self, path: Path) -> Iterator[tuple[list[str], int]]:
+        """Yield the names, and the rows that are not empty, each with the line it ends in."""
+        marked = re.compile(rf"\\[\\{self.quote}]")
+
+        def checked(lines: Iterable[str]) -> Iterator[str]:
+            for line in lines:
+                if "\\" in marked.sub("", line):
+                    raise csv.Error("a backslash before another character")
+                yield line
+
+        with opened(path) as file, io.TextIOWrapper(file, self.encoding, newline="") as text:
+            reader = self.reader(checked(text) if self.escape else text, strict=True)
+            for row in filter(None, islice(reader, self.n_above, None)):
+                yield row, reader.line_num
+
 
 def find_dialect(path: Path, how: ReadAs = AS_FOUND) -> Dialect:
     """Find out how a text file is written.
@@ -170,15 +185,15 @@ def find_shape(path: Path, how: ReadAs) -> tuple[Dialect, list[list[str]]]:
         raise InputError(f"{path} is empty or has a header but no rows")
     separator, start = _take_separator(start)
     dialect = _find_separator(start, is_cut, how.sep or separator, path)
+    dialect = replace(dialect, encoding=encoding, n_above=int(separator is not None))
     if _holds(path, f"\\{dialect.quote}", encoding):
-        dialect = replace(dialect, escape=_find_escape(path, encoding, dialect))
+        dialect = _with_escape(path, dialect)
     rows = _whole_records(dialect, start, is_cut)
     n_cells = len(rows[0])
     for place in places:
         more = _whole_records(dialect, place, is_cut=True)[1:]
         rows += [row for row in more if len(row) == n_cells]
-    n_above = int(separator is not None)
-    return replace(dialect, encoding=encoding, n_cells=n_cells, n_above=n_above), rows
+    return replace(dialect, n_cells=n_cells), rows
 
 
 def _take_separator(start: str) -> tuple[str | None, str]:
@@ -265,19 +280,19 @@ def _holds(path: Path, text: str, encoding: str) -> bool:
     return False
 
 
-def _find_escape(path: Path, encoding: str, dialect: Dialect) -> str:
-    r"""Return what is before a quote in a cell: "\", or "" if the backslashes are text.
+def _with_escape(path: Path, dialect: Dialect) -> Dialect:
+    r"""Return how quotes in cells are marked: by a backslash, or not if the backslashes are text.
 
     Both readings are tried on the whole file. The right one gives rows of one length, and all
     quotes are closed.
     """
-    tried = dialect, replace(dialect, escape="\\")
-    widths = [_widths(path, encoding, each) for each in tried]
+    tried = replace(dialect, escape=""), replace(dialect, escape="\\")
+    widths = [_widths(path, each) for each in tried]
     possible = [each for each, found in zip(tried, widths, strict=True) if len(found) == 1]
     if not possible:  # the reader says which row is longer
         possible = [each for each, found in zip(tried, widths, strict=True) if found][:1]
     if len(possible) == 2:
-        rows = (_records(path, encoding, each) for each in possible)
+        rows = ((row for row, _ in each.rows(path)) for each in possible)
         pairs = zip(*map(chain.from_iterable, rows), strict=False)
         differ = next((pair for pair in pairs if pair[0] != pair[1]), None)
         if differ is not None:
@@ -292,31 +307,15 @@ def _find_escape(path: Path, encoding: str, dialect: Dialect) -> str:
             "either way some quote is never closed, or another backslash marks nothing; write "
             "quotes in cells twice"
         )
-    return possible[0].escape
+    return possible[0]
 
 
-def _widths(path: Path, encoding: str, dialect: Dialect) -> set[int]:
+def _widths(path: Path, dialect: Dialect) -> set[int]:
     """Return the lengths that rows have in this dialect; none if a quote or backslash is wrong."""
     try:
-        return set(map(len, _records(path, encoding, dialect)))
+        return {len(row) for row, _ in dialect.rows(path)}
     except csv.Error:
         return set()
-
-
-def _records(path: Path, encoding: str, dialect: Dialect) -> Iterator[list[str]]:
-    """Yield all rows of a file."""
-    marked = re.compile(rf"\\[\\{dialect.quote}]")
-    with opened(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-        first = text.readline()
-        above = [] if _EXCEL_SEPARATOR.match(first) else [first]
-
-        def lines() -> Iterator[str]:
-            for line in chain(above, text):
-                if dialect.escape and "\\" in marked.sub("", line):
-                    raise csv.Error("a backslash before another character")
-                yield line
-
-        yield from filter(None, dialect.reader(lines(), strict=True))
 
 
 def _whole_records(dialect: Dialect, text: str, is_cut: bool) -> list[list[str]]:

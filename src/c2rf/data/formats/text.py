@@ -7,7 +7,6 @@ says how to write them back.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -127,21 +126,17 @@ def _by_python(path: Path, dialect: Dialect) -> Iterator[pd.DataFrame]:
 
 def records(path: Path, dialect: Dialect) -> Iterator[list[str]]:
     """Yield the names and the rows that are not empty; refuse one with more or fewer cells."""
-    with opened(path) as file, io.TextIOWrapper(file, dialect.encoding, newline="") as text:
-        reader = dialect.reader(text, strict=True)
-        for row in filter(None, islice(reader, dialect.n_above, None)):
-            if len(row) != dialect.n_cells:
-                n_cells = dialect.n_cells
-                title = " If there is a title above the names, remove it."
-                title = title if len(row) > n_cells else ""
-                if n_cells == 1:
-                    title += f" Or give the separator with {for_user('sep', '--sep')}."
-                raise InputError(
-                    f"{path}: line {reader.line_num} has {len(row)} cells, but the header has "
-                    f"{n_cells}. Correct the line; a cell with the separator in it needs quotes."
-                    f"{title}"
-                )
-            yield row
+    n_cells = dialect.n_cells
+    for row, line in dialect.rows(path):
+        if len(row) != n_cells:
+            hint = "" if len(row) < n_cells else " If there is a title above the names, remove it."
+            if n_cells == 1:
+                hint += f" Or give the separator with {for_user('sep', '--sep')}."
+            raise InputError(
+                f"{path}: line {line} has {len(row)} cells, but the header has {n_cells}. Correct "
+                f"the line; a cell with the separator in it needs quotes.{hint}"
+            )
+        yield row
 
 
 def _check_unnamed_columns(frame: pd.DataFrame, dialect: Dialect, path: Path) -> None:
