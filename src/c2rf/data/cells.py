@@ -162,7 +162,7 @@ def distinct(column: pd.Series[Any], missing: Sequence[str] = ()) -> Distinct:
         if _are_texts(column.dtype):
             bare = compute.utf8_trim_whitespace(cells)
             empty = compute.is_in(bare, pa.array([*MISSING, *missing], cells.type))
-            cells = compute.if_else(empty, pa.scalar(None, cells.type), cells)
+            cells = compute.if_else(empty, pa.nulls(len(cells), cells.type), cells)
             texts = cells.to_numpy(zero_copy_only=False).astype(object)
         else:
             texts = _texts(pd.Series(cells, dtype=pd.ArrowDtype(cells.type)), missing)
@@ -257,7 +257,8 @@ def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
 
     empty = [*MISSING, *missing, None]
     place = compute.index_in(values, pa.array([*empty, *MISSING_NUMBERS], values.type))
-    given = compute.if_else(place.is_valid(), pa.scalar(None, values.type), values)
+    # Not a scalar: with one, pyarrow 23 gives wrong texts for a part of an array.
+    given = compute.if_else(place.is_valid(), pa.nulls(len(values), values.type), values)
     cells = given.drop_null().combine_chunks()
     signs: Counter[str] = Counter()
     if compute.greater_equal(compute.max(place), len(empty)).as_py():

@@ -161,13 +161,9 @@ def parse_share(text: str | None) -> float | str | None:
     >>> parse_share("5%"), parse_share("0.1"), parse_share("se")
     (0.05, 0.1, 'se')
     """
-    if text is None:
-        return None
-    number = text.strip().removesuffix("%")
-    try:
-        return float(number) / (100 if number != text.strip() else 1)
-    except ValueError:
-        return text
+    with suppress(InputError):
+        return None if text is None else parse_total(text)
+    return text
 
 
 def collect(
