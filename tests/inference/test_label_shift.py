@@ -12,7 +12,12 @@ import c2rf
 from c2rf import Estimate, InputError, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.datasets import biased_sample, make_twonorm
-from c2rf.inference.estimates import bootstrap_rates, calibrated, likeliest_rates
+from c2rf.inference.estimates import (
+    bootstrap_rates,
+    calibrated,
+    label_shift_by_columns,
+    likeliest_rates,
+)
 
 
 def test_likelihood_is_highest_of_all_rates_on_a_grid() -> None:
@@ -89,6 +94,45 @@ def test_totals_go_on_through_everything() -> None:
     classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
     classifier.fit(X[ASKED], Y[ASKED], X_unlabeled=X[REST], totals="estimate")
     assert abs(classifier.transduction_.mean() - Y[REST].mean()) < 0.1
+
+
+def test_estimates_that_label_shift_contradicts_are_called_wrong() -> None:
+    X, y = make_twonorm(1200, random_state=1)
+    often = np.where(X[:, 1] > 1, 8.0, 1.0) * np.where(y == 1, 3.0, 1.0)
+    rng = np.random.default_rng(0)
+    asked = rng.choice(len(y), 200, replace=False, p=often / often.sum())
+    rest = np.setdiff1d(np.arange(len(y)), asked)
+    people = pd.DataFrame(X).add_prefix("x").assign(sick=y)
+    labeled, others = people.loc[asked], people.loc[rest].drop(columns="sick")
+    with pytest.warns(UserWarning, match="label shift does not hold .* do not use them"):
+        c2rf.estimate_totals(labeled, others, target="sick", learner="logistic", n_bootstrap=5)
+    classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
+    with pytest.warns(UserWarning, match="do not use them"):
+        classifier.fit(X[asked], y[asked], X_unlabeled=X[rest], totals="estimate")
+    result = c2rf.classify(labeled, others, target="sick", totals="estimate", learner="logistic")
+    assert "do not use them" in result.summary()
+
+
+def test_columns_reject_label_shift_as_rarely_as_they_should() -> None:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        y, codes = rng.random(1000) < 0.3, np.repeat([0, 1], 60)
+        population = rng.normal(y[:, None], 1, (1000, 6))
+        labeled = rng.normal(codes[:, None], 1, (120, 6))
+        labeled[:5, 0] = np.nan
+        rates = np.array([0.7, 0.3]), np.array([0.03, 0.03])
+        every = np.ones(120), np.ones(1000)
+        found.append(
+            label_shift_by_columns(labeled, codes, every[0], population, every[1], rates, rng)
+        )
+    assert np.mean(np.array(found) < 0.05) < 0.1
+    labeled[codes == 0, 2] += 1
+    p_value = label_shift_by_columns(labeled, codes, every[0], population, every[1], rates, rng)
+    assert p_value < 0.001
+    constant = np.ones((120, 1)), np.ones((1000, 1))
+    alone = label_shift_by_columns(constant[0], codes, every[0], constant[1], every[1], rates, rng)
+    assert np.isnan(alone)
 
 
 def test_same_seed_same_totals_and_mistakes() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -73,6 +74,7 @@ from c2rf.inference.audit import (
     spread_order,
     systematic_sample,
 )
+from c2rf.inference.estimates import about_estimated_rates
 from c2rf.inference.sensitivity import Sensitivity, find_sensitivity
 from c2rf.learners.calibration import Calibration, poststratified
 from c2rf.learners.default_classifier import is_frozen, uses_population
@@ -647,9 +649,11 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         if is_estimated:
             people, codes = None if weights is None else weights[sample.rows], 0 * sample.rows
             template, X, y, own = learned
-            rates, errors = estimate_rates(
+            rates, errors, p_value = estimate_rates(
                 template, X, y, own, sample.data, codes, 1, people, N_BOOTSTRAP, seed
             )
+            if said := about_estimated_rates(p_value):
+                warnings.warn(said, UserWarning, stacklevel=3)
             totals = Totals(as_estimates(self.classes_.tolist(), rates[0], errors[0]))
         groups = find_groups(source, totals, groups, rows.n_rows or 0)
         bounds = make_bounds(totals, groups, self.classes_, self.totals_policy, weights)

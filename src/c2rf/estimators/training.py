@@ -37,7 +37,7 @@ from c2rf.data.population.interface import (
 from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.inference.estimates import LEAST_LABELED, bootstrap_rates
+from c2rf.inference.estimates import LEAST_LABELED, bootstrap_rates, label_shift_by_columns
 from c2rf.learners.bootstrap import LabeledRows, held_out_calibration, held_out_models
 from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import (
@@ -265,8 +265,10 @@ N_BOOTSTRAP = 200
 def estimate_rates(
     template: Any, X: Any, y: NDArray[Any], weight: Floats | None, drawn: Any, groups: Codes,
     n_groups: int, people: Floats | None, n_bootstrap: int, seed: int,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """Return the rates of the classes in groups, and standard errors, under label shift.
+) -> tuple[Floats, Floats, float]:  # fmt: skip
+    """Return the rates of the classes in groups, standard errors, and the p-value of label shift.
+
+    The p-value is NaN with groups, and where columns are not numbers.
 
     Parameters
     ----------
@@ -300,7 +302,14 @@ def estimate_rates(
         others += log_scores(probabilities(model, drawn), floor) / number
     each = np.ones(len(y)) if weight is None else weight
     rng = np.random.default_rng([seed, 19])
-    return bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
+    found = bootstrap_rates(held, codes, each, others, groups, n_groups, n_bootstrap, rng, people)
+    tables, p_value = [plain(table) for table in (X, drawn)], float("nan")
+    are_numbers = all(isinstance(t, np.ndarray) and t.dtype.kind in "fiu" for t in tables)
+    if n_groups == 1 and are_numbers:
+        whom = np.ones(len(groups)) if people is None else people
+        rates = found[0][0], found[1][0]
+        p_value = label_shift_by_columns(tables[0], codes, each, tables[1], whom, rates, rng)
+    return *found, p_value
 
 
 def draw_rows(

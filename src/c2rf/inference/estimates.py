@@ -240,6 +240,70 @@ def label_shift_p_value(codes: Codes, places: Codes, weights: Floats, domains: D
     return float(stats.chi2.sf(statistic, len(sizes) - 1))
 
 
+SURELY = 0.01
+"""A p-value below which estimated totals are called wrong."""
+_N_DRAWN_RATES = 50
+
+
+def label_shift_by_columns(
+    labeled: Floats,
+    codes: Codes,
+    weights: Floats,
+    population: Floats,
+    people: Floats,
+    rates: tuple[Floats, Floats],
+    rng: np.random.Generator,
+) -> float:
+    """Return the p-value of label shift by quarters of all columns, NaN where none can be tested.
+
+    The least of all columns, times their number (Bonferroni).
+
+    Parameters
+    ----------
+    labeled, population : ndarray of shape (n_rows, n_columns)
+        The labeled rows, and rows of the population, as numbers.
+    codes, weights : ndarray of shape (n_labeled,)
+        The classes of the labeled rows, and how much each counts.
+    people : ndarray of shape (n_population,)
+        How many people each row of the population stands for.
+    rates : tuple of ndarray of shape (n_classes,)
+        The rates of the classes, and their standard errors.
+    rng : Generator
+        Source of random numbers.
+    """
+    effective = people.sum() ** 2 / (people**2).sum()
+    drawn = np.maximum(rng.normal(rates[0], rates[1], (_N_DRAWN_RATES, len(rates[0]))), 1e-9)
+    drawn *= effective / drawn.sum(axis=1, keepdims=True)
+    found = []
+    for own, others in zip(labeled.T, population.T, strict=True):
+        edges = np.unique(np.nanquantile(others, [0.25, 0.5, 0.75]))
+        places, of_others = np.searchsorted(edges, own), np.searchsorted(edges, others)
+        sizes = np.bincount(of_others, people, len(edges) + 1) * effective / people.sum()
+        none = np.empty((len(sizes), 0))
+        known = Domains(sizes, none, none, effective * rates[0], drawn)
+        found.append(label_shift_p_value(codes, places, weights, known))
+    if np.isnan(found).all():
+        return float("nan")
+    return float(min(np.nanmin(found) * np.isfinite(found).sum(), 1.0))
+
+
+def about_estimated_rates(p_value: float) -> str:
+    """Say that estimated rates are wrong, "" if nothing says so.
+
+    Examples
+    --------
+    >>> about_estimated_rates(0.4)
+    ''
+    """
+    if not p_value < SURELY:
+        return ""
+    return (
+        f"the estimated totals are wrong, or label shift does not hold (p = {p_value:.2g}), for "
+        "the labeled rows, weighted to these totals, do not look like the population; do not use "
+        "them"
+    )
+
+
 def which_to_believe(p_value: float, differ: bool, level: float) -> str:
     """Say what the test of label shift means for the two kinds of shares, "" if nothing.
 

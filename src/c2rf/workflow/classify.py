@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -29,6 +30,7 @@ from c2rf.estimators.training import (
 )
 from c2rf.exceptions import InputError
 from c2rf.forest.ensembles import seeded
+from c2rf.inference.estimates import about_estimated_rates
 from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.stated import CLASS, SMALLEST_ERROR, TOTAL, as_estimates
 from c2rf.workflow.options import Options, join_names, takes_options
@@ -258,13 +260,16 @@ def estimate_totals(
     )  # fmt: skip
     template = make_learner(name) if learner is None or name is not None else learner
     data = prepare(labeled, unlabeled, options)
-    return totals_of(data, template, columns, n_bootstrap)
+    totals, said = totals_of(data, template, columns, n_bootstrap)
+    if said:
+        warnings.warn(said, UserWarning, stacklevel=2)
+    return totals
 
 
 def totals_of(
     data: PreparedData, learner: Any, columns: Sequence[str], n_bootstrap: int = N_BOOTSTRAP
-) -> Any:
-    """Return estimated totals, see :func:`estimate_totals`."""
+) -> tuple[Any, str]:
+    """Return estimated totals, see :func:`estimate_totals`, and what speaks against them."""
     if n_bootstrap < 2:
         raise InputError(f"n_bootstrap must be 2 or more; found {n_bootstrap!r}")
     seed, template = data.options.random_state, learner_template(learner)
@@ -273,17 +278,17 @@ def totals_of(
     domains, _ = domains_by(data, columns)
     people = None if data.weights is None else data.weights[sample.rows]
     codes = np.asarray(domains.codes)[sample.rows]
-    rates, errors = estimate_rates(
+    rates, errors, p_value = estimate_rates(
         template, data.X, data.labels.astype(np.str_), data.labeled_weights, sample.data, codes,
         len(domains.names), people, n_bootstrap, seed,
     )  # fmt: skip
     classes = data.values.tolist()
     if not columns:
-        return as_estimates(classes, rates[0], errors[0])
+        return as_estimates(classes, rates[0], errors[0]), about_estimated_rates(p_value)
     names = [name if len(columns) > 1 else (name,) for name in domains.names]
     table = pd.DataFrame(names, columns=list(columns))
     table = table.loc[table.index.repeat(len(classes))].reset_index(drop=True)
     return table.assign(**{
         CLASS: np.tile(np.array(classes, dtype=object), len(names)), TOTAL: rates.ravel(),
         "se": np.maximum(errors.ravel(), SMALLEST_ERROR),
-    })  # fmt: skip
+    }), ""  # fmt: skip

@@ -292,14 +292,15 @@ def _stated_totals(
     from c2rf.workflow.classify import make_learner, totals_of
 
     data = prepare(labeled, unlabeled, replace(options, totals=OPEN))
-    found = totals_of(data, make_learner(options.learner), ())
+    found, said = totals_of(data, make_learner(options.learner), ())
     figures = ", ".join(
         f"{name!r} {percent(total.value)} ± {percent(total.se)}" for name, total in found.items()
     )
     return found, [
         "the totals are not known but estimated, from the labeled rows and the population: "
         f"{figures}. That is right only if, within a class, the labeled rows are like the "
-        "population."
+        "population.",
+        *filter(None, [said]),
     ]
 
 
