@@ -2,12 +2,12 @@
 
 :class:`Prover` first solves the linear relaxation in rounds and adds violated cuts in each. The
 duals, rounded to integers, prove a bound. When cuts make no more progress, branch and bound
-continues (:class:`BranchAndBound`). It looks for a contradiction: suppose that some weights miss
-the total by less than the best known. Each node fixes some signs. The duals of its relaxation show
-that the node is infeasible, or raise its bound and fix more signs; then it is split on the sign of
-one pattern. The least bound of all open nodes is proven. Where the solution z is integral, a linear
-program looks for weights with these signs. If there are any, they are better than the best known;
-if not, a Farkas cut excludes this z.
+continues, best first. It looks for a contradiction: suppose that some weights miss the total by
+less than the best known. Each node fixes some signs. The duals of its relaxation show that the node
+is infeasible, or raise its bound and fix more signs; then it is split on the sign of one pattern.
+The least bound of the nodes that wait is proven. Where the solution z is integral, a linear program
+looks for weights with these signs. If there are any, they are better than the best known; if not, a
+Farkas cut excludes this z.
 
 A proof is a list of rules, which :mod:`c2rf.forest.bounds.certify` turns into a certificate.
 """
@@ -31,133 +31,6 @@ from c2rf.forest.search.searcher import LARGE_FOREST
 
 _INTEGRAL = 1e-6
 _ROUNDS = 4  # of cuts in a node; 1 to 20 take about as long, on proofs of some hundred nodes
-
-
-class BranchAndBound:
-    """Branch and bound, best first: the open node of the least bound is the next.
-
-    Parameters
-    ----------
-    relaxation : Relaxation
-        The linear program; cuts found on the way are added.
-    propagation : Propagation
-        The rules of proofs, in integer arithmetic.
-    root : Node
-        The node to start with; some of its signs may be fixed already.
-    cutoff : int or None
-        The eta to prove, which may be lowered later; None to prove that there are no weights at
-        all.
-
-    Attributes
-    ----------
-    weights : ndarray or None
-        Weights closer than the cutoff, if any were found.
-    z : ndarray or None
-        The last solution of the relaxation.
-    """
-
-    def __init__(
-        self, relaxation: Relaxation, propagation: Propagation, root: Node, cutoff: int | None
-    ) -> None:
-        self.relaxation, self.propagation = relaxation, propagation
-        self.root, self.cutoff = root, cutoff
-        # Of nodes of equal bounds the youngest comes first
-        self._waiting, self._age = [(root.bound, 0, root)], 0
-        self.weights: Floats | None = None
-        self.z: Floats | None = None
-
-    @property
-    def bound(self) -> int | None:
-        """What is proven of eta: the least bound of the nodes that wait, without any the cutoff."""
-        return self._waiting[0][0] if self._waiting else self.cutoff
-
-    def step(
-        self, should_stop: Callable[[], bool] = lambda: False
-    ) -> Literal["open", "proven", "weights", "stuck"]:
-        """Process one node; return the state of the proof."""
-        node = heappop(self._waiting)[-1]
-        self.propagation.narrow(node, self.cutoff)
-        done = self._process(node, should_stop)
-        if isinstance(done, int):
-            node.split(done)
-            for child in reversed(node.children):
-                self._wait(child)
-        elif done != "closed":
-            self._wait(node)
-            return done
-        return "open" if self._waiting else "proven"
-
-    def _wait(self, node: Node) -> None:
-        self._age -= 1
-        heappush(self._waiting, (node.bound, self._age, node))
-
-    def _process(
-        self, node: Node, should_stop: Callable[[], bool]
-    ) -> int | Literal["closed", "open", "weights", "stuck"]:
-        """Return whether a node is closed, or the pattern to branch on, or why there is neither."""
-        exact = self.propagation
-        if exact.steps(node) or exact.sums(node):
-            return "closed"
-        rounds = _ROUNDS
-        while not should_stop():
-            relaxed = self._relax(node, should_stop)
-            if relaxed is None:
-                return "open" if should_stop() else self._any_free(node)
-            if exact.apply_duals(node, relaxed):
-                return "closed"
-            if self.relaxation.drop_unproven(relaxed.rows):
-                continue
-            z = relaxed.z
-            if z is None:
-                return self._any_free(node)
-            self.z = z
-            if np.abs(z - np.rint(z)).max(initial=0.0) < _INTEGRAL:
-                if self._cut_off(z):
-                    continue
-                refuted = self.weights is not None and exact.allows(node, z > 0.5)
-                return "weights" if refuted else self._any_free(node)
-            rounds -= 1
-            if rounds < 0 or not self.relaxation.separate(z, should_stop):
-                return self._branch(node, z)
-        return "open"
-
-    def _relax(self, node: Node, should_stop: Callable[[], bool]) -> Relaxed | None:
-        total = self.propagation.pool.statement.total
-        low, high = node.interval or (total, total)
-        closer = 0 if self.cutoff is None else self.cutoff - 1
-        return self.relaxation.solve(node, (low + closer, high - closer), should_stop)
-
-    def _cut_off(self, z: Floats) -> bool:
-        """Look for weights with an integral z; True if there are none and a new cut excludes it."""
-        weights, found, cut = find_weights(self.relaxation.problem, as_signs(z))
-        self.weights = weights if found else None
-        return cut is not None and self.relaxation.add([cut]) > 0
-
-    def _branch(self, node: Node, z: Floats) -> int | Literal["closed", "weights", "stuck"]:
-        """Return the pattern to branch on: one with a fractional z and many rows."""
-        distance = np.minimum(z, 1 - z) * node.free
-        best = int((distance * self.relaxation.problem.counts).argmax())
-        return best if distance[best] > 0 else self._any_free(node)
-
-    def _any_free(self, node: Node) -> int | Literal["closed", "weights", "stuck"]:
-        """Return a free pattern to branch on where the relaxation gives no hint."""
-        free = np.flatnonzero(node.free)
-        if len(free):
-            return int(free[self.relaxation.problem.counts[free].argmax()])
-        return self._all_fixed(node)
-
-    def _all_fixed(self, node: Node) -> Literal["closed", "weights", "stuck"]:
-        """Close a node in which all signs are fixed, or find weights for it."""
-        if self.propagation.steps(node):
-            return "closed"
-        while True:
-            rule = self.propagation.violated(node)
-            if rule is not None and self.propagation.apply(node, rule):
-                return "closed"
-            if not self._cut_off(node.lower.astype(float)):
-                return "stuck" if self.weights is None else "weights"
-
-
 # A round of cuts makes progress if eta rises by this amount.
 _LEAST_RISE = 0.25
 # After this number of rounds without progress, branch and bound begins.
@@ -211,7 +84,9 @@ class Prover:
         self._root_proofs: list[tuple[int, list[Rule]]] = []
         self.bound = 0
         self._eta, self._idle, self.stalled = -np.inf, 0, False
-        self._tree: BranchAndBound | None = None
+        # Of nodes of equal bounds the youngest comes first
+        self._waiting, self._age = [(0, 0, self._root)], 0
+        self._z: Floats | None = None
         self.rounds = self.nodes = 0
         self.infeasible = self.stuck = False
         self.signs: NDArray[np.int8] | None = None
@@ -234,8 +109,9 @@ class Prover:
 
     def proofs(self) -> Iterator[tuple[int | None, list[Rule]]]:
         """Yield bounds and the rules that prove them, the greatest first."""
-        if self._tree is not None and (self.infeasible or self.bound > self._root.bound):
-            yield (None if self.infeasible else self.bound), rules_of(self._tree.root)
+        at_root = self._root_proofs[-1][0] if self._root_proofs else 0
+        if self.infeasible or self.bound > at_root:
+            yield (None if self.infeasible else self.bound), rules_of(self._root)
         yield from reversed(self._root_proofs)
 
     def step(
@@ -252,6 +128,8 @@ class Prover:
         """
         self.signs = self.weights = None
         if cutoff is not None:
+            if self.stalled and not self._known:
+                self._begin(self.propagation.root(cutoff))
             self._known, self._cutoff = True, min(cutoff, self._cutoff)
         if self.stalled and not self.done:
             self._branch(should_stop)
@@ -267,11 +145,9 @@ class Prover:
         if self._raise_bound():
             return
         exact.steps(root)
-        low, high = root.interval or (0, 0)
-        closer = self._cutoff - 1
-        relaxed = self.relaxation.solve(root, (low + closer, high - closer), should_stop)
+        relaxed = self._relax(root, should_stop)
         if relaxed is None or relaxed.z is None:
-            self.stalled = True
+            self._stall()
             return
         self.signs = as_signs(relaxed.z)
         self.relaxation.drop_unproven(relaxed.rows)
@@ -285,7 +161,8 @@ class Prover:
         if self.problem.n_columns >= LARGE_FOREST and self._eta < _LEAST_RISE:
             rises |= cuts >= _MANY_CUTS and self.rounds < _BLIND_ROUNDS
         self._idle = 0 if rises else self._idle + 1
-        self.stalled = cuts == 0 or self._idle >= _IDLE_ROUNDS
+        if cuts == 0 or self._idle >= _IDLE_ROUNDS:
+            self._stall()
 
     def _raise_bound(self) -> bool:
         """Note what is proven at the root; say whether that is all there is to prove."""
@@ -294,28 +171,108 @@ class Prover:
             self._root_proofs.append((self.bound, rules_of(self._root)))
         return self.done
 
-    def _branch(self, should_stop: Callable[[], bool]) -> None:
-        """Process one node of branch and bound."""
-        if self._tree is None or (self._known and self._tree.cutoff is None):
-            self._tree = self._new_tree()
-        tree = self._tree
-        if self._known:
-            tree.cutoff = self._cutoff
-        outcome = tree.step(should_stop)
-        self.nodes += 1
-        self.signs = None if tree.z is None else as_signs(tree.z)
-        self.weights = tree.weights if outcome == "weights" else None
-        self.stuck = outcome == "stuck"
-        if tree.bound is not None:
-            self.bound = max(self.bound, min(tree.bound, self._cutoff))
-        self.infeasible = outcome == "proven" and tree.cutoff is None
+    # Branch and bound
 
-    def _new_tree(self) -> BranchAndBound:
-        """Return a new tree: of a proof of eta, or of one that there are no weights."""
+    def _stall(self) -> None:
+        """Let branch and bound take over: of eta, or to prove that there are no weights at all."""
+        self.stalled = True
+        self._begin(self._root if self._known else self.propagation.root(None))
+
+    def _begin(self, root: Node) -> None:
+        self._root, self._waiting = root, [(root.bound, self._age, root)]
+
+    def _branch(self, should_stop: Callable[[], bool]) -> None:
+        """Process the node of the least bound."""
+        node = heappop(self._waiting)[-1]
+        self.propagation.narrow(node, self._cutoff)
+        self._z = None
+        done = self._process(node, should_stop)
+        self.nodes += 1
+        self.signs = None if self._z is None else as_signs(self._z)
+        if isinstance(done, int):
+            node.split(done)
+            for child in reversed(node.children):
+                self._wait(child)
+        elif done != "closed":
+            self._wait(node)
+            self.stuck = done == "stuck"
+        if done != "weights":
+            self.weights = None
+        proven = self._waiting[0][0] if self._waiting else self._cutoff
         if self._known:
-            return BranchAndBound(self.relaxation, self.propagation, self._root, self._cutoff)
-        root = self.propagation.root(None)
-        return BranchAndBound(self.relaxation, self.propagation, root, None)
+            self.bound = max(self.bound, min(proven, self._cutoff))
+        else:
+            self.infeasible = not self._waiting
+
+    def _wait(self, node: Node) -> None:
+        self._age -= 1
+        heappush(self._waiting, (node.bound, self._age, node))
+
+    def _process(
+        self, node: Node, should_stop: Callable[[], bool]
+    ) -> int | Literal["closed", "open", "weights", "stuck"]:
+        """Return whether a node is closed, or the pattern to branch on, or why there is neither."""
+        exact = self.propagation
+        if exact.steps(node) or exact.sums(node):
+            return "closed"
+        rounds = _ROUNDS
+        while not should_stop():
+            relaxed = self._relax(node, should_stop)
+            if relaxed is None:
+                return "open" if should_stop() else self._any_free(node)
+            if exact.apply_duals(node, relaxed):
+                return "closed"
+            if self.relaxation.drop_unproven(relaxed.rows):
+                continue
+            z = relaxed.z
+            if z is None:
+                return self._any_free(node)
+            self._z = z
+            if np.abs(z - np.rint(z)).max(initial=0.0) < _INTEGRAL:
+                if self._cut_off(z):
+                    continue
+                closer = self.weights is not None and exact.allows(node, z > 0.5)
+                return "weights" if closer else self._any_free(node)
+            rounds -= 1
+            if rounds < 0 or not self.relaxation.separate(z, should_stop):
+                return self._choose(node, z)
+        return "open"
+
+    def _relax(self, node: Node, should_stop: Callable[[], bool]) -> Relaxed | None:
+        total = self.propagation.pool.statement.total
+        low, high = node.interval or (total, total)
+        closer = 0 if node.interval is None else self._cutoff - 1
+        return self.relaxation.solve(node, (low + closer, high - closer), should_stop)
+
+    def _cut_off(self, z: Floats) -> bool:
+        """Look for weights with an integral z; True if there are none and a new cut excludes it."""
+        weights, found, cut = find_weights(self.problem, as_signs(z))
+        self.weights = weights if found else None
+        return cut is not None and self.relaxation.add([cut]) > 0
+
+    def _choose(self, node: Node, z: Floats) -> int | Literal["closed", "weights", "stuck"]:
+        """Return the pattern to branch on: one with a fractional z and many rows."""
+        distance = np.minimum(z, 1 - z) * node.free
+        best = int((distance * self.problem.counts).argmax())
+        return best if distance[best] > 0 else self._any_free(node)
+
+    def _any_free(self, node: Node) -> int | Literal["closed", "weights", "stuck"]:
+        """Return a free pattern to branch on where the relaxation gives no hint."""
+        free = np.flatnonzero(node.free)
+        if len(free):
+            return int(free[self.problem.counts[free].argmax()])
+        return self._all_fixed(node)
+
+    def _all_fixed(self, node: Node) -> Literal["closed", "weights", "stuck"]:
+        """Close a node in which all signs are fixed, or find weights for it."""
+        if self.propagation.steps(node):
+            return "closed"
+        while True:
+            rule = self.propagation.violated(node)
+            if rule is not None and self.propagation.apply(node, rule):
+                return "closed"
+            if not self._cut_off(node.lower.astype(float)):
+                return "stuck" if self.weights is None else "weights"
 
 
 def rules_of(root: Node) -> list[Rule]:
