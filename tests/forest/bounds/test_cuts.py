@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import c2rf.forest.bounds.cuts
 from brute import realisable, sign_vectors
 from c2rf.forest.bounds.conflict_graph import Cut, cut_rows
 from c2rf.forest.bounds.cuts import CliqueSeparator, CutPool, Separator
 from c2rf.forest.problem import make_problem
 from plain import plain_copy
-from proving import statement_of
+from proving import certifier_of, prove, statement_of
 from strategies import problems
 
 BOXES = [(1, 2, None), (1, 10, None), (1, 100, (-3.0, 2.0))]
@@ -176,3 +177,19 @@ def test_a_pool_numbers_each_cut_once_and_remembers_its_proof(monkeypatch):
     assert pool.proof(2) is None
     monkeypatch.setattr(pool, "prove", None)
     assert pool.proof(1) == ([3, 2], [1, 1], 1)
+
+
+@pytest.mark.parametrize(("sought", "nodes"), [(None, 0), (0, 1)])
+def test_farkas_cuts_prove_at_the_root_what_cliques_cannot(monkeypatch, sought, nodes):
+    """Any three of the four patterns can be negative together, but not all."""
+    if sought is not None:
+        monkeypatch.setattr(c2rf.forest.bounds.cuts, "_FARKAS_CUTS", sought)
+    votes = [
+        [-1, -1, -1, 1, 1, 1],
+        [-1, 1, 1, -1, -1, 1],
+        [1, -1, 1, -1, 1, -1],
+        [1, 1, -1, 1, -1, -1],
+    ]
+    prover = certifier_of(votes, 0).prover()
+    assert prove(prover, 1) == 1
+    assert prover.nodes == nodes

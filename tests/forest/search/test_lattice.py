@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import c2rf.forest.search.lattice
 from c2rf.forest.problem import Problem, make_problem
 from c2rf.forest.search.lattice import OddLattice, Tempering, odd_lattice_point
 
@@ -204,3 +205,24 @@ def test_chains_visit_points_as_often_as_the_boltzmann_distribution_says(shrinka
                 visits[tuple(point)] += 1
     share = np.array([visits[point] for point in points]) / sum(visits.values())
     np.testing.assert_allclose(share, expected / expected.sum(), atol=0.01)
+
+
+def test_shrinkage_finds_the_tree_that_decides_alone(monkeypatch):
+    """Without shrinkage chains take twice as long; with as much for all of them, longer, too."""
+    rng = np.random.default_rng(0)
+    votes = np.where(rng.random((150, 20)) < 0.3, 1, -1)
+    votes[:, 0] = np.where(rng.random(150) < 0.85, 1, -1)
+    problem = make_problem(votes, 150)
+    best = int((votes[:, 0] < 0).sum())  # no other weights make so many rows positive
+
+    def steps(seed):
+        chains = Tempering(problem, OddLattice.of(problem), np.random.default_rng(seed))
+        chains.restart()
+        while chains.eta > best:
+            chains.step()
+            yield
+
+    found = sum(1 for seed in range(4) for _ in steps(seed))
+    for other in [(0.0, 0.0), (0.5, 0.5)]:
+        monkeypatch.setattr(c2rf.forest.search.lattice, "_SHRINKAGE", other)
+        assert sum(1 for seed in range(4) for _ in steps(seed)) > 1.3 * found
