@@ -25,7 +25,7 @@ def section_table(n_domains: int) -> pd.DataFrame:
 
 
 def section(n_domains: int) -> Any:
-    return list(blocks_of(section_table(n_domains), "yes"))[1]
+    return next(blocks_of(section_table(n_domains), "yes"))
 
 
 def blocks_of(table: pd.DataFrame, positive: str | None) -> Any:

@@ -86,7 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of files may hold bytes that are no text
             stream.reconfigure(errors="backslashreplace")
-    code = _run(given)
+    code = 0
+    try:
+        with for_command_line(), _no_interrupt_is_lost():
+            app(given, prog_name="c2rf", obj=given)
+    except BaseException as error:
+        code = _exit_code(error)
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -120,37 +125,30 @@ def _no_interrupt_is_lost() -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def _run(given: Sequence[str]) -> int:
-    try:
-        with for_command_line(), _no_interrupt_is_lost():
-            app(given, prog_name="c2rf", obj=given)
-    except SystemExit as exit_:
-        return _left(exit_.code)
-    except KeyboardInterrupt:
+def _exit_code(error: BaseException) -> int:
+    """Return the exit code of what ended the command, and print what the user should know."""
+    if isinstance(error, SystemExit):
+        return _left(error.code)
+    if is_interrupt(error):
         return _left(INTERRUPTED)
-    except (InputError, InputTypeError, BackendNotInstalledError) as error:
-        return _say(error, USER_MISTAKE)
-    except C2RFError as error:
-        return _say(error, FAILED)
-    except Exception as error:
-        if is_interrupt(error):
-            return _left(INTERRUPTED)
-        # A library that is loaded where memory is full is an ImportError.
-        if isinstance(error, MemoryError) or "failed to map segment" in str(error):
-            return _say("there is not enough memory for this", FAILED)
-        if os.environ.get(SHOW_TRACEBACK):
-            raise
-        if isinstance(error, BrokenPipeError):
-            return FAILED
-        if isinstance(error, OSError) and error.strerror:
-            where = "an output failed: " if error.filename is None else f"{error.filename}: "
-            return _say(f"{where}{error.strerror}", FAILED)
-        return _say(
-            f"unexpected {type(error).__name__}: {error} (a mistake in c2rf: please report it; "
-            f"with {SHOW_TRACEBACK}=1 in the environment it says where)",
-            FAILED,
-        )
-    return 0
+    if isinstance(error, C2RFError):
+        mistakes = (InputError, InputTypeError, BackendNotInstalledError)
+        return _say(error, USER_MISTAKE if isinstance(error, mistakes) else FAILED)
+    # A library that is loaded where memory is full is an ImportError.
+    if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+        return _say("there is not enough memory for this", FAILED)
+    if os.environ.get(SHOW_TRACEBACK) or not isinstance(error, Exception):
+        raise error
+    if isinstance(error, BrokenPipeError):
+        return FAILED
+    if isinstance(error, OSError) and error.strerror:
+        where = "an output failed: " if error.filename is None else f"{error.filename}: "
+        return _say(f"{where}{error.strerror}", FAILED)
+    return _say(
+        f"unexpected {type(error).__name__}: {error} (a mistake in c2rf: please report it; "
+        f"with {SHOW_TRACEBACK}=1 in the environment it says where)",
+        FAILED,
+    )
 
 
 def _left(code: object) -> int:

@@ -11,7 +11,7 @@ import pandas as pd
 from c2rf._utils.text import listed_names, percent, quoted, short
 from c2rf.report import figures
 from c2rf.report.measures import about_estimates
-from c2rf.report.page import MOST_OPEN, Block, Picture, Table, Text, as_sentence, not_shown
+from c2rf.report.page import MOST_OPEN, Block, Picture, Table, Text, not_shown
 
 if TYPE_CHECKING:
     from c2rf.workflow.result import Classification
@@ -29,7 +29,6 @@ def estimates_section(result: Classification) -> Iterator[Block]:
     """Show each table that was asked for, and its classes as pictures."""
     tables = result.data.options.tables_by
     for number, (columns, table) in enumerate(zip(tables, result.published, strict=True)):
-        yield Text(as_sentence(about_estimates(table)), "key")
         domains = domain_names(table, columns)
         bare = (table["labeled_rows"] == 0) & table["held_out_low"].notna()
         note, table = _note(table, bare), table.copy()
