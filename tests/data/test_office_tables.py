@@ -193,6 +193,13 @@ RIGHT = {
         {("north", "no"): 3000, ("north", "yes"): 2000, ("south", "no"): 2310,
          ("south", "yes"): 5200},
     ),
+    "each number rounded to tens": (
+        "Land;arbeitslos;erwerbstätig;Insgesamt\nBayern;90;1210;1300\nHessen;10;50;70\n"
+        "Saarland;20;30;60\nBund;130;1280;1420\n",
+        LAENDER, WORK[:2], ["Land"],
+        {("Bayern", A): 90, ("Bayern", E): 1210, ("Hessen", A): 10, ("Hessen", E): 50,
+         ("Saarland", A): 20, ("Saarland", E): 30},
+    ),
     "ages as rows": (
         "age,no,yes\n18,5,6\n19,7,8\nboth,12,14\n",
         {"age": {"18", "19"}}, ["no", "yes"], ["age"],
@@ -252,6 +259,14 @@ REFUSED = {
     "two readings": (
         "Land;arbeitslos\nBayern;1.000\n", LAENDER, WORK[:2],
         "is 1.0 with a decimal point and 1000 with a decimal comma; say which with totals_decimal",
+    ),
+    "rounded to tens, and a sum that is off by more": (
+        "Land;arbeitslos;erwerbstätig;Insgesamt\nBayern;90;1210;1300\nHessen;10;50;90\n",
+        LAENDER, WORK[:2], "the classes add up to 60, but the column 'Insgesamt' says 90",
+    ),
+    "too few to be rounded for sure": (
+        "Land;arbeitslos;erwerbstätig;Insgesamt\nHessen;10;50;70\n",
+        LAENDER, WORK[:2], "the classes add up to 60, but the column 'Insgesamt' says 70",
     ),
     "a sum of rates without parts": (
         "Land;arbeitslos\nDeutschland;50%\nzusammen;60%\n", {"Land": {"Bayern"}}, WORK[:2],
@@ -397,6 +412,19 @@ def test_a_title_and_a_note_of_a_workbook_are_read_past(tmp_path, ending, merged
         book.save(path)
         with pytest.raises(InputError, match="merged cells, the first in row 5, column 1"):
             TotalsTable(path, "status").read(list(rows), classes)
+
+
+def test_a_cover_of_a_workbook_is_no_table(tmp_path):
+    book = Workbook()
+    book.active.append(["Statistischer Bericht A I 1"])
+    book.active.append(["Herausgeber: Amt"])
+    sheet = book.create_sheet("Daten")
+    for line in RIGHT["thousands with points"][0].replace(".", "").splitlines():
+        sheet.append([int(cell) if cell.isdigit() else cell for cell in line.split(";")])
+    book.save(tmp_path / "t.xlsx")
+    found, said = TotalsTable(tmp_path / "t.xlsx", "status").read(list(LAENDER), WORK[:2])
+    assert by_place(found, "Land") == BAYERN
+    assert "sheet 'Daten'" in said
 
 
 def test_a_dash_is_zero_where_sums_prove_it(tmp_path):

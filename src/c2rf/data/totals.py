@@ -18,8 +18,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -258,6 +259,9 @@ NEAR = 0.8
 
 MISSES = 0.002
 """By this share, at most, a sum may differ from its parts because all were rounded."""
+
+_UNITS, _ENOUGH = (1000, 100, 50, 10, 5), 6
+"""Tables are rounded to these numbers; so many counts that are multiples are no accident."""
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _SHARE = re.compile(r".*(%|percent|prozent|pour ?cent|por ?ciento).*", re.IGNORECASE)
@@ -541,6 +545,10 @@ def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
         return [list(table.frame), *table.frame.to_numpy(dtype=object).tolist()], table.read_as
     kind.check_package(path)
     sheet = kind.module.read_sheet(path, how)
+    for name in sheet.others:  # below a cover
+        if _table_in(sheet.rows)[1]:
+            break
+        sheet = kind.module.read_sheet(path, replace(how, sheet=name))
     first, last = _table_in(sheet.rows)
     if last - first < 2:
         first, last = 0, len(sheet.rows)
@@ -778,7 +786,7 @@ class _PlacedTotals:
         while n_left != left.sum():  # a sum that comes first has subtotals among the others
             n_left = left.sum()
             for k in np.flatnonzero(left):
-                is_whole = _is_sum_of_all(table, np.flatnonzero(left), k)
+                is_whole = _is_sum_of_all(table, np.flatnonzero(left), k, self._slack)
                 if is_whole is None or self.values is None:
                     continue
                 if names[k] not in (set(self.values(self.axes[g])) or groups):
@@ -805,7 +813,8 @@ class _PlacedTotals:
         found = sum(part for part in given if isinstance(part, (int, float)))
         if all(isinstance(each, int) for each in (*given, stated)):
             off = stated - found
-            if given and (_misses(off, stated) or (len(given) < len(parts) and off >= 0)):
+            is_near = _misses(off, stated, self._slack(len(given)))
+            if given and (is_near or (len(given) < len(parts) and off >= 0)):
                 return off
         elif all(isinstance(each, float) for each in (*given, stated)):
             over_classes = pattern[-1]
@@ -832,6 +841,17 @@ class _PlacedTotals:
             "classes nor columns of the unlabeled rows, nor their sums"
             f"{nearest(sum_name, self.classes)}"
         )
+
+    @cached_property
+    def _unit(self) -> int:
+        """What all counts are rounded to, 0 where they are too few to tell."""
+        counts = [n for n in self.totals.values() if isinstance(n, int) and n]
+        units = [unit for unit in _UNITS if all(n % unit == 0 for n in counts)]
+        return units[0] if units and len(counts) >= _ENOUGH else 0
+
+    def _slack(self, n_parts: Any) -> Any:
+        """Return how far a sum may be from so many parts, where each was rounded."""
+        return self._unit / 2 * (n_parts + 1)
 
     def _lacking(self, pattern: tuple[bool, ...]) -> str:
         """Say which groups of the rows, of those that are summed over, have no totals."""
@@ -860,7 +880,7 @@ def _free(place: Place, pattern: tuple[bool, ...]) -> Place:
     return tuple(None if is_odd else each for each, is_odd in zip(place, pattern, strict=True))
 
 
-def _is_sum_of_all(table: Floats, rows: Ints, k: Any) -> bool | None:
+def _is_sum_of_all(table: Floats, rows: Ints, k: Any, slack: Callable[[Any], Any]) -> bool | None:
     """Say whether a row is the sum of all others, or of some above or below; None if of none."""
     there = np.flatnonzero(~np.isnan(table[k]))
     stated = table[k, there]
@@ -872,20 +892,21 @@ def _is_sum_of_all(table: Floats, rows: Ints, k: Any) -> bool | None:
         (False, rows[rows < k][::-1]),
         (False, rows[rows > k]),
     ):
-        near = _misses(table[run, there[first]].cumsum() - stated[first], stated[first])
+        apart = slack(np.arange(1, len(run) + 1))
+        near = _misses(table[run, there[first]].cumsum() - stated[first], stated[first], apart)
         ends = [each for each in np.flatnonzero(near) if each > 0]
         ends = [each for each in ends if not is_whole or each == len(run) - 1]
         if not ends:
             continue
         sums = table[np.ix_(run[: ends[-1] + 1], there)].cumsum(axis=0)[ends]
-        if _misses(sums - stated, stated).all(axis=1).any():
+        if _misses(sums - stated, stated, apart[ends][:, None]).all(axis=1).any():
             return is_whole
     return None
 
 
-def _misses(off: Any, stated: Any) -> Any:
+def _misses(off: Any, stated: Any, slack: Any) -> Any:
     """Say whether a sum misses its parts by no more than rounding does."""
-    return np.abs(off) <= MISSES * np.abs(stated)
+    return np.abs(off) <= np.maximum(MISSES * np.abs(stated), slack)
 
 
 def are_ranges(column: Iterable[Any]) -> bool:

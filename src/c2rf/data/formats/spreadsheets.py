@@ -23,13 +23,15 @@ class Sheet(NamedTuple):
     """The cells of a sheet as they stand.
 
     ``merged`` are the first and the last place, row and column, of cells that are merged; ``first``
-    is the number of the first row that is not empty, and ``note`` says what was read.
+    is the number of the first row that is not empty, ``others`` are sheets that were not read, and
+    ``note`` says what was.
     """
 
     name: str
     rows: list[list[Any]]
     merged: list[tuple[tuple[int, int], tuple[int, int]]]
     first: int
+    others: list[str]
     note: str
 
     def check_merged(self, path: Path, start: int, end: int) -> None:
@@ -63,7 +65,8 @@ def read_sheet(path: Path, how: ReadAs) -> Sheet:
         raise InputError(f"{path}: the sheet {name!r} is empty")
     kind = find_format(path).name
     unread = f" (not read: {all_of(others)})" if others else ""
-    return Sheet(name, rows, found["merged"], found["first"], f"{kind}, sheet {name!r}{unread}")
+    note = f"{kind}, sheet {name!r}{unread}"
+    return Sheet(name, rows, found["merged"], found["first"], others, note)
 
 
 def _in_process(path: Path, sheet: str | None) -> dict[str, Any]:
