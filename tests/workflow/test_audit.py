@@ -103,6 +103,12 @@ def changed(**how: Any) -> pd.DataFrame:
     return sheet
 
 
+def sealed_without_a_number() -> pd.DataFrame:
+    """A sheet of a version that did not say how many rows were drawn."""
+    sheet = filled(20)
+    return sheet.assign(audit=sheet["audit"].str.replace("-20-", "-"))
+
+
 @pytest.mark.parametrize(
     ("sheet", "message"),
     [
@@ -113,6 +119,7 @@ def changed(**how: Any) -> pd.DataFrame:
         (lambda: filled(20).assign(audit="0-0"), "drawn for other labels"),
         (lambda: filled(20).assign(true=None), "all cells of the column 'true' are empty"),
         (lambda: filled(20).drop(columns="true"), "no column 'true'"),
+        (lambda: sealed_without_a_number(), "not as this version of c2rf writes it"),
         (lambda: filled(20).head(12), "20 rows were drawn, and the check file has 12; leave all"),
     ],
 )

@@ -432,7 +432,13 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
         )
     check_unique(ids, id, "the check file")
     numbers = pd.to_numeric(sheet[PROBABILITY], errors="coerce").to_numpy(dtype=float)
-    drawn = int(number) if (number := seals[ours.argmax()].split("-")[1]).isdecimal() else 0
+    parts = seals[ours.argmax()].split("-")
+    if len(parts) != 3 or not parts[1].isdecimal():
+        raise InputError(
+            f"the column {AUDIT!r} of the check file is not as this version of c2rf writes it; read "
+            "the file with the version that drew it"
+        )
+    drawn = int(parts[1])
     wrong = _seals(labels, drawn, labels.ids[rows], numbers) != seals
     if wrong.any():
         where = int(np.argmax(wrong))
