@@ -435,8 +435,8 @@ def _checked_rows(labels: LabeledRows, sheet: pd.DataFrame, id: str) -> tuple[Co
     parts = seals[ours.argmax()].split("-")
     if len(parts) != 3 or not parts[1].isdecimal():
         raise InputError(
-            f"the column {AUDIT!r} of the check file is not as this version of c2rf writes it; read "
-            "the file with the version that drew it"
+            f"the column {AUDIT!r} of the check file is not as this version of c2rf writes it; "
+            "read the file with the version that drew it"
         )
     drawn = int(parts[1])
     wrong = _seals(labels, drawn, labels.ids[rows], numbers) != seals
