@@ -248,6 +248,8 @@ def test_uncertain_totals_and_rows_elsewhere() -> None:
     assert label_shift_p_value(codes, places, 5 * weights, sure) == pytest.approx(p_value)
     more = np.append(codes, [0] * 30), np.append(places, [-1] * 30), np.ones(230)
     assert label_shift_p_value(*more, sure) == pytest.approx(p_value)
+    empty = sure._replace(sizes=np.array([0.0, 540, 460]))
+    assert label_shift_p_value(codes, places + 1, weights, empty) == pytest.approx(p_value)
     nowhere = np.where(codes == 1, -1, places)
     assert np.isnan(label_shift_p_value(codes, nowhere, weights, sure))
     one = Domains(sizes.sum(keepdims=True), none[:1], none[:1], counts, counts[None])

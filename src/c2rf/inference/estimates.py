@@ -209,14 +209,16 @@ def label_shift_p_value(codes: Codes, places: Codes, weights: Floats, domains: D
     1.0000
     0.0000
     """
-    there, inside = np.flatnonzero(domains.counts > 0), places >= 0
+    there, known = np.flatnonzero(domains.counts > 0), domains.sizes > 0
+    inside = (places >= 0) & known[places]
     codes, places, weights = codes[inside], places[inside], weights[inside]
     counts = domains.counts[there]
     sums = np.bincount(codes, weights, len(domains.counts))[there]
     if not sums.all():
         return float("nan")
     n = sums**2 / np.bincount(codes, weights**2)[there]  # effective numbers [Kish 1965]
-    sizes = domains.sizes * (counts.sum() / domains.sizes.sum())
+    places = (np.cumsum(known) - 1)[places]
+    sizes = domains.sizes[known] * (counts.sum() / domains.sizes.sum())
     expected = sizes * counts.sum() / (counts**2 / n).sum()
     cells = np.unique(np.cumsum(expected - 1e-9) // LEAST_EXPECTED, return_inverse=True)[1]
     sizes = np.bincount(cells, sizes)
