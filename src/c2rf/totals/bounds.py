@@ -364,8 +364,9 @@ def _max_flow(left: csr_array) -> int:
     digits = int(left.max()).bit_length()
     at_once = 30 - left.nnz.bit_length()
     for shift in [*range(max(digits - 31, 0), 0, -at_once), 0]:
-        scaled = left.copy()
-        scaled.data = np.minimum(left.data >> shift, np.iinfo(np.int32).max).astype(np.int32)
+        data = np.minimum(left.data >> shift, np.iinfo(np.int32).max)
+        parts = (each.astype(np.int32) for each in (data, left.indices, left.indptr))
+        scaled = csr_array(tuple(parts), left.shape)
         found = maximum_flow(scaled, source, sink)
         value += int(found.flow_value) << shift
         left = csr_array(left - csr_array(found.flow).astype(np.int64) * (1 << shift))
