@@ -130,7 +130,7 @@ def test_columns_reject_label_shift_as_rarely_as_they_should() -> None:
     labeled[codes == 0, 2] += 1
     p_value = label_shift_by_columns(labeled, codes, every[0], population, every[1], rates, rng)
     assert p_value < 0.001
-    constant = np.ones((120, 1)), np.ones((1000, 1))
+    constant = np.ones((120, 2)), np.column_stack([np.ones(1000), np.full(1000, np.nan)])
     alone = label_shift_by_columns(constant[0], codes, every[0], constant[1], every[1], rates, rng)
     assert np.isnan(alone)
 

@@ -278,7 +278,8 @@ def label_shift_by_columns(
     drawn *= effective / drawn.sum(axis=1, keepdims=True)
     found = []
     for own, others in zip(labeled.T, population.T, strict=True):
-        edges = np.unique(np.nanquantile(others, [0.25, 0.5, 0.75]))
+        seen = others[~np.isnan(others)]
+        edges = np.unique(np.quantile(seen, [0.25, 0.5, 0.75])) if len(seen) else seen
         places, of_others = np.searchsorted(edges, own), np.searchsorted(edges, others)
         sizes = np.bincount(of_others, people, len(edges) + 1) * effective / people.sum()
         none = np.empty((len(sizes), 0))
