@@ -24,7 +24,7 @@ FORMAT, VERSION = "c2rf-certificate", 1
 TOLERANCE = Fraction(1, 10**9)  # of weights outside of the box, of margins below one
 MOST_SUMS = 1 << 20  # that the rule "sums" may look at
 MOST_STEPS = 10**8  # of a check: operations on small numbers, about; a minute at most
-_STEPS_OF_A_SUM = _STEPS_OF_A_NODE = 16
+_STEPS_OF_A_SUM = STEPS_OF_A_NODE = 16
 
 
 class CertificateError(ValueError):
@@ -217,7 +217,7 @@ class _Tree:
             _require(type(node) is list and len(node) > 0, f"node {number} is not a list")
             sub, rule, numbers = waiting.pop(), node[0], _ints(node[1:])
             _require(type(rule) is str, f"node {number} has no rule")
-            self.budget.spend(_STEPS_OF_A_NODE * (1 + len(self.counts)), *numbers)
+            self.budget.spend(STEPS_OF_A_NODE * (1 + len(self.counts)), *numbers)
             if rule == "split":
                 there = len(numbers) == 1 and 1 <= numbers[0] <= len(sub.z)
                 _require(there, f"node {number} splits by no pattern")
@@ -243,7 +243,7 @@ class _Tree:
         for row, y in zip(numbers[1::2], numbers[2::2], strict=True):
             _require(0 <= row < len(self.rows) and y >= 0, "add uses a row that is not there")
             literals, most = self.rows[row]
-            self.budget.spend(_STEPS_OF_A_NODE + len(literals), y)
+            self.budget.spend(STEPS_OF_A_NODE + len(literals), y)
             constant += y * (sum(literal < 0 for literal in literals) - most)
             for literal in literals:
                 slope[abs(literal) - 1] += y if literal > 0 else -y

@@ -72,6 +72,12 @@ def test_each_bound_that_branch_and_bound_raises_is_proven(monkeypatch):
     assert max(bounds) == best
     assert len(bounds) > 3
     assert prover.nodes > 10
+    # Parts of the tree prove less, and are shorter.
+    proofs = list(certificates(prover))
+    claimed = [check_certificate(prover.pool.statement, proof) for proof in proofs]
+    assert claimed == [proof["bound"] for proof in proofs] == sorted(claimed, reverse=True)
+    splits = [sum(rule[0] == "split" for rule in proof["tree"]) for proof in proofs]
+    assert splits[0] > splits[1] > splits[-1] == 0
 
 
 def test_a_cutoff_settles_what_is_asked_only():

@@ -109,9 +109,13 @@ class Prover:
 
     def proofs(self) -> Iterator[tuple[int | None, list[Rule]]]:
         """Yield bounds and the rules that prove them, the greatest first."""
-        at_root = self._root_proofs[-1][0] if self._root_proofs else 0
-        if self.infeasible or self.bound > at_root:
-            yield (None if self.infeasible else self.bound), rules_of(self._root)
+        if self.infeasible:
+            yield None, rules_of(self._root)
+        # A part of the tree proves less, by a shorter proof.
+        bound, at_root = self.bound, self._root_proofs[-1][0] if self._root_proofs else 0
+        while bound > at_root:
+            yield bound, rules_of(self._root, bound)
+            bound = (bound + at_root) // 2
         yield from reversed(self._root_proofs)
 
     def step(
@@ -275,14 +279,14 @@ class Prover:
                 return "stuck" if self.weights is None else "weights"
 
 
-def rules_of(root: Node) -> list[Rule]:
-    """Return the rules of a node and of all below it, depth first."""
+def rules_of(root: Node, bound: float = np.inf) -> list[Rule]:
+    """Return the rules of a node and of all below it, depth first, as far as a bound needs them."""
     rules: list[Rule] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
         rules += node.rules
-        if node.children:
+        if node.children and node.bound < bound:
             rules.append(("split", node.pattern))
             waiting += reversed(node.children)
         else:

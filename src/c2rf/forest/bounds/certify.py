@@ -26,6 +26,7 @@ from c2rf.forest.bounds.relaxation import END, Aggregation, Node, Propagation, R
 from c2rf.forest.certificate import (
     FORMAT,
     MOST_STEPS,
+    STEPS_OF_A_NODE,
     VERSION,
     CertificateError,
     Statement,
@@ -262,12 +263,13 @@ class Certifier:
 
 
 def least_steps(statement: Statement, certificate: dict[str, Any]) -> int:
-    """Return how many steps the check of a certificate takes at least: those for its rows."""
+    """Return how many steps the check of a certificate takes at least: rows and nodes."""
     steps = 0
     for literals, _, most in certificate["rows"]:
         pairs = most == 1 < len(literals) - 1
         steps += len(literals) * (1 + len(literals) if pairs else 2) // 2
-    return steps * statement.n_trees
+    nodes = len(certificate["tree"]) * STEPS_OF_A_NODE * (1 + len(statement.counts))
+    return steps * statement.n_trees + nodes
 
 
 def _proof_stats(certificate: dict[str, Any]) -> dict[str, Any]:
