@@ -38,6 +38,7 @@ from c2rf.data.population.interface import (
     row_blocks,
 )
 from c2rf.data.population.memory import Memory
+from c2rf.data.population.spark import SparkArray
 from c2rf.data.write import TableWriter, check_size, check_writable
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
@@ -132,8 +133,12 @@ class Predictions:
     def counts(self) -> list[tuple[Any, int]]:
         """The classes, and how many rows got each as their label."""
         classes = self.meanings[LABEL]
-        found = np.bincount(self.codes, minlength=len(classes)).tolist()
-        return list(zip(classes, found, strict=True))
+        count_codes = (
+            self.codes.bincount
+            if isinstance(self.codes, KeptArray)
+            else partial(np.bincount, self.codes)
+        )
+        return list(zip(classes, count_codes(minlength=len(classes)).tolist(), strict=True))
 
     def accuracy(self, truth: Codes | None, target: str) -> Accuracy | None:
         """Count the labels that are right, by the codes of the classes that are known."""
@@ -146,10 +151,11 @@ class Predictions:
         return len(next(iter(self.added.values())))
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
+        added = [np.asarray(v) if isinstance(v, KeptArray) else v for v in self.added.values()]
         for chunk in self.rows.chunks(self._read):
             here = slice(chunk.start, chunk.start + chunk.data.shape[0])
-            yield self._table(chunk, *(values[here] for values in self.added.values()))
-            for values in self.added.values():
+            yield self._table(chunk, *(values[here] for values in added))
+            for values in added:
                 release(values)
 
     def frame(self) -> pd.DataFrame:
@@ -264,11 +270,16 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
     groups, probabilities = rows.problem.groups, classifier.transduction_proba_
     offsets = groups.look_up(getattr(classifier, "group_offsets_", {}), classifier.offsets_)
     work = partial(_score_block, rows.floor, offsets, _place(classifier, positive))
-    if isinstance(rows.scores, KeptArray):  # three numbers per row come here
+    if isinstance(rows.scores, KeptArray):
         own = [groups.codes] if len(offsets) > 1 else []
         beside = map(rows.scores.beside, [probabilities, rows.codes, *own])
-        table = rows.scores.map(partial(_as_table, work), np.empty((0, 3)), *beside).compute()
-        return table[:, 0].astype(np.int32), table[:, 1], table[:, 2]
+        table = rows.scores.map(partial(_as_table, work), np.empty((0, 3)), *beside)
+        kept: Any = [
+            table.map(partial(_column_of, k, kind), np.empty(0, kind))
+            for k, kind in enumerate((np.int32, float, float))
+        ]
+        # A session of Spark lasts as long as the process does; a cluster of Dask may be left.
+        return tuple(kept if isinstance(table, SparkArray) else map(np.asarray, kept))
 
     def score(part: slice) -> Columns:
         codes, known = np.asarray(rows.codes_here[part]), rows.problem.known
@@ -299,6 +310,10 @@ def _score_block(
 
 def _as_table(work: Callable[..., Columns], start: int, *arrays: Any) -> Floats:
     return np.column_stack(work(*arrays))
+
+
+def _column_of(number: int, kind: Any, start: int, table: Floats) -> NDArray[Any]:
+    return table[:, number].astype(kind)
 
 
 def score_rows(classifier: Any, X: Population, groups: Groups, positive: str | None) -> Columns:

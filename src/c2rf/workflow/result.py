@@ -91,7 +91,7 @@ class Classification:
         if isinstance(self.data.rows, DuckDBRows):
             return as_relation(self.predictions)
         if isinstance(self.data.rows, SparkRows):
-            return self.data.rows.frame_of(self.predictions)
+            return self.data.rows.with_columns(self.predictions.added, self.predictions.meanings)
         return self._frame if self.data.n_rows <= LARGE_RESULT else self.predictions
 
     @cached_property

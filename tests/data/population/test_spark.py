@@ -82,7 +82,11 @@ def test_labels_are_those_of_the_frame_sorted_by_id(people, kind, monkeypatch):
 def test_classify_gives_a_frame_of_spark(people):
     options = {"target": "sick", "totals": {1: 300, 2: 250}, "learner": "logistic", "id": "id"}
     expected = c2rf.classify(LABELED, PEOPLE[["id", *"abc"]], **options).labels
-    found = c2rf.classify(LABELED, people.select("id", *"abc"), **options).labels
+    result = c2rf.classify(LABELED, people.select("id", *"abc"), **options)
+    assert result.counts == expected["label"].astype(str).value_counts().to_dict()
+    found = result.labels
+    for column in result.predictions.added.values():
+        assert "_here" not in vars(column)  # nothing came to the driver
     assert found.columns == ["id", "label", "score", "confidence"]
     found = found.toArrow().to_pandas().astype(expected.dtypes)
     pd.testing.assert_frame_equal(found, expected)

@@ -13,7 +13,7 @@ import shutil
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from c2rf._utils.types import Columns
 from c2rf.assignment.parts import Merge, merged
 from c2rf.data.formats import wanted_columns
-from c2rf.data.formats.arrow import as_arrow, as_table, check_types
+from c2rf.data.formats.arrow import as_table, check_types
 from c2rf.data.population.duckdb import check_id, check_ids
 from c2rf.data.population.interface import (
     CHANGED,
@@ -202,11 +202,31 @@ class SparkRows(Population):
         """Return what the work makes of each row, by ascending id."""
         return self.reduce(work, np.concatenate, columns)
 
-    def frame_of(self, frames: Iterable[pd.DataFrame]) -> Any:
-        """Return frames that follow each other as one DataFrame of Spark."""
-        table = as_arrow(frames)
-        with _quietly():
-            return self._ordered.sparkSession.createDataFrame(table)
+    def with_columns(self, added: Mapping[str, Any], meanings: Mapping[str, NDArray[Any]]) -> Any:
+        """Return a DataFrame of Spark with the id and more columns, made where the rows are.
+
+        Parameters
+        ----------
+        added : mapping of str to array
+            Columns with an entry per row; what Spark keeps does not move.
+        meanings : mapping of str to ndarray
+            For columns that hold codes: what each code stands for.
+        """
+        ids = self._spans(_first_column, SPAN, [self.id], data_of)
+        ids.shape = (self.n_rows,)
+        with _quietly(), _naming(self.where):
+            from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+            (field,) = to_arrow_schema(self._select([self.id]).schema)
+            work = partial(_labeled, field, list(added), dict(meanings))
+            empty = work(
+                0, np.empty(0, object), *(np.empty(0, own.dtype) for own in added.values())
+            )
+            schema = from_arrow_schema(empty.schema)
+            columns = [ids.beside(own) for own in added.values()]
+            packed = ids._jobs(partial(_packed, work), columns).sortByKey().map(_second)
+            frame = self._ordered.sparkSession.createDataFrame(packed, "packed binary")
+            return frame.mapInArrow(_unpack, schema)
 
     def _select(self, columns: Columns, *more: Any) -> Any:
         wanted = wanted_columns(columns, self.names, self.where)
@@ -304,6 +324,44 @@ def _on_span(work: Work, size: int, spans: tuple[int, tuple[Any, ...]]) -> tuple
 def _in_blocks(work: Work, size: int, table: Any) -> NDArray[Any]:
     blocks = (rows_of([table], rows) for rows in row_blocks(table.shape[0], size))
     return np.concatenate([np.asarray(work(block)) for block in blocks])
+
+
+def _first_column(table: pd.DataFrame) -> NDArray[Any]:
+    return table.iloc[:, 0].to_numpy()
+
+
+def _labeled(
+    field: Any, names: list[str], meanings: dict[str, NDArray[Any]], start: int, ids: Any, *own: Any
+) -> Any:
+    """Return ids and columns as a table of Arrow; the field says of which type ids are."""
+    import pyarrow as pa
+
+    added = [
+        pa.array(meanings[name][values] if name in meanings else values)
+        for name, values in zip(names, own, strict=True)
+    ]
+    return pa.table([pa.array(ids, field.type), *added], names=[field.name, *names])
+
+
+def _packed(work: Work, *arrays: Any) -> tuple[bytearray]:
+    import pyarrow as pa
+
+    table, sink = work(*arrays), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return (bytearray(sink.getvalue()),)
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def _unpack(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        for packed in batch.column(0):
+            yield from pa.ipc.open_stream(packed.as_buffer())
 
 
 def _mapped(frame: Any, work: Tables) -> Any:
