@@ -12,7 +12,7 @@ from c2rf.assignment.crossing_margins import FEW_DRAWN, relax
 from c2rf.assignment.parts import ScoredRows
 from c2rf.assignment.passes import first_duals
 from c2rf.assignment.weighted import label_weighted, none_is_closer, swapped
-from c2rf.totals.bounds import Bounds, LinearConstraints
+from c2rf.totals.bounds import Bounds, LinearConstraints, MarginBounds
 from margin_cases import large_case, least_deviation, weighted_case
 
 
@@ -121,3 +121,22 @@ def test_fractional_weights_are_met_to_a_thousandth_of_the_mean():
     )
     found = assign(scores, bounds, groups, 0, weights)
     assert np.abs(LinearConstraints.of(bounds).missed(found.counts)).max() < 1e-3 * weights.mean()
+
+
+def test_a_group_of_weight_zero_has_labels_too():
+    """Margins that cross may forbid all classes in a group whose only row weighs nothing."""
+    scores = np.log([[0.6, 0.4], [0.2, 0.8], [0.4, 0.6], [0.2, 0.8]])
+    groups, weights = np.array([0, 1, 2, 0]), np.array([1.0, 0.0, 1.0, 1.0])  # (1, 1) (1, 0) (2, 0)
+    sizes = np.bincount(groups, weights)
+    free = np.zeros((3, 2))
+    margins = tuple(
+        MarginBounds((name,), names, codes, np.array(totals), np.array(totals))
+        for name, names, codes, totals in (
+            ("u", [1, 2], np.array([0, 0, 1]), [[2.0, 0.0], [0.0, 1.0]]),
+            ("v", [0, 1], np.array([1, 0, 0]), [[0.0, 1.0], [2.0, 0.0]]),
+        )
+    )
+    most = np.full(2, 3.0)
+    bounds = Bounds(0 * most, most, free, free + sizes[:, None], sizes, margins)
+    found = assign(scores, bounds, groups, 0, weights)
+    assert found.labels.tolist() == [0, 1, 1, 0]

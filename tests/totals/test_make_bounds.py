@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from c2rf import Estimate
 from c2rf.exceptions import InputError, InputTypeError
-from c2rf.totals.bounds import can_be_met
+from c2rf.forest.problem import check_total
+from c2rf.totals.bounds import can_be_met, totals_table
 from c2rf.totals.groups import Groups, read_groups
 from c2rf.totals.make_bounds import largest_remainder, make_bounds
-from c2rf.totals.stated import Margin, Totals, read_totals
+from c2rf.totals.stated import Margin, Totals, read_stated, read_totals
 from margin_cases import contradicting_case, reconciled
 
 ABC = np.array(["a", "b", "c"])
@@ -40,9 +41,9 @@ class TestReading:
             ({"a": np.int32(5), "b": 3}, [5, 3, 0], [5, 3, 10]),
             ({"a": 0.5, "b": 0.3, "c": 0.2}, [5, 3, 2], [5, 3, 2]),
             ({"a": 5, "b": 0.3, "c": 0.2}, [5, 3, 2], [5, 3, 2]),
-            ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, [4, 3, 3], [4, 3, 3]),
-            ({"a": 0.333, "b": 0.333, "c": 0.333}, [4, 3, 3], [4, 3, 3]),
-            ({"a": 0.25, "b": 0.25}, [3, 2, 0], [3, 2, 10]),
+            ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, [3, 3, 4], [3, 3, 4]),
+            ({"a": 0.333, "b": 0.333, "c": 0.333}, [3, 3, 4], [3, 3, 4]),
+            ({"a": 0.25, "b": 0.25}, [2, 3, 0], [2, 3, 10]),
             ({"a": np.float32(0.5), "b": (2, 4), "c": (0.1, 0.29)}, [5, 2, 1], [5, 4, 2]),
             ({"a": [0, 10], "b": 10, "c": 0}, [0, 10, 0], [10, 10, 0]),
             ({"a": 1.0, "b": 0.0, "c": 0}, [10, 0, 0], [10, 0, 0]),
@@ -218,7 +219,7 @@ class TestGroups:
 
 @pytest.mark.parametrize(
     ("values", "total", "rounded"),
-    [([0.5, 0.5], 1, [1, 0]), ([1.2, 2.9, 0.9], 5, [1, 3, 1]), ([3.0, 0.0], 3, [3, 0])],
+    [([0.5, 0.5], 1, [0, 1]), ([1.2, 2.9, 0.9], 5, [1, 3, 1]), ([3.0, 0.0], 3, [3, 0])],
 )
 def test_largest_remainder(values, total, rounded):
     assert largest_remainder(values, total).tolist() == rounded
@@ -521,3 +522,74 @@ class TestWholeNumbersAsWholeNumbers:
     def test_fewer_could_is_said_of_fractions(self):
         with pytest.raises(InputError, match=r"without any one of them, the others could in frac"):
             self.weighted(np.ones(60), 1)
+
+
+@pytest.mark.parametrize("n", range(1, 40))
+def test_half_a_row_goes_to_the_same_class_in_all_forms(n):
+    """`solve` reads a rate as totals are read: of one class, of both, and of all n positives."""
+    groups = read_groups(None, n)
+    for rate in (0.5, 0.25, 0.75, 0.1, 0.35, 0.145):
+        solved = check_total(rate, n)
+        for totals in ({1: rate}, {0: 1 - rate, 1: rate}):
+            bounds = make_bounds(Totals(totals), groups, [0, 1])
+            assert (bounds.lower[1], bounds.upper[1]) == (solved, solved)
+        assert abs(solved - rate * n) <= 0.5 + 1e-9
+
+
+@given(
+    n=st.integers(1, 10**15), low=st.floats(0, 1, allow_subnormal=False),
+    high=st.floats(0, 1, allow_subnormal=False),
+)  # fmt: skip
+def test_ranges_of_rates_end_where_shares_do(n, low, high):
+    """As floats, the shares of the least and the most are within the range, those beyond not."""
+    low, high = min(low, high), max(low, high)
+    k = round(low * n)
+    if not any(low <= j / n <= high for j in (k - 1, k, k + 1)):
+        with pytest.raises(InputError, match="without a whole number"):
+            read_stated((low, high), n, "it", "strict")
+        return
+    found = read_stated((low, high), n, "it", "strict")
+    least, most = int(found.low), int(found.high)
+    assert low <= least / n
+    assert most / n <= high
+    assert least == 0 or (least - 1) / n < low
+    assert most == n or (most + 1) / n > high
+
+
+def test_totals_of_weights_are_off_from_what_was_stated():
+    """Weights of 1.1 cannot add up to a whole total: what is missed is named, not moved."""
+    weights, groups = np.array([0.5, 1.0, 1.1]), read_groups(None, 3)
+    bounds = make_bounds(Totals({"a": 1, "b": 1, "c": 0}), groups, list("abc"), "strict", weights)
+    table = totals_table(bounds, groups, list("abc"), np.array([[1.1, 1.5, 0.0]]))
+    assert table["lower"].tolist() == table["upper"].tolist() == [1, 1, 0]
+    assert table["off"].tolist() == pytest.approx([0.1, 0.5, 0])
+    groups = read_groups(["u", "v"] * 20, 40)
+    margin = Margin(
+        ("g",),
+        {
+            "u": {"y": 4},
+            "v": {"y": 3},
+        },
+    )
+    groups = groups._replace(columns=("g",))
+    bounds = make_bounds(Totals({}, (margin,)), groups, ["n", "y"], "strict", np.full(40, 0.4))
+    table = totals_table(bounds, groups, ["n", "y"], np.array([[4.0, 4.0], [5.2, 2.8]]))
+    assert table[["lower", "off"]].to_numpy() == pytest.approx(np.array([[4, 0], [3, -0.2]]))
+
+
+def test_a_total_of_all_weights_is_what_they_add_up_to():
+    """Sixty weights of 0.1 are six people, though their sum in floats is less by an ulp."""
+    groups = read_groups(None, 60)
+    bounds = make_bounds(Totals({"a": 6}), groups, ["a", "b"], "strict", np.full(60, 0.1))
+    assert bounds.lower[0] == pytest.approx(6)
+    with pytest.raises(InputError, match="from 0 to 6, the sum of the weights; found 7"):
+        make_bounds(Totals({"a": 7}), groups, ["a", "b"], "strict", np.full(60, 0.1))
+
+
+def test_no_total_is_changed_to_less_than_nothing():
+    groups = read_groups([(0, 0)] * 12 + [(0, 1)] * 3, 15)._replace(columns=("u", "v"))
+    estimates = {0: {"a": Estimate(7.3, se=1.0)}, 1: {"b": Estimate(1.5, se=1.0)}}
+    totals = Totals({}, (Margin(("u",), {0: {"a": 12}}), Margin(("v",), estimates)))
+    with pytest.warns(UserWarning, match="1.5 became 0,"):
+        bounds = make_bounds(totals, groups, ["a", "b"], "scale")
+    assert [each.after for each in bounds.adjustments if each.label == "b"] == [0.0]

@@ -66,6 +66,19 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and is_number(value)
 
 
+def rows_at_rate(rate: float, n_rows: int) -> int:
+    """Return the number of rows nearest to a rate; half a row goes to the larger share.
+
+    At a rate of one half it goes to what was asked for.
+
+    Examples
+    --------
+    >>> rows_at_rate(0.1, 30), rows_at_rate(0.3, 5), rows_at_rate(0.5, 5), rows_at_rate(0.7, 5)
+    (3, 1, 3, 4)
+    """
+    return int(np.floor(rate * n_rows + 0.5 + (1e-9 if rate >= 0.5 else -1e-9)))
+
+
 def check_number(name: str, value: Any) -> None:
     """Refuse what is no number."""
     if not is_number(value):

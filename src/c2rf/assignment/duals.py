@@ -97,7 +97,9 @@ def drop_zero_totals(
     closed = np.zeros(bounds.group_lower.size)
     none = constraints.upper <= 0
     closed[constraints.matrix[none].indices] = -np.inf
-    return constraints.some(~none), closed.reshape(bounds.group_lower.shape)
+    offsets = closed.reshape(bounds.group_lower.shape)
+    offsets[bounds.group_sizes == 0] = 0.0  # rows of weight zero have some class, too
+    return constraints.some(~none), offsets
 
 
 def annealed_duals(

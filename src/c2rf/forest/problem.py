@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from c2rf._utils.types import Floats, check_number, is_number
+from c2rf._utils.types import Floats, check_number, is_number, rows_at_rate
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.certificate import TOLERANCE, Statement
 from c2rf.forest.votes import PatternTable, check_table
@@ -206,7 +206,7 @@ or a rate, a float in [0, 1]; found the count 11
         return int(n_positive)
     if not 0.0 <= float(n_positive) <= 1.0:
         raise InputError(f"{allowed}; found the float {n_positive} (write counts as integers)")
-    return round(float(n_positive) * n_points)
+    return rows_at_rate(float(n_positive), n_points)
 
 
 def check_box(lower: float, upper: float) -> None:

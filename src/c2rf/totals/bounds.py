@@ -15,8 +15,8 @@ margins that cross are checked by :mod:`c2rf.totals.reconcile`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,9 @@ class Bounds:
         Totals that were changed because they contradicted each other.
     errors : ndarray of shape (n_groups, n_classes), optional
         What estimates are off by if each is one standard error higher, in rows of each group.
+    unrounded : mapping of place to (lower, upper)
+        Totals as they were stated, where weights cannot add up to them but for rounding. Places are
+        those of :class:`LinearConstraints`.
 
     Examples
     --------
@@ -177,6 +180,7 @@ class Bounds:
     margins: tuple[MarginBounds, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
     errors: Floats | None = None
+    unrounded: Mapping[tuple[int, int, int], tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def overall(cls, lower: ArrayLike, upper: ArrayLike, n_rows: int) -> Bounds:
@@ -545,14 +549,18 @@ def totals_table(
     [{'class': 'no', 'lower': 2, 'upper': 2, 'labels': 2, 'off': 0}]
     """
     known, margins = LinearConstraints.of(bounds), bounds.all_margins()
+    for f, place in enumerate(map(tuple, known.places.tolist())):
+        if place in bounds.unrounded:
+            known.lower[f], known.upper[f] = bounds.unrounded[place]
     margins[1] = replace(margins[1], columns=groups.columns, names=groups.names)
-    names = [str(name) for name in groups.columns]
+    names, off = [str(name) for name in groups.columns], known.missed(counts)
+    off[np.abs(off) <= 1e-12 * bounds.n_rows] = 0.0  # sums of weights are floats
     number = float if np.asarray(counts).dtype.kind == "f" else int
     numbers = {
         "lower": known.lower,
         "upper": known.upper,
         "labels": known.matrix @ counts.ravel(),
-        "off": known.missed(counts),
+        "off": off,
     }
     rows = []
     for f, (m, category, k) in enumerate(known.places.tolist()):

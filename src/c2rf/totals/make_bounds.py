@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from c2rf._utils.text import count, for_user, listed, nearest
-from c2rf._utils.types import Bools, Floats, Ints
+from c2rf._utils.types import Bools, Floats, Ints, rows_at_rate
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import (
     Adjustment,
@@ -50,6 +50,7 @@ from c2rf.totals.reconcile import (
     smallest_inconsistency,
 )
 from c2rf.totals.stated import (
+    ROUNDING,
     SLACK,
     Policy,
     StatedTotal,
@@ -59,9 +60,6 @@ from c2rf.totals.stated import (
     wrong_sum,
 )
 
-# What rounding explains: rates whose sum is off by less than half a row, and weighted totals that
-# are off by half a unit.
-_ROUNDING = 0.5
 _TOLERANCE = 1e-6  # of the solver, in rows
 _MOST_WITHIN = 0.01  # rows: with less precise sums no message is about whole rows
 _MOST_NAMED = 12
@@ -180,7 +178,7 @@ def _rest(
         return stated
     found = None if any(total.se for total in stated.values()) else sum_of(row, list(labeled))
     is_whole = float(n + n_labeled).is_integer()  # sums of weights need not be
-    most = _ROUNDING * (1 if is_whole else len(labeled))
+    most = ROUNDING * (1 if is_whole else len(labeled))
     if policy == "strict" and found is not None and abs(found[0] - n - n_labeled) > most:
         who = f"{where} (everybody, {n_labeled:g} labeled rows among them) add up to"
         raise InputError(wrong_sum(stated, found[0], n + n_labeled, who))
@@ -240,7 +238,7 @@ def _bounds_in_one_grouping(
         for k, total in row.items():
             low[k], high[k] = total.low, total.high
         is_rate = np.array([k in row and row[k].is_rate for k in range(len(labels))])
-        slack = _ROUNDING - SLACK if is_rate.any() else 0.0
+        slack = ROUNDING - SLACK if is_rate.any() else 0.0
         if low.sum() <= n + slack and high.sum() >= n - slack:
             lower, upper = _rounded(low, high, n, is_rate)
         elif policy == "strict":
@@ -261,7 +259,7 @@ def _bounds_in_one_grouping(
             )
             for k in sorted(row):
                 for before, after in ((low[k], lower[k]), (high[k], upper[k])):
-                    if abs(before - after) >= _ROUNDING:
+                    if abs(before - after) >= ROUNDING:
                         adjusted = _adjustment(margin, category, labels[k], row[k], before, after)
                         adjustments[adjusted] = None
         margin.lower[category], margin.upper[category] = lower, upper
@@ -285,8 +283,9 @@ def largest_remainder(values: ArrayLike, total: int) -> Ints:
     """
     exact = np.asarray(values, dtype=float)
     rounded = np.floor(exact + SLACK).astype(np.int64)
-    # Equal remainders: the larger value first, because one row is a smaller share of it.
-    order = np.lexsort((-exact, rounded - exact))
+    # Equal remainders: the larger value first, because one row is a smaller share of it; of equal
+    # values the last, as the second of two classes is the positive one.
+    order = np.lexsort((-np.arange(len(exact)), -exact, rounded - exact))
     missing = total - int(rounded.sum())
     rounded[order[:missing] if missing >= 0 else order[missing:]] += np.sign(missing)
     return rounded
@@ -298,7 +297,8 @@ def _rounded(low: Floats, high: Floats, n: int, is_rate: Bools) -> tuple[Ints, I
     single = is_rate & (low == high)
     if single.any():
         is_known = bool((lower[~single] == upper[~single]).all())
-        total = n - int(lower[~single].sum()) if is_known else round(low[single].sum())
+        rest = n - int(lower[~single].sum())
+        total = rest if is_known else rows_at_rate(low[single].sum() / max(n, 1), n)
         lower[single] = upper[single] = largest_remainder(low[single], total)
     return lower, upper
 
@@ -359,7 +359,7 @@ def _bounds_in_margins(
         ends = np.where(is_range, low, target), np.where(is_range, high, target)
         lower, upper = (np.clip(end, allowed.lower, allowed.upper) for end in ends)
         # No total is moved by more than what rounding explains.
-        most = _ROUNDING + rounding(allowed)
+        most = ROUNDING + rounding(allowed)
         counts, *_ = nearest_table(allowed.between(lower, upper), most=most)
     else:
         fixed = kept & (is_range | exact & (allowed.lower == allowed.upper))
@@ -367,11 +367,12 @@ def _bounds_in_margins(
         if missed.any() and policy == "strict":
             raise InputError(_not_whole(missed, is_proven, rounding(allowed), name))
     met = allowed.matrix @ counts.ravel()
-    met = np.where(np.abs(met - target) <= rounding(allowed), target, met)
+    met = np.where(np.abs(met - target) <= rounding(allowed), np.maximum(target, 0.0), met)
     stays = is_range & (met >= low - _TOLERANCE) & (met <= high + _TOLERANCE)
+    changed = dict(_changed(as_stated, np.where(stays, target, met), is_weighted))
     adjustments = [
         _adjustment(margins[m], category, labels[k], totals[f], *numbers)
-        for f, numbers in _changed(as_stated, np.where(stays, target, met), is_weighted)
+        for f, numbers in changed.items()
         for m, category, k in [places[f]]
     ]
     if adjustments:
@@ -388,7 +389,16 @@ def _bounds_in_margins(
         margins[m].lower[category, k] = least
         margins[m].upper[category, k] = min(most, margins[m].upper[category, k])
     in_groups = None if exact.all() else _errors_in_groups(places, errors, margins, counts, sizes)
-    return replace(_filled(margins, sizes, adjustments), errors=in_groups)
+    bounds = _filled(margins, sizes, adjustments)
+    moved = np.flatnonzero((met != low) & ~stays & is_weighted)
+    after_groups = int(len(bounds.margins) == len(margins) - 1)  # their number in all_margins
+    unrounded = {
+        (m and m + after_groups, category, k): (low[f], high[f])
+        for f in moved
+        if f not in changed and not errors[f]
+        for m, category, k in [places[f].tolist()]
+    }
+    return replace(bounds, errors=in_groups, unrounded=unrounded)
 
 
 def _allowing_for_rounding(
@@ -397,7 +407,7 @@ def _allowing_for_rounding(
     """Return what totals may be: single rates rounded, weighted totals to within half a unit."""
     low, high = as_stated.lower, as_stated.upper
     if is_weighted:
-        return as_stated.between(np.maximum(low - _ROUNDING, 0.0), high + _ROUNDING)
+        return as_stated.between(np.maximum(low - ROUNDING, 0.0), high + ROUNDING)
     is_rate = np.array([total.is_rate and total.se == 0 for total in totals]) & (low == high)
     return as_stated.between(
         np.where(is_rate, np.floor(low + SLACK), low),
@@ -418,7 +428,7 @@ def _check_whole_totals(
     is_whole &= (as_stated.lower == np.rint(as_stated.lower)) & (
         as_stated.upper == np.rint(as_stated.upper)
     )
-    within = np.where(sizes == np.rint(sizes), 0.0, _ROUNDING * as_stated.n_classes)
+    within = np.where(sizes == np.rint(sizes), 0.0, ROUNDING * as_stated.n_classes)
     own = np.flatnonzero(is_whole)
     whole = replace(as_stated.some(own), sizes_within=within)
     if not is_consistent(whole):
@@ -462,7 +472,7 @@ def _changed(
     low, high = as_stated.lower, as_stated.upper
     away = np.maximum(low - met, 0) + np.maximum(met - high, 0)
     is_whole = (low == np.rint(low)) & (high == np.rint(high)) & (not is_weighted)
-    for f in np.flatnonzero(away >= np.where(is_whole, _ROUNDING, 1.0 - SLACK)):
+    for f in np.flatnonzero(away >= np.where(is_whole, ROUNDING, 1.0 - SLACK)):
         yield int(f), (low[f] if met[f] < low[f] else high[f], met[f])
 
 

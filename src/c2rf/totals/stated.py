@@ -26,6 +26,9 @@ from c2rf.exceptions import InputError, InputTypeError
 Policy = Literal["strict", "scale"]
 """Whether totals that contradict each other are refused or rescaled."""
 
+ROUNDING = 0.5
+"""What rounding explains: half a row in a sum of rates, half a unit in a weighted total."""
+
 SLACK = 1e-9
 """Rates times rows are floats: 0.1 * 30 is three rows."""
 
@@ -455,17 +458,37 @@ def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:
         raise InputError(
             f"{what} must be {_rates()}; found {written(total)} (write counts as integers)"
         )
-    if low < 0 or (policy == "strict" and (low if is_range else high) > n):
+    are_rows = isinstance(n, Integral)
+    most = n if are_rows else n + ROUNDING
+    if low < 0 or (policy == "strict" and (low if is_range else high) > most):
+        of = "the number of rows" if are_rows else "the sum of the weights"
         raise InputError(
-            f"{what} must be a count from 0 to {n}, the number of rows; found {written(total)}"
+            f"{what} must be a count from 0 to {n:.12g}, {of}; found {written(total)}"
             + ("" if low < 0 else f": {scale_hint()}")
         )
-    if is_range and np.ceil(low - SLACK) > np.floor(high + SLACK):
-        raise InputError(
-            f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} to "
-            f"{high:g} of {n} rows; widen it"
-        )
+    if is_range and kinds[0] and are_rows:
+        whole = _rows_between(float(ends[0]), float(ends[1]), int(n))
+        if whole[0] > whole[1]:
+            raise InputError(
+                f"{what}, {written(total)}, is a range without a whole number in it: from {low:g} "
+                f"to {high:g} of {n} rows; widen it"
+            )
+        low, high = whole
     return StatedTotal(low, high, kinds[0], written(total))
+
+
+def _rows_between(low: float, high: float, n: int) -> tuple[float, float]:
+    """Return the least and the largest number of rows whose share of all is within two rates.
+
+    Shares are floats, as the rates are.
+
+    Examples
+    --------
+    >>> _rows_between(0.1, 2 / 3, 30), _rows_between(0.1, 0.0999999999 * 3, 10)
+    ((3.0, 20.0), (1.0, 2.0))
+    """
+    least, most = round(low * n), round(high * n)
+    return float(least + (least / n < low)), float(most - (most / n > high))
 
 
 def _is_rate(value: Any, what: str, total: Any) -> bool:
