@@ -100,3 +100,32 @@ class TestAssignmentProblem:
         some = problem.in_sample(np.arange(0, 600, 3))
         own = np.bincount(some.groups.codes, some.weights)
         np.testing.assert_allclose(own, bounds.group_sizes[some.groups.names])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_bounds_that_say_nothing_have_no_offsets(n_classes):
+    """All rows of the first group are of one class: its bound of so many rows is no total."""
+    rng = np.random.default_rng(0)
+    logs = np.log(rng.dirichlet(np.ones(n_classes), 40))
+    groups = np.repeat([0, 1], [5, 35])
+    logs[:5, -1] += 9.0
+    sizes, free = np.array([5, 35]), np.zeros((2, n_classes), dtype=np.int64)
+    upper = free + sizes[:, None]
+    lower = free.copy()
+    lower[1, 0] = upper[1, 0] = 20
+    everything = free[0], free[0] + 40
+    bounds = Bounds(*everything, lower, upper, sizes)
+    problem = AssignmentProblem(bounds, Groups([0, 1], groups, ("g",)))
+    found = problem.solve(logs)
+    assert (found.labels[:5] == n_classes - 1).all()
+    np.testing.assert_array_equal(found.offsets[0], np.zeros(n_classes))
+    assert np.abs(found.offsets[1]).max() > 0.1
+    assert found.gap == 0
+    offsets = problem.smooth_offsets(logs, found.counts)
+    np.testing.assert_array_equal(offsets[0], np.zeros(n_classes))
+    expected = softmax(logs[5:] + offsets[1], axis=1).sum(axis=0)
+    np.testing.assert_allclose(expected, found.counts[1], atol=1e-6)
+    nothing = Bounds(*everything, free, free + sizes[:, None], sizes)
+    alone = AssignmentProblem(nothing, Groups([0, 1], groups, ("g",))).solve(logs)
+    np.testing.assert_array_equal(alone.offsets, np.zeros((2, n_classes)))
+    np.testing.assert_array_equal(alone.labels, logs.argmax(axis=1))

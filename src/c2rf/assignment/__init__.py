@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from c2rf._utils.types import Codes, Floats
@@ -143,6 +143,14 @@ class AssignmentProblem:
         """Number of rows."""
         return len(self.groups.codes)
 
+    @property
+    def unknown_groups(self) -> NDArray[np.bool_]:
+        """Which groups nothing is known of, where nothing is known overall either."""
+        overall, groups, *_ = (
+            margin.is_known(self.bounds.group_sizes) for margin in self.bounds.all_margins()
+        )
+        return np.asarray(~overall.any() & ~groups.any(axis=1))
+
     @cached_property
     def known_counts(self) -> Any:
         """How many rows of each class are known, groups by classes; sums of weights."""
@@ -244,7 +252,9 @@ class AssignmentProblem:
             if are_many(scored):
                 few, _ = draw(scored, wanted.sum(axis=1), self.seed, FEW_DRAWN)
                 start = matching_offsets(few, wanted)
-            return matching_offsets(scored, wanted, start)
+            offsets = matching_offsets(scored, wanted, start)
+            offsets[self.unknown_groups] = 0.0
+            return offsets
         met = self.bounds.narrowed_to(counts)
         if rows is not None:
             met = met.restricted_to(np.arange(met.n_groups), np.unique(groups))

@@ -128,6 +128,14 @@ class Residual:
         self._to_sink = _cost(class_flow < self.bounds.upper)
         self._from_sink = _cost(class_flow > self.bounds.lower)
 
+    def open_idle(self) -> None:
+        """Open the free arcs whose bounds say nothing, too: the duals of these are zero."""
+        b = self.bounds
+        self._to_class[b.group_upper >= b.group_sizes[:, None]] = 0.0
+        self._from_class[b.group_lower <= 0] = 0.0
+        self._to_sink[b.upper >= b.n_rows] = 0.0
+        self._from_sink[b.lower <= 0] = 0.0
+
     def shortest(
         self, start: Floats, *, reverse: bool = False, tolerance: float | None = None
     ) -> tuple[Floats, Ints]:
@@ -507,6 +515,7 @@ def residual_networks(
     for own_losses, own_bounds, own_counts in cases:
         networks.append(Residual(own_losses, own_bounds, tolerance))
         networks[-1].open_arcs(own_counts, own_counts.sum(axis=0))
+        networks[-1].open_idle()
     return networks
 
 

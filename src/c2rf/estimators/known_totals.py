@@ -130,7 +130,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         collection it is a lazy one that is aligned with it.
     transduction_proba_ : ndarray of shape (n_unlabeled, n_classes)
         The probability of each class for each unlabeled row, corrected such that their means, in
-        every group, are the shares of the labels.
+        every group, are the shares of the labels. Where nothing is known they are not corrected.
     scores_ : ndarray of shape (n_unlabeled, n_classes)
         The probabilities by which the unlabeled rows were ranked, before any correction.
     calibrated_by_ : {"learner", "held-out rows", None}
@@ -152,9 +152,10 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         by how much that is off. With weights all of it in sums of weights.
     assignment_ : dict
         ``gap``: by how much the total log-probability of other labels that meet the totals could be
-        higher at most, proven in exact arithmetic (with weights to rounding). With weights also
-        ``missed``, the sum of what totals are off by, ``cost``, the weighted log-probability lost
-        by swaps for that, and ``closest``, whether it is proven that no labels come closer.
+        higher at most, proven in exact arithmetic (with weights to rounding). With weights other
+        than 1 also ``missed``, the sum of what totals are off by, ``cost``, the weighted
+        log-probability lost by swaps for that, and ``closest``, whether it is proven that no labels
+        come closer.
         ``changes``: totals that had to be moved.
     imputation_method_ : {"exact", "markov-chain", "perturb-and-map"}
         How :meth:`impute` drew labels; only after it was called.
@@ -678,8 +679,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         self.totals_met_ = totals_table(problem.bounds, groups, self.classes_, counts)
         self.assignment_ = {"gap": found.gap, "changes": list(problem.bounds.adjustments)}
         if problem.weights is not None:
-            names = ("missed", "cost", "closest")
-            self.assignment_ |= {name: getattr(found, name) for name in names}
+            missed = float(self.totals_met_["off"].abs().sum())
+            self.assignment_ |= {"missed": missed, "cost": found.cost, "closest": found.closest}
         self._learn_proba_offsets(training, problem, logs, counts)
         if groups.columns:
             self.group_offsets_ = dict(zip(groups.names, found.offsets, strict=True))
