@@ -8,15 +8,18 @@ of its own, so what reaches the client can be counted: all bytes of its connecti
 per run says how long it took, from the end of learning to the labels and in all, the processor time
 of the client and of each worker after learning, what reached the client, its peak memory, and what
 totals are off by. ``--passes`` is for numbers of rows that nobody has: probabilities alone are
-made, in this process, and assigned.
+made, in this process, and assigned. ``--kill`` kills a worker in every pass, and compares the
+labels with those of the rows in memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import pickle
 import resource
+import signal
 import time
 from functools import partial
 from multiprocessing import Pipe, Process
@@ -77,8 +80,11 @@ def totals_of(rows: int, n_classes: int, crossing: bool) -> list[Any]:
 
 
 def _cluster(n_workers: int, pipe: Any) -> None:
+    from dask import config
     from distributed import LocalCluster
 
+    # A task is blamed for the death of the worker that did it: here all may die in every pass.
+    config.set({"distributed.scheduler.allowed-failures": 100})
     with LocalCluster(
         n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", memory_limit=MEMORY
     ) as cluster:
@@ -142,11 +148,52 @@ def run(rows: int, workers: int, n_classes: int, crossing: bool) -> dict[str, An
     }  # fmt: skip
 
 
+def kill(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
+    """Label a population on a cluster of which a worker is killed in every pass."""
+    import dask.dataframe as dd
+    from distributed import Client
+
+    from c2rf.data.population import dask as dask_rows
+
+    here, there = Pipe()
+    process = Process(target=_cluster, args=(3, there))
+    process.start()
+    X, y = labeled_rows(n_classes)
+    totals = totals_of(rows, n_classes, crossing)
+    columns = [*X, "region", "age"] if crossing else list(X)
+    starts = list(range(0, rows, PARTITION // 8))
+    sizes = [min(PARTITION // 8, rows - start) for start in starts]
+    frame = dd.from_map(make_rows, starts, sizes, meta=make_rows(0, 0))[columns]
+    model, killed = KnownTotalsClassifier(random_state=0), 0
+    expected = model.fit(X, y, X_unlabeled=frame.compute(), totals=totals).transduction_
+    finished = dask_rows._finished
+
+    def killing(futures: Any) -> Any:
+        nonlocal killed
+        client.wait_for_workers(3)
+        pids = list(client.run(os.getpid).values())
+        os.kill(pids[killed % 3], signal.SIGKILL)
+        killed += 1
+        return finished(futures)
+
+    try:
+        with Client(here.recv()) as client:
+            dask_rows._finished = killing
+            found = model.fit(X, y, X_unlabeled=frame, totals=totals).transduction_
+            dask_rows._finished = finished
+            same = bool((np.asarray(found.compute()) == expected).all())
+    finally:
+        here.send(None)
+        process.join()
+    return {"rows": rows, "classes": n_classes, "crossing": crossing, "killed": killed,
+            "same_labels": same}  # fmt: skip
+
+
 class MadeRows(Parts):
     """Probabilities that are made when they are needed, in groups of 16 regions by 8 ages."""
 
     def __init__(self, n_rows: int, n_classes: int, crossing: bool, decimals: int = 9) -> None:
-        self.decimals, self.largest = decimals, 0
+        self.decimals, self.largest, self.all = decimals, 0, 0
         self.n_classes, self.n_groups = n_classes, REGIONS * AGES if crossing else 1
         self.is_weighted, self.rows = False, n_rows
         self.sizes = np.bincount(np.arange(BLOCK) % self.n_groups, minlength=self.n_groups)
@@ -168,7 +215,8 @@ class MadeRows(Parts):
         """Do the work with every part."""
         self.passes = getattr(self, "passes", 0) + 1
         found = merged(map(work, self._parts()), merge)
-        self.largest = max(self.largest, len(pickle.dumps(found)))
+        self.largest = max(self.largest, n_bytes := len(pickle.dumps(found)))
+        self.all += n_bytes
         return found
 
     def label(self, work: Any, merge: Merge) -> tuple[Any, Any]:
@@ -208,6 +256,7 @@ def passes(rows: int, n_classes: int, crossing: bool, decimals: int) -> dict[str
     return {
         "passes_over_rows": made.passes, "rows": rows, "classes": n_classes, "crossing": crossing,
         "decimals": decimals, "largest_result_megabytes": round(made.largest / 1e6, 1),
+        "all_results_megabytes": round(made.all / 1e6, 1),
         "seconds": round(time.perf_counter() - start, 1),
         "processor": round(time.process_time() - used, 1), "gap": found.gap,
         "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
@@ -225,11 +274,14 @@ def main() -> None:
     parser.add_argument("--crossing", action="store_true", help="totals of regions and of ages")
     parser.add_argument("--passes", action="store_true", help="the assignment alone, no cluster")
     parser.add_argument("--decimals", type=int, default=9, help="of scores: fewer make more ties")
+    parser.add_argument("--kill", action="store_true", help="kill a worker in every pass")
     args = parser.parse_args()
     for rows in args.rows:
         for n_classes in args.classes:
-            for workers in [0] if args.passes else args.workers:
+            for workers in [0] if args.passes or args.kill else args.workers:
                 work = partial(run, rows, workers, n_classes, args.crossing)
+                if args.kill:
+                    work = partial(kill, rows, n_classes, args.crossing)
                 if args.passes:
                     work = partial(passes, rows, n_classes, args.crossing, args.decimals)
                 child = Process(target=_print, args=(work,))

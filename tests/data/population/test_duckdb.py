@@ -183,3 +183,19 @@ def test_what_a_database_attaches(base, tmp_path):
     one, other = (pd.concat(each, ignore_index=True) for each in found)
     assert one["id"].tolist() == list(range(60, 400))
     pd.testing.assert_frame_equal(one, other)
+
+
+def test_what_duckdb_attaches_is_read_like_a_table(people, base, tmp_path):
+    """A table of another database, and Parquet files by a pattern: as relations and by a query."""
+    labeled, unlabeled = people
+    expected = c2rf.classify(labeled, unlabeled, **OPTIONS).labels
+    for k, part in enumerate((unlabeled[200:], unlabeled[:200])):
+        part.to_parquet(tmp_path / f"part-{k}.parquet")
+    files = f"SELECT * FROM read_parquet('{tmp_path}/part-*.parquet')"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{base}' AS other (READ_ONLY)")
+        for sql in ('SELECT * FROM other."every one"', files):
+            found = c2rf.classify(labeled, connection.sql(sql), **OPTIONS).predictions.frame()
+            pd.testing.assert_frame_equal(found.astype(expected.dtypes), expected)
+    found = c2rf.classify(labeled, base, query=files, **OPTIONS).predictions.frame()
+    pd.testing.assert_frame_equal(found.astype(expected.dtypes), expected)
