@@ -83,6 +83,12 @@ def test_without_an_id_equal_rows_are_mentioned():
     assert "equal a row" not in rest.summary()
 
 
+def test_totals_that_do_not_fit_because_of_people_in_both_say_so():
+    far = {"yes": TOTALS["yes"] - 5, "no": TOTALS["no"] + 30}
+    with pytest.raises(InputError, match=r"40 labeled rows equal .* names them: id=\. .*add up"):
+        c2rf.classify(PEOPLE.labeled, ALL, totals=far, drop=["id"], **BASE)
+
+
 def test_rows_are_equal_that_mean_the_same(tmp_path):
     """As in a workbook and in a text file of another program, with empty cells."""
     whole = ALL["a"].round().mask(np.arange(200) % 5 == 0)

@@ -258,7 +258,7 @@ def test_ids_that_are_there_twice_are_named(engine):
     if engine == "dask":
         twice = pytest.importorskip("dask.dataframe").from_pandas(twice, npartitions=3)
     totals = {"totals": PEOPLE.totals(), "id": "id"}
-    with pytest.raises(InputError, match=f"have the same 'id', such as {names}; if they are"):
+    with pytest.raises(InputError, match=f"2 ids are not unique in 'id': {names}\\. .*add up"):
         c2rf.classify(PEOPLE.labeled, twice, **BASE | totals)
     result = c2rf.classify(PEOPLE.labeled, twice, id="id", **BASE)
     assert f"2 ids are not unique in 'id': {names}." in result.summary()

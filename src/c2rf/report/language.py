@@ -114,7 +114,7 @@ def _as_a_whole(
     # A sentence is found with its full stop and without; the translation ends as the text does.
     stop = "." if text.endswith(".") else ""
     other = text.removesuffix(".") if stop else f"{text}."
-    for whole in (text, other, other[:1].lower() + other[1:]):
+    for whole in (text, other):
         said = exact.get(whole)
         for pattern, target in with_holes if said is None else ():
             if found := pattern.fullmatch(whole):
@@ -122,8 +122,7 @@ def _as_a_whole(
                 said = target.format(*inner)
                 break
         if said is not None:
-            said = said.removesuffix(".") + stop
-            return said[:1].upper() + said[1:] if whole[:1] != text[:1] else said
+            return said.removesuffix(".") + stop
     return None
 
 

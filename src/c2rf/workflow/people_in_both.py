@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import count, for_user
+from c2rf._utils.text import count, for_user, listed
 from c2rf._utils.types import Bools, Codes, Texts
 from c2rf.data.cells import as_text, read_cells
 from c2rf.data.population.interface import Chunk, Population
@@ -32,13 +32,14 @@ def hash_ids(ids: pd.Series[Any]) -> Hashes:
     return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
 
 
-def repeated_ids(rows: Population, ids: Hashes, id: str | None) -> list[str]:
-    """Return the ids that several rows have; ``ids`` are the hashes of all, sorted."""
-    hashes = np.unique(ids[1:][ids[1:] == ids[:-1]])
-    if id is None or not len(hashes):
+def remarks_on_ids(rows: Population, ids: Hashes, id: str | None) -> list[str]:
+    """Say which ids several rows have; ``ids`` are the hashes of all, sorted."""
+    repeated = ids[1:][ids[1:] == ids[:-1]]
+    if id is None or not len(repeated):
         return []
-    found = rows.reduce(partial(_with_hashes, hashes, id), pd.concat, [id])
-    return sorted(set(found.fillna("")))
+    found = rows.reduce(partial(_with_hashes, np.unique(repeated), id), pd.concat, [id])
+    names = listed(sorted(set(found.fillna(""))), 3)
+    return [f"{len(repeated):,} ids are not unique in {id!r}: {names}."]
 
 
 def _with_hashes(hashes: Hashes, id: str, chunk: Chunk) -> pd.Series[Any]:

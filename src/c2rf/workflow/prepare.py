@@ -51,7 +51,7 @@ from c2rf.workflow.people_in_both import (
     hash_ids,
     people_in_both,
     remarks_on_both,
-    repeated_ids,
+    remarks_on_ids,
 )
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 from c2rf.workflow.tables import Tables, column_names, read_tables
@@ -230,15 +230,16 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     own_weights = _labeled_weights(table, options)
     # Each is one of the people that totals count, unless both tables are of weighted people.
     people = np.ones(len(table), dtype=np.int64) if weight is None else own_weights
-    both = None
+    both, about_both = None, []
     if unlabeled is not None or tables.drawn_with is not None:
         both = people_in_both(table, labels, rows, ids, id)
-        remarks += remarks_on_both(both, table, rows, names, id)
+        about_both = remarks_on_both(both, table, rows, names, id)
     labeled_there = None
     if people is not None:
         new = people if both is None else np.where(both[0], 0, people)
         labeled_there = count_labeled(table, labels, new, totals.columns, bins)
-    with _naming_repeated(rows, ids, id):
+    repeated = remarks_on_ids(rows, ids, id)
+    with _naming_who_counts_twice([*repeated, *(about_both if both is None else [])]):
         totals, bounds, about_groups = bounds_of_rows(
             totals, groups, weights, labels, labeled_there, options
         )
@@ -271,7 +272,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
             *((name, f"{note} of {whom}") for name, note in notes),
             *((each.name, f"ranges of {each.column!r} ({each})") for each in bins.values()),
         ],
-        remarks=[*remarks, *about_groups, *_remarks_on_rows(rows, ids, options)],
+        remarks=[*remarks, *about_both, *about_groups, *_few_imputations(options), *repeated],
     )
     _check_possible(data)
     data.seconds["reading and checking"] = time.perf_counter() - start
@@ -368,32 +369,22 @@ def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -
     return found
 
 
-def _remarks_on_rows(rows: Population, ids: Hashes, options: Options) -> list[str]:
-    """Say if imputations are few, and if ids are not unique; ``ids`` are sorted."""
-    remarks = []
-    if options.imputations is not None and 1 < options.imputations < FEW_IMPUTATIONS:
-        remarks.append(
-            f"{options.imputations} imputations are few: intervals by so few are not reliable; "
-            "20 are usual."
-        )
-    if repeated := repeated_ids(rows, ids, options.id):
-        n = int((ids[1:] == ids[:-1]).sum())
-        remarks.append(f"{n:,} ids are not unique in {options.id!r}: {listed(repeated, 3)}.")
-    return remarks
+def _few_imputations(options: Options) -> list[str]:
+    if options.imputations is None or not 1 < options.imputations < FEW_IMPUTATIONS:
+        return []
+    return [
+        f"{options.imputations} imputations are few: intervals by so few are not reliable; "
+        "20 are usual."
+    ]
 
 
 @contextmanager
-def _naming_repeated(rows: Population, ids: Hashes, id: str | None) -> Iterator[None]:
-    """Add to an error of the block which ids are there twice: their rows count twice."""
+def _naming_who_counts_twice(remarks: Sequence[str]) -> Iterator[None]:
+    """Put before an error of the block what may be behind it: people who count twice."""
     try:
         yield
     except InputError as error:
-        if repeated := repeated_ids(rows, ids, id):
-            raise InputError(
-                f"{error}. But first: rows to label have the same {id!r}, such as "
-                f"{listed(repeated, 3)}; if they are the same people, remove them"
-            ) from error
-        raise
+        raise InputError(" ".join([*remarks, str(error)])) from error
 
 
 def _check_possible(data: PreparedData) -> None:
