@@ -277,3 +277,13 @@ def test_a_table_says_which_of_the_two_kinds_to_believe(asked_more: bool) -> Non
         assert table.attrs["label_shift"] > 0.05
         assert "rather believe the shares by held-out rows" in table.attrs["note"]
     assert np.isnan(classifier.estimates(n_imputations=3).attrs["label_shift"])
+
+
+def test_figures_are_free_of_noise_of_arithmetic() -> None:
+    counts = np.array([[[200.0, 0.0]], *[[[199.0, 1.0]]] * 4])  # the mean of .1 steps is not exact
+    table = estimates.estimates_table(
+        pd.DataFrame({"region": ["n"]}), ["a", "b"], np.array([200.0]), counts, None,
+        np.array([[3, 0]]),
+    )  # fmt: skip
+    assert table["count"].astype(str).tolist() == ["199.2", "0.8"]
+    assert all(len(str(value)) < 14 for value in table["share_low"])

@@ -417,7 +417,7 @@ def estimates_table(
     table = names.loc[names.index.repeat(n_classes)].reset_index(drop=True)
     table["class"] = np.tile(np.array(list(classes), dtype=object), n_domains)
     for name, values in (found | held | {"labeled_rows": labeled_rows}).items():
-        table[name] = values.ravel()
+        table[name] = values.ravel().round(9)  # 199.8, where arithmetic says 199.79999999999998
     table["differs"] = differs
     return table.infer_objects()
 
