@@ -74,6 +74,12 @@ def test_a_class_without_labeled_rows():
         labels(X, totals={0: 100, 1: TOTAL, 2: 50})
 
 
+def test_labeled_rows_that_are_copies_of_one():
+    table = X.copy()
+    table[LABELED] = X[LABELED[0]]  # of both classes
+    assert right(table) >= 0.3  # anything that adds up
+
+
 def test_infinite_cells():
     table = X.copy()
     table[REST[0], 5] = np.inf
