@@ -855,17 +855,13 @@ class _PlacedTotals:
 
     def _lacking(self, pattern: tuple[bool, ...]) -> str:
         """Say which groups of the rows, of those that are summed over, have no totals."""
-        axes = self.axes if self.values is not None else ()
-        groups = {
-            name: set(self.values(name)) - {place[g] for place in self.totals}  # type: ignore[misc]
-            for g, name in enumerate(axes)
-            if pattern[g]
-        }
-        return "".join(
-            f"; of {name!r} there are no totals for {listed(sorted(absent))}"
-            for name, absent in groups.items()
-            if absent
-        )
+        said = ""
+        for g, name in enumerate(self.axes):
+            if pattern[g] and self.values is not None:
+                absent = set(self.values(name)) - {place[g] for place in self.totals}
+                words = f"; of {name!r} there are no totals for {listed(sorted(absent))}"
+                said += words * bool(absent)
+        return said
 
     def _check_filled(self, place: Place) -> None:
         """Refuse an empty cell of a group or class that must not be."""
@@ -1058,13 +1054,10 @@ def find_bins(
     example = f"{name}=COLUMN:0-14,15-29,30-64,65+"
     say = for_user(f"bin={example!r}", f'--bin "{example}"')
     if None in ranges.values() or not ranges:
+        wanted = set(labels)
         texts = {each: set(as_text(labeled[each]).dropna()) for each in columns if each in labeled}
-        sets = {each: (own, set(labels)) for each, own in texts.items()}
-        same = [
-            each
-            for each, pair in sets.items()
-            if min(map(len, pair)) > 1 and (pair[0] <= pair[1] or pair[1] <= pair[0])
-        ]
+        texts = {each: own for each, own in texts.items() if min(len(own), len(wanted)) > 1}
+        same = [each for each, own in texts.items() if own <= wanted or wanted <= own]
         meant = f"; did you mean {same[0]!r}?" if same else nearest(name, columns)
         raise InputError(
             f"totals are grouped by {name!r}, which is no column of the unlabeled rows, and its "

@@ -58,8 +58,10 @@ def unescaped(texts: pd.Series[Any]) -> pd.Series[Any]:
     >>> unescaped(pd.Series(["'=A1", "'s-Gravenhage"])).tolist()
     ['=A1', "'s-Gravenhage"]
     """
-    texts = texts.str.replace(rf"^'(?={_FORMULA})", "", regex=True)
-    return texts.str.replace("({})'({})".format(*_LATER), r"\1\2", regex=True)
+    plain = texts.astype(object)  # Arrow's regular expressions are not those of Python
+    plain = plain.str.replace(rf"^'(?={_FORMULA})", "", regex=True)
+    plain = plain.str.replace("({})'({})".format(*_LATER), r"\1\2", regex=True)
+    return plain.astype(texts.dtype)
 
 
 class TableWriter:
@@ -184,7 +186,7 @@ class TableWriter:
             if not _is_text(rows[name]):
                 continue
             cells = rows[name].astype(object)
-            texts = cells.map(str, na_action="ignore").astype("str")
+            texts = cells.map(str, na_action="ignore").astype(object)
             runs = texts.str.match(_FORMULA, na=False) & ~texts.str.fullmatch(_NO_FORMULA, na=False)
             self.cautions["formulas"] += int(runs.sum())
             later = texts.str.contains("".join(_LATER), na=False)
@@ -192,7 +194,7 @@ class TableWriter:
             if self.spreadsheet_safe and (runs | later).any():
                 safe = texts.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
                 changed[name] = cells.where(~runs, "'" + safe).where(runs | ~later, safe)
-        names = pd.Series([str(name) for name in rows], dtype="str")
+        names = pd.Series([str(name) for name in rows], dtype=object)
         runs = names.str.match(_FORMULA)
         self.cautions["formulas"] += with_names * int(runs.sum())
         rows = rows.assign(**changed) if changed else rows
