@@ -431,8 +431,7 @@ class Outputs:
 
 def _write_estimates(result: Any, number: int, safe: bool, path: Path) -> None:
     table, like = result.published[number], result.data.rows.dialect
-    places = {name: 4 if name.startswith("count") else 8 for name in table.select_dtypes("float")}
-    write_formatted(path, table.round(places), like, spreadsheet_safe=safe)
+    write_formatted(path, table, like, spreadsheet_safe=safe)
 
 
 def check_estimates(options: Options, outputs: Outputs) -> None:
