@@ -38,6 +38,8 @@ N_COLUMNS, N_LABELED = 20, 200
 PARTITION = 1 << 18
 REGIONS, AGES = 16, 8
 MEMORY = "2GB"
+MOST_KILLED = 12
+"""Workers that may be killed, one in a pass."""
 
 
 def make_rows(start: int, n_rows: int = PARTITION, columns: Any = None) -> pd.DataFrame:
@@ -149,14 +151,14 @@ def run(rows: int, workers: int, n_classes: int, crossing: bool) -> dict[str, An
 
 
 def kill(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
-    """Label a population on a cluster of which a worker is killed in every pass."""
+    """Label a population on a cluster of which a worker is killed in each of the first passes."""
     import dask.dataframe as dd
     from distributed import Client
 
     from c2rf.data.population import dask as dask_rows
 
     here, there = Pipe()
-    process = Process(target=_cluster, args=(3, there))
+    process = Process(target=_cluster, args=(MOST_KILLED + 1, there))
     process.start()
     X, y = labeled_rows(n_classes)
     totals = totals_of(rows, n_classes, crossing)
@@ -170,14 +172,14 @@ def kill(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
 
     def killing(futures: Any) -> Any:
         nonlocal killed
-        client.wait_for_workers(3)
-        pids = list(client.run(os.getpid).values())
-        os.kill(pids[killed % 3], signal.SIGKILL)
-        killed += 1
+        if killed < MOST_KILLED:  # those that come back may come late
+            os.kill(pids[killed], signal.SIGKILL)
+            killed += 1
         return finished(futures)
 
     try:
         with Client(here.recv()) as client:
+            pids = list(client.run(os.getpid).values())
             dask_rows._finished = killing
             found = model.fit(X, y, X_unlabeled=frame, totals=totals).transduction_
             dask_rows._finished = finished

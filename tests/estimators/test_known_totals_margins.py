@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from c2rf import Estimate, KnownTotalsClassifier
@@ -99,3 +100,13 @@ def test_sensitivity_by_standard_errors():
 def test_weights_that_are_refused(weight, message):
     with pytest.raises((InputError, InputTypeError), match=message):
         fit({1: 300}, unlabeled_weight=weight)
+
+
+def test_probabilities_are_not_corrected_where_nothing_is_known():
+    """A range of everything is no total: rows of the population and others get the same."""
+    found = fit({1: (0.0, 1.0)})
+    plain = softmax(found.inverse_temperature_ * np.log(found.scores_), axis=1)
+    np.testing.assert_allclose(found.transduction_proba_, plain, atol=1e-12)
+    np.testing.assert_allclose(found.predict_proba(X[OTHERS]), plain, atol=1e-12)
+    np.testing.assert_array_equal(found.offsets_, [0, 0])
+    np.testing.assert_array_equal(found.predict(X[OTHERS]), found.transduction_)

@@ -91,6 +91,7 @@ def test_weights_of_one_say_nothing():
         ([1.0], "one number per row"),
         ([0.0, 0.0], "only zeros"),
         ([np.inf, 1.0], "must be finite"),
+        ([2**53, 1], "adds up to 9.0072e.15; beyond 1e\\+15 sums are not exact"),
     ],
 )
 def test_weights_that_are_refused(weights, message):

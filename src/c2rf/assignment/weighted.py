@@ -63,8 +63,8 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     first, near, relaxed = next(relaxations(parts, bounds, seed))
     heavy, stated = relaxed.scored, LinearConstraints.of(bounds)
     step = parts.reduce(_common_divisor, _divisor_of_all)
-    numbers = (stated.lower, stated.upper)
-    whole = step > 0 and all(bool((x == np.rint(x)).all() and x.sum() <= 2**53) for x in numbers)
+    ends = np.concatenate([stated.lower, stated.upper])
+    whole = step > 0 and bool((ends == np.rint(ends)).all())
     is_small = heavy.is_alone and heavy.n_rows <= FEW_ROWS
     labels = _smallest_deviation(heavy, relaxed, stated) if whole and is_small else None
     if labels is None:
@@ -85,9 +85,9 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
 
 
 def _common_divisor(part: ScoredRows) -> float:
-    """Return the divisor of all weights; 0 if they are not whole, or floats not exact."""
+    """Return the divisor of all weights; 0 if they are not whole."""
     weights = part.weight_of(slice(None))
-    if (weights != np.rint(weights)).any() or weights.sum() > 2**53:
+    if (weights != np.rint(weights)).any():
         return 0.0
     return float(np.gcd.reduce(weights.astype(np.int64))) or np.inf
 

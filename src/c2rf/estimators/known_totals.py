@@ -732,7 +732,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         else:
             logs = logs[sampled]
         overall, total = problem.overall_only(counts), counts.sum(axis=0, keepdims=True)
-        self._proba_offsets = probability_offsets(overall, logs, total, sampled)[0]
+        self._proba_offsets = np.zeros(total.shape[1])
+        if not problem.unknown_groups.all():
+            self._proba_offsets = probability_offsets(overall, logs, total, sampled)[0]
         if problem.groups.columns:
             names, table = problem.groups.names, probability_offsets(problem, logs, counts, sampled)
             known = range(len(names))

@@ -20,6 +20,10 @@ from c2rf._utils.types import Codes, Floats, not_masked
 from c2rf.exceptions import InputError, InputTypeError
 
 
+LARGEST_WEIGHT = 1e15
+"""Weights that add up to no more are counted exactly, by linear programs, too."""
+
+
 class Groups(NamedTuple):
     """The names of groups, and the number of the group of each row.
 
@@ -243,6 +247,11 @@ def read_weights(values: Any, n_rows: int, name: str = "unlabeled_weight") -> Fl
     weights = numbers.to_numpy(dtype=float)
     if not weights.any():
         raise InputError(f"{name} has only zeros: no row counts anything")
+    if weights.sum() > LARGEST_WEIGHT:
+        raise InputError(
+            f"{name} adds up to {weights.sum():g}; beyond {LARGEST_WEIGHT:g} sums are not exact: "
+            "count in thousands, or in millions, the totals as well"
+        )
     return None if bool((weights == 1).all()) else weights
 
 

@@ -561,7 +561,7 @@ def written(total: Any) -> str:
 
 
 def _is_range(total: Any) -> bool:
-    return isinstance(total, (tuple, list, np.ndarray))
+    return isinstance(total, (tuple, list, np.ndarray)) and getattr(total, "ndim", 1) > 0
 
 
 def _short(value: Any) -> str:
