@@ -126,7 +126,7 @@ def read_cells(
     plain = np.array([text.replace(MINUS, "-") for text in texts.values[others]], dtype=object)
     days = _days_in(plain)
     of_values = np.full(len(pairs) + 1, np.nan)
-    of_values[:-1][others] = pd.to_numeric(plain, errors="coerce") if days is None else days
+    of_values[:-1][others] = _numbers_in(plain) if days is None else days
     return Cells(of_values[texts.codes], days is not None, texts, signs)
 
 
@@ -285,6 +285,12 @@ def are_whole(numbers: Floats) -> bool:
     """Whether all numbers are whole, of those that are given."""
     given = numbers[~np.isnan(numbers)]
     return bool((np.floor(given) == given).all())
+
+
+def _numbers_in(texts: NDArray[np.object_]) -> list[float]:
+    """Return texts as numbers, NaN where they are none; pandas 3.0 has the last digit wrong."""
+    numbers = pd.to_numeric(texts, errors="coerce")
+    return [float(text) if n == n else np.nan for text, n in zip(texts, numbers, strict=True)]
 
 
 def _days_in(texts: NDArray[np.object_]) -> Floats | None:
