@@ -19,7 +19,6 @@ from c2rf._utils.text import all_of, count, for_user, listed, nearest
 from c2rf._utils.types import Codes, Floats, not_masked
 from c2rf.exceptions import InputError, InputTypeError
 
-
 LARGEST_WEIGHT = 1e15
 """Weights that add up to no more are counted exactly, by linear programs, too."""
 
