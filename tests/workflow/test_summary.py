@@ -28,6 +28,8 @@ def test_labels_beside_known_totals():
     assert found["unlabeled"] == "60 rows"
     assert found["label no"] == "40 (known: 30 to 40)"
     assert found["label yes"] == "20 (known: 20)"
+    found = lines(bounds=Bounds.overall([0, 0], [60, 60], 60))
+    assert found["label no"] == "40 (not known)"
 
 
 def test_estimated_totals_are_not_called_known():

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from c2rf.cli import common, terminal
-from c2rf.cli.classify import FILES, Group, Positive, Total, Totals, TotalsFile
+from c2rf.cli.classify import FILES, Group, Positive, Total, TotalsFile
 from c2rf.cli.common import in_panel
-from c2rf.workflow.options import Options
+from c2rf.workflow.options import TOTALS, Options
 
 SHARED = ["id", "sep", "decimal", "encoding", "sheet", "weight", "random_state"]
 SHARED += ["totals_decimal", "totals_policy"]
@@ -31,7 +31,10 @@ def assign(
     ],
     positive: Positive = None,
     total: Total = None,
-    totals: Totals = None,
+    totals: Annotated[
+        list[str] | None,
+        in_panel(TOTALS, "LIST", 'Totals of classes: "yes=1234,no=8766"; ranges lo..hi.'),
+    ] = None,
     totals_file: TotalsFile = None,
     group: Group = None,
     out: Annotated[

@@ -268,6 +268,8 @@ def known_total(result: Classification, k: int) -> str:
     own = [each for each in adjusted if not each.columns and each.label == data.classes[k]]
     if own:
         return f"adjusted from {own[0].before:,.12g} to {total}"
+    if total == "not known":
+        return total
     known = "after adjustments" if adjusted else totals_called(data)
     return f"{known}{' in sums of weights' * (data.weights is not None)}: {total}"
 
