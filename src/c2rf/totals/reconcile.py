@@ -217,7 +217,9 @@ def least_squares(constraints: LinearConstraints, variances: Floats) -> Floats |
     if np.abs(equations @ start - right).max(initial=0.0) > 1e-7 * size:
         return None
     # All totals that meet the equations are start + directions @ y; the nearest has the least |y|.
-    directions = deviations[:, None] * null_space(scaled, rcond=1e-11)
+    # Without equations that is everything, which scipy 1.13 does not say.
+    free = null_space(scaled, rcond=1e-11) if len(scaled) else np.eye(len(stated))
+    directions = deviations[:, None] * free
     cuts: list[Cut] = []
     for _ in range(_MOST_CUTS):
         found = _nearest_within(cuts, start, directions)
