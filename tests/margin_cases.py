@@ -157,6 +157,7 @@ def contradicting_case(seed):
 def reconciled(people, tables, n_classes):
     """Return all figures by the textbook: weighted least squares over all tables of counts."""
     groups, index = np.unique(people.to_numpy(), axis=0, return_inverse=True)
+    index = index.ravel()  # numpy 2.0.0 returns a column
     sizes = np.bincount(index)
     shape = (len(groups), n_classes)
     rows, said, errors = [], [], []
