@@ -172,3 +172,13 @@ def test_scaled_totals_are_not_called_known():
     )  # fmt: skip
     assert "60 (adjusted from 300 to 60)" in result.summary()
     assert "known" not in result.summary()
+
+
+def test_scaling_asks_whom_totals_are_about_where_everybody_is_nearer():
+    n_all = len(PEOPLE.labeled) + len(PEOPLE.unlabeled)
+    of_another_year = {"yes": n_all // 4, "no": n_all + 20 - n_all // 4}
+    with pytest.raises(c2rf.InputError, match="say whom they are about"):
+        c2rf.classify(
+            PEOPLE.labeled, PEOPLE.unlabeled, totals=of_another_year, totals_policy="scale",
+            target="sick", learner="logistic",
+        )  # fmt: skip

@@ -20,7 +20,7 @@ from c2rf._utils.text import count, for_user
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import MarginBounds, open_margins
 from c2rf.totals.groups import Groups
-from c2rf.totals.stated import Estimate, Labeled, Policy, Totals, rounding_slack
+from c2rf.totals.stated import Estimate, Labeled, Totals, rounding_slack
 
 Whom = Literal["auto", "everybody", "unlabeled"]
 
@@ -48,7 +48,6 @@ def about_whom(
     labeled: Labeled | None,
     classes: Sequence[Any],
     said: Whom = "auto",
-    policy: Policy = "strict",
 ) -> Totals:
     """Return the totals, with the labeled rows if they are about everybody.
 
@@ -65,8 +64,6 @@ def about_whom(
     said : {"auto", "everybody", "unlabeled"}
         Whom the user says that totals are about; "auto" goes by their sums, and where no sum
         tells, they are about the rows to label.
-    policy : {"strict", "scale"}
-        Whether sums of neither are refused.
 
     Examples
     --------
@@ -96,7 +93,7 @@ def about_whom(
                 f"everybody, say so with {everybody}; {unlabeled} if none are"
             )
         return replace(totals, labeled=labeled)
-    if said == "auto" and policy == "strict" and labeled is not None:
+    if said == "auto" and labeled is not None:
         for columns in (columns for columns, whom in told.items() if whom == "in doubt"):
             total = "" if columns else f" to {sum(totals.overall.values()):g},"
             raise InputError(
@@ -125,7 +122,7 @@ def _told(
 ) -> dict[tuple[str | None, ...], str | None]:
     """Return whom the totals of each margin are about, by their sums; None if no sum tells.
 
-    "in doubt" are sums of neither that are nearer to everybody.
+    "in doubt" are sums of neither that are nearer to everybody, by less than the labeled rows.
     """
     told: dict[tuple[str | None, ...], str | None] = {}
     margins, own = with_labeled(totals, groups, sizes, labeled)
@@ -167,7 +164,9 @@ def _whom(row: Mapping[Any, Any], n: float, extra: float, classes: Sequence[Any]
     off = {"unlabeled": abs(total - n), "everybody": abs(total - n - extra)}
     near = "unlabeled" if off["unlabeled"] <= off["everybody"] else "everybody"
     is_clear = off[near] == 0 or (off[near] <= slack and 2 * slack < extra)
-    return near if is_clear else "in doubt" if near == "everybody" else None
+    if is_clear:
+        return near
+    return "in doubt" if near == "everybody" and off[near] < extra else None
 
 
 def in_words(sizes: NDArray[Any], labeled: Labeled) -> str:

@@ -181,9 +181,7 @@ def bounds_of_rows(
     n, n_labeled = sizes.sum(), 0 if labeled is None else labeled.counts.sum()
     _refuse_misspelled(totals, labels, n, n + n_labeled)
     remarks, classes = _groups_without_totals(totals, groups), sorted(set(labels))
-    totals = about_whom(
-        totals, groups, sizes, labeled, classes, options.totals_of, options.totals_policy
-    )
+    totals = about_whom(totals, groups, sizes, labeled, classes, options.totals_of)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # summary and report name each adjustment
         bounds = make_bounds(totals, groups, classes, options.totals_policy, weights)
