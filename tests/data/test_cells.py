@@ -210,3 +210,16 @@ def test_types_of_arrow_mean_what_their_texts_do(kind, cells):
 def test_numbers_and_truths_of_one_column_are_different_texts():
     column = pd.Series([1, True, 1.0, "1"], dtype=object)
     assert as_text(column).tolist() == ["1", "True", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        (["01067", 70173, "04109"], ["01067", "70173", "04109"]),
+        (["+49", 49, 1.0], ["+49", "49", "1"]),
+        ([1, "1", True], ["1", "1", "True"]),
+    ],
+)
+def test_a_code_among_numbers_makes_them_texts(cells, texts):
+    table = TypedCells(Path("x.xlsx"), ReadAs()).table({"plz": cells})
+    assert table["plz"].tolist() == texts

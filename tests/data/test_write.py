@@ -231,3 +231,53 @@ def test_a_formula_behind_the_separator_of_another_country_is_made_safe(tmp_path
     written = read_file(path, ReadAs(sep=",", text=("a",))).frame["a"]
     assert written.tolist() == ["a;'=1+1", "b;\"'@SUM(1)", "'=1;'=2", "Ulm; Bonn", "a=1", ";'=1"]
     assert unescaped(written).tolist() == cells
+
+
+def test_texts_that_differ_stay_different_in_formats_with_numbers(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    codes = ["1.1", "1.10", "1.2"]
+    with TableWriter(path) as writer:
+        writer.write(
+            pd.DataFrame(
+                {
+                    "id": codes,
+                    "dial": ["+49", "49", "1"],
+                    "size": ["1.50", "2.25", "-3.00"],
+                    "zero": ["-0", "0", "1"],
+                }
+            )
+        )
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["id"] for row in found] == codes
+    assert [row["dial"] for row in found] == ["+49", "49", "1"]
+    assert [row["size"] for row in found] == [1.5, 2.25, -3.0]
+    assert [row["zero"] for row in found] == ["-0", "0", "1"]
+
+
+def test_numbers_among_signs_of_a_text_file_are_numbers_in_a_sheet(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("id;income\n007;1180,10\n008;k.A.\n009;12,5\n", encoding="utf-8")
+    table = read_file(path)
+    with TableWriter(tmp_path / "out.xlsx", table.dialect) as writer:
+        writer.write(table.frame)
+    found = pd.read_excel(tmp_path / "out.xlsx", dtype=object, engine="openpyxl")
+    assert found["income"].tolist() == [1180.1, "k.A.", 12.5]
+    assert found["id"].tolist() == ["007", "008", "009"]
+
+
+def test_texts_of_typed_files_stay_texts(tmp_path):
+    table = pd.DataFrame({"id": pd.Series(["1", "2"], dtype=pd.ArrowDtype(pa.string()))})
+    with TableWriter(tmp_path / "x.jsonl") as writer:
+        writer.write(table)
+    assert (tmp_path / "x.jsonl").read_text() == '{"id": "1"}\n{"id": "2"}\n'
+
+
+def test_formulas_after_line_breaks_and_in_names_are_made_harmless(tmp_path):
+    path = tmp_path / "x.csv"
+    with TableWriter(path, spreadsheet_safe=True) as writer:
+        writer.write(pd.DataFrame({"a;=1+1": ["b\n=cmd"], "=2": ["plain"]}))
+    text = path.read_text()
+    assert "a;'=1+1" in text
+    assert "b\n'=cmd" in text
+    assert "'=2" in text
+    assert writer.cautions["formulas"] == 3

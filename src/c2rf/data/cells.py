@@ -495,6 +495,7 @@ def _holds(column: pd.Series[Any], marks: Sequence[bytes]) -> bool:
     return False
 
 
+_CODE = re.compile(r"\s*(?:\+|[+-]?0\d)")  # +49, 01067
 _WHOLE = re.compile(r"\s*[+-]?\d{1,300}\s*")
 _MOST_DIGITS = 17  # of a float
 _EXACT, _LARGEST = 1 << 53, 1 << 63  # beyond, floats skip whole numbers; integers end
@@ -557,11 +558,13 @@ class TypedCells:
 def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     """Return cells with their texts in plain form; in a numeric column these become numbers.
 
-    A column of texts alone stays text: 007 is not 7.
+    A column of texts alone stays text, and so does one with a code among its texts: 007 is not 7.
     """
     merged = [text if isinstance(v, str) else v for v, text in zip(cells, texts, strict=True)]
     others = [v for v in merged if not (_is_empty(v) or isinstance(v, str))]
-    if not others or not all(isinstance(v, (int, float)) for v in others):
+    if not others or not all(type(v) is not bool and isinstance(v, (int, float)) for v in others):
+        return merged
+    if any(isinstance(v, str) and _CODE.match(v) for v in merged):
         return merged
     empty = {*MISSING, *MISSING_NUMBERS}
     plain = [v.replace(MINUS, "-") if isinstance(v, str) else v for v in merged]

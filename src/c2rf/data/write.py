@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -32,11 +32,11 @@ from c2rf.data.formats import EXCEL, TEXT, format_by_name
 from c2rf.data.numerals import Marks
 from c2rf.exceptions import InputError
 
-_NUMBER = re.compile(r"[+-]?(?=[\d.]{1,16}$)(?:0|[1-9]\d*)(?:\.\d+)?")
+_NUMBER = re.compile(r"(?!-0$)-?(?=[\d.]{1,16}$)(?:0|[1-9]\d*)(?:\.\d+)?")
 _FORMULA = r"[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"  # full-width signs are run, too
 _NO_FORMULA = r"\s*(?:[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?)\s*"  # a sign, or a number
 _LATER = (
-    r'(?:^[;,]|\S\s*[;,\t])["\s]*',
+    r'(?:^[;,]|\S\s*[;,\t]|[\r\n])["\s]*',
     r"[=@\uff1d\uff20]",
 )  # a cell where another mark separates them
 _XLSX_ROWS, _XLSX_COLUMNS, _XLSX_TEXT = 1_048_576, 16_384, 32_767
@@ -194,15 +194,15 @@ class TableWriter:
             if self.spreadsheet_safe and (runs | later).any():
                 safe = texts.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
                 changed[name] = cells.where(~runs, "'" + safe).where(runs | ~later, safe)
+        rows = rows.assign(**changed) if changed else rows
         names = pd.Series([str(name) for name in rows], dtype=object)
         runs = names.str.match(_FORMULA)
-        self.cautions["formulas"] += with_names * int(runs.sum())
-        rows = rows.assign(**changed) if changed else rows
-        return (
-            rows.set_axis(names.where(~runs, "'" + names), axis=1)
-            if self.spreadsheet_safe
-            else rows
-        )
+        later = names.str.contains("".join(_LATER))
+        self.cautions["formulas"] += with_names * int((runs | later).sum())
+        if not self.spreadsheet_safe:
+            return rows
+        safe = names.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
+        return rows.set_axis(safe.where(~runs, "'" + safe), axis=1)
 
     def _write_lines(self, rows: pd.DataFrame) -> None:
         if self._file is None:
@@ -225,7 +225,7 @@ class TableWriter:
             self._file.write_row(0, 0, [str(name) for name in rows])
             self._n_written = 1
         check_size(self.path, self._n_written - 1 + len(rows), rows.shape[1])
-        columns = [_values(rows[name], in_sheet=True) for name in rows]
+        columns = [_values(rows[name], True, _has_marks(self.dialect, name)) for name in rows]
         for name, cells in zip(rows, columns, strict=True):
             if not _is_text(rows[name]):
                 self.cautions["texts"] += sum(isinstance(cell, str) for cell in cells)
@@ -263,7 +263,7 @@ def write_formatted(
         shares, counts = (book.add_format({"num_format": f}) for f in ("0.0%", "#,##0"))
         sheet.write_row(0, 0, [str(name) for name in table], head)
         for place, name in enumerate(table):
-            cells, look = _values(table[name], in_sheet=True), None
+            cells, look = _values(table[name], True, _has_marks(like, name)), None
             if pd.api.types.is_numeric_dtype(table[name]) and table[name].dtype != "boolean":
                 look = (
                     shares if table[name].dtype.kind == "f" and _are_shares(table[name]) else counts
@@ -350,10 +350,12 @@ def check_writable(path: Path) -> None:
         raise InputError(f'{path}: Excel needs XlsxWriter; pip install "c2rf[files]", or use CSV')
 
 
-def _values(column: pd.Series[Any], in_sheet: bool = False) -> list[Any]:
+def _values(column: pd.Series[Any], in_sheet: bool = False, are_numbers: bool = False) -> list[Any]:
     """Return the cells of a column as JSON or a sheet has them, None where empty.
 
-    Text of which every cell is a number, and written as numbers are, becomes numbers: 007 is not.
+    Text of which every cell is a number, and written as numbers are, becomes numbers: 007 is not,
+    nor 1.10 among others with one decimal. ``are_numbers`` says that numbers are meant, whatever
+    other texts are among them, as "k.A.".
     What no sheet holds exactly is text there: long whole numbers, old dates, dates with a zone.
     """
     is_given = column.notna()
@@ -372,10 +374,30 @@ def _values(column: pd.Series[Any], in_sheet: bool = False) -> list[Any]:
         return [_number(cell, in_sheet) for cell in cells]
     texts = [None if cell in (None, "") else str(cell) for cell in cells]
     given = [text for text in texts if text is not None]
-    if given and all(map(_NUMBER.fullmatch, given)):
-        numbers = {text: float(text) if "." in text else int(text) for text in given}
-        return [None if text is None else numbers[text] for text in texts]
-    return texts
+    are_typed = isinstance(column.dtype, pd.ArrowDtype)  # not cells of a text file
+    numbers = {text for text in given if _NUMBER.fullmatch(text)}
+    is_clear = numbers == set(given) and _are_written_alike(numbers)
+    if are_typed or not (are_numbers or is_clear):
+        return texts
+    made: dict[Any, Any] = {t: float(t) if "." in t else int(t) for t in numbers}
+    return [made.get(text, text) for text in texts]
+
+
+def _has_marks(dialect: Dialect | None, name: object) -> bool:
+    """Whether the numbers of a column have a decimal comma or thousands in a text file."""
+    return dialect is not None and dialect.marks.get(str(name), Marks()) != Marks()
+
+
+def _are_written_alike(numbers: Collection[str]) -> bool:
+    """Whether all have as many decimals, or none ends in a zero of them: else 1.1 and 1.10 differ.
+
+    Examples
+    --------
+    >>> _are_written_alike(["1.10", "2.25"]), _are_written_alike(["1.1", "1.10"])
+    (True, False)
+    """
+    decimals = {len(text.partition(".")[2]) for text in numbers}
+    return len(decimals) == 1 or not any("." in text and text[-1] == "0" for text in numbers)
 
 
 @contextmanager
