@@ -218,6 +218,8 @@ def test_numbers_and_truths_of_one_column_are_different_texts():
         (["01067", 70173, "04109"], ["01067", "70173", "04109"]),
         (["+49", 49, 1.0], ["+49", "49", "1"]),
         ([1, "1", True], ["1", "1", "True"]),
+        ([1, "1_5", 2], ["1", "1_5", "2"]),
+        ([1, "\u0663", 2], ["1", "\u0663", "2"]),
     ],
 )
 def test_a_code_among_numbers_makes_them_texts(cells, texts):

@@ -267,3 +267,13 @@ def test_ids_that_are_there_twice_are_named(engine):
 def test_a_learner_is_a_name():
     with pytest.raises(InputError, match=r"own classifiers go into c2rf\.KnownTotalsClassifier"):
         c2rf.classify(PEOPLE.labeled, PEOPLE.unlabeled, **BASE | {"learner": LogisticRegression()})
+
+
+def test_estimates_that_are_not_whole_are_no_rates():
+    labeled = pd.DataFrame({"x": range(30), "state": ["sick", "sickly", "well"] * 10})
+    unlabeled = pd.DataFrame({"x": range(1000)})
+    totals = {"sick": c2rf.Estimate(300.4, se=5), "well": c2rf.Estimate(500.2, se=5)}
+    result = c2rf.classify(
+        labeled, unlabeled, target="state", totals=totals, learner="logistic", totals_of="unlabeled"
+    )
+    assert result.labels["label"].value_counts()["sickly"] == 200

@@ -95,7 +95,7 @@ def _of_paper(title: str, cells: pd.DataFrame, note: str) -> Table:
     return as_table(title, by_id, note)
 
 
-def _beside(ours: Any, paper: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
+def _side_by_side(ours: Any, paper: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     """Put the paper's column after our columns of the same method."""
     columns: dict[str, Any] = {}
     for name, method in BENCH_METHODS.items():
@@ -131,7 +131,7 @@ def table_2(results: Results) -> Table:
         "table_2", caps=caps(results).capitalize(), machines=machines(results.records),
         TIME_LIMIT=published.TIME_LIMIT, UNSOLVED=UNSOLVED,
     )  # fmt: skip
-    beside = _beside(cells, published.run_times().map(_seconds))
+    beside = _side_by_side(cells, published.run_times().map(_seconds))
     return _of_paper("Table 2. Median run times, biased samples", beside, about)
 
 
@@ -150,7 +150,7 @@ def quality_table(results: Results, number: int) -> Table:
     for metric, short in METRICS.items():
         medians = results.summary(metric, "median")[runners]
         ours = in_text(medians, 2, "max", marks).where(medians.notna() | ran, "")
-        halves.append(_beside(ours, in_text(published.quality(name, metric), 2), f"{short} "))
+        halves.append(_side_by_side(ours, in_text(published.quality(name, metric), 2), f"{short} "))
     limit = published.TIME_LIMIT
     about = note("quality", UNPROVEN=UNPROVEN, caps=caps(results), TIME_LIMIT=limit)
     title = f"Table {number}. Median quality, {_SAMPLED[name]} samples"

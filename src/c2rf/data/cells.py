@@ -576,6 +576,8 @@ def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:
 
 def _number(text: str) -> int | float:
     """Return a number; ValueError if it is none, or one that no float holds."""
+    if "_" in text or not text.isascii():  # numbers of Python, not of tables
+        raise ValueError
     if _WHOLE.fullmatch(text):
         return int(text)
     digits = re.sub(r"\D", "", text.lower().partition("e")[0]).lstrip("0")

@@ -385,7 +385,7 @@ class _Writer:
                 least[k - self.n_weights] = self._combine("G", parts, "rnd", 1)
         return node._replace(least=least, most=most)
 
-    def _ends(self, node: _Node) -> tuple[int, int, Fraction, Fraction]:
+    def _interval(self, node: _Node) -> tuple[int, int, Fraction, Fraction]:
         """Return the lines that bound T, and the bounds."""
         assert node.low is not None
         assert node.high is not None
@@ -398,7 +398,7 @@ class _Writer:
     def _by_steps(self, node: _Node, numbers: list[int], proven: list[int]) -> int | _Node:
         """T goes in steps of a common divisor g: divide by g, round, multiply by g."""
         counts, every = self.statement.counts, range(self.n_patterns)
-        low, high, least, most = self._ends(node)
+        low, high, least, most = self._interval(node)
         fixed = {i: z for i in every if (z := self._fixed(node, i)) is not None}
         sure = sum(counts[i] for i, z in fixed.items() if z)
         g = gcd(*(counts[i] for i in every if i not in fixed))
@@ -411,18 +411,18 @@ class _Writer:
         if (most - sure) % g:
             own = self._combine("L", [(high, one / g), *self._counted(fixed, node.least, g)], "rnd")
             high = self._combine("L", [(own, one * g), *self._counted(fixed, node.most)])
-        return self._with_ends(node, low, high)
+        return self._with_interval(node, low, high)
 
     def _none_left(self, node: _Node, every: Iterable[int], sure: int) -> int | _Node:
         """Compare T, of which all is fixed, with its bounds."""
-        low, high, least, most = self._ends(node)
+        low, high, least, most = self._interval(node)
         if sure < least:
             return self._absurd([(low, Fraction(1)), *self._counted(every, node.most)])
         if sure > most:
             return self._absurd([(high, Fraction(1)), *self._counted(every, node.least)])
         return node
 
-    def _with_ends(self, node: _Node, low: int, high: int) -> int | _Node:
+    def _with_interval(self, node: _Node, low: int, high: int) -> int | _Node:
         if self.rows[low].rhs > self.rows[high].rhs:
             return self._absurd([(low, Fraction(1)), (high, Fraction(1))])
         return node._replace(low=low, high=high)
@@ -433,7 +433,7 @@ class _Writer:
         open_ = [i for i in every if self._fixed(node, i) is None]
         chosen = sorted(open_, key=lambda i: -counts[i])[: numbers[0]]
         sure = sum(counts[i] for i in every if self._fixed(node, i) == 1)
-        least, most = self._ends(node)[2:]
+        least, most = self._interval(node)[2:]
         sums, rest = {sure}, sum(counts[i] for i in open_)
         for i in chosen:
             rest -= counts[i]
@@ -443,7 +443,7 @@ class _Writer:
         low, high = self._split_sums(node, chosen, new, [MOST_LINES])
         if low == high:
             return low
-        return self._with_ends(node, low, high)
+        return self._with_interval(node, low, high)
 
     def _split_sums(
         self, node: _Node, chosen: list[int], new: tuple[Any, Any], left: list[int]
@@ -456,7 +456,7 @@ class _Writer:
                 "cannot merge equal sums: this proof cannot be written as VIPR"
             )
         every, one = range(self.n_patterns), Fraction(1)
-        low, high, least, most = self._ends(node)
+        low, high, least, most = self._interval(node)
         under, over = (self._counted(every, lines) for lines in (node.least, node.most))
         if sum(y * self.rows[row].rhs for row, y in under) > most:
             return (self._absurd([(high, one), *under]),) * 2

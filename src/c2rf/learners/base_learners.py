@@ -165,6 +165,7 @@ def make_base_learners(
         elif name.endswith("svc"):
             made[name] = partial(fit_support_vectors, kind, preprocessor.bases[kind])
         else:
+            assert name.endswith("boosting"), name
             made[name] = partial(fit_boosting, name == "large-boosting")
     return made
 

@@ -20,7 +20,7 @@ from c2rf.report.answer import (
     sensitivity_section,
     unreliable_warning,
 )
-from c2rf.report.estimates import estimates_section, published_figures
+from c2rf.report.estimates import estimates_section, published_tables
 from c2rf.report.language import translated_page
 from c2rf.report.measures import totals_called
 from c2rf.report.method import (
@@ -70,7 +70,7 @@ def report_content(result: Classification) -> Page:
         ("Asked", question(result)),
         ("Answer", [opening(result)]),
         ("How sure", [how_sure(result)]),
-        *([("Figures", figures)] if (figures := published_figures(result)) else []),
+        *([("Figures", figures)] if (figures := published_tables(result)) else []),
         ("Careful", careful or ["Nothing that stands out."]),
     ]
     return Page(

@@ -57,7 +57,7 @@ def estimates_section(result: Classification) -> Iterator[Block]:
         )
 
 
-def published_figures(result: Classification) -> list[str]:
+def published_tables(result: Classification) -> list[str]:
     """Say which tables of estimates there are."""
     return [
         f"By {', '.join(short(name) for name in columns)}: {about_estimates(table)}."

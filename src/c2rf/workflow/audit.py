@@ -238,7 +238,7 @@ def _allocated(n: int, domains: Groups, sizes: Floats) -> Codes:
         return np.clip(factor * wanted, 2, there)
 
     # What does not fit into small domains goes to the others.
-    factor = brentq(lambda factor: possible(factor).sum() - n, 0, (there / wanted).max())
+    factor = brentq(lambda factor: possible(factor).sum() - n, 0, 2 * (there / wanted).max())
     return np.minimum(largest_remainder(possible(factor), n), there)
 
 
@@ -393,8 +393,9 @@ def audit(
     return Audit(
         accuracy, expected, p_value,
         pd.Series(confusion).unstack().rename_axis(index="label", columns=TRUE),
-        pd.DataFrame(shares()).drop(columns="count"), pd.DataFrame(table),
-        pd.DataFrame(of_domains), len(drawn_rows), int((~decided).sum()), N, level,
+        pd.DataFrame(shares()).drop(columns=["count", "count_low", "count_high"]),
+        pd.DataFrame(table), pd.DataFrame(of_domains), len(drawn_rows), int((~decided).sum()), N,
+        level,
     )  # fmt: skip
 
 

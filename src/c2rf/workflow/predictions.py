@@ -272,7 +272,7 @@ def score_unlabeled(classifier: Any, positive: str | None) -> Columns:
     work = partial(_score_block, rows.floor, offsets, _place(classifier, positive))
     if isinstance(rows.scores, KeptArray):
         own = [groups.codes] if len(offsets) > 1 else []
-        beside = map(rows.scores.beside, [probabilities, rows.codes, *own])
+        beside = map(rows.scores.aligned, [probabilities, rows.codes, *own])
         table = rows.scores.map(partial(_as_table, work), np.empty((0, 3)), *beside)
         kept: Any = [
             table.map(partial(_column_of, k, kind), np.empty(0, kind))

@@ -231,12 +231,16 @@ def _are_all(table: Mapping[Any, Mapping[Any, Any]], n: float, n_everybody: floa
         [getattr(total, "value", total) for total in row.values() if not isinstance(total, tuple)]
         for row in table.values()
     ]
-    rates = [sum(row) for row in given if row and all(isinstance(each, float) for each in row)]
-    found = sum(each for row in given for each in row if not isinstance(each, float))
+    rates = [sum(row) for row in given if row and all(map(_is_rate, row))]
+    found = sum(each for row in given for each in row if not _is_rate(each))
     slack = MISSES * n
     return any(rate > 1 - MISSES for rate in rates) or (
         abs(found - n) <= slack or found >= n_everybody - slack
     )
+
+
+def _is_rate(total: Any) -> bool:
+    return isinstance(total, float) and total <= 1
 
 
 def _groups_without_totals(totals: Totals, groups: Groups) -> list[str]:

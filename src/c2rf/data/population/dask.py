@@ -339,7 +339,7 @@ class DaskRows(Population):
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; results of a span come as one."""
-        partitions, spans = self._spans(work, size, columns, prepare)
+        partitions, spans = self._blocks_of(work, size, columns, prepare)
         for k in range(0, len(spans), SPANS_AT_ONCE):
             yield from _computed(spans[k : k + SPANS_AT_ONCE], partitions)
 
@@ -356,7 +356,7 @@ class DaskRows(Population):
         if not self.keeps_rows:
             return super().keep(work, example, size, columns, prepare)
         work = partial(typed, example.dtype, work)
-        partitions, spans = self._spans(work, size, columns, prepare)
+        partitions, spans = self._blocks_of(work, size, columns, prepare)
         kept = _persisted(spans, "ranking rows", partitions)
         return DaskArray(kept, (sum(self.sizes), *example.shape[1:]), example.dtype)
 
@@ -377,7 +377,7 @@ class DaskRows(Population):
         meta = pd.Series(table, name=LABEL)[:0].set_axis(self.collection._meta.index)
         return codes.map_partitions(_look_up, table, meta=meta)
 
-    def _spans(
+    def _blocks_of(
         self, work: Work, size: int, columns: Columns, prepare: Work
     ) -> tuple[list[Any], list[Any]]:
         """Return the partitions, and what is to be made of each span of their rows."""
@@ -503,7 +503,7 @@ class DaskArray(KeptArray):
         """Bring a span here."""
         return np.asarray(_compute(self.spans[k])[0])
 
-    def beside(self, values: Any) -> Any:
+    def aligned(self, values: Any) -> Any:
         """Send every worker the spans that it needs."""
         from dask.delayed import delayed
 

@@ -378,7 +378,7 @@ class KeptArray(ABC):
     def span(self, k: int) -> NDArray[Any]:
         """Bring a span here."""
 
-    def beside(self, values: Any) -> Any:
+    def aligned(self, values: Any) -> Any:
         """Send an array to where the rows are, unless it is there already."""
         if isinstance(values, KeptArray):
             return values
@@ -433,14 +433,14 @@ class KeptArray(ABC):
 def map_rows(table: Any, work: Work, *others: Any) -> Any:
     """Return what the work makes of blocks of rows, where they are, as :meth:`KeptArray.map`."""
     if isinstance(table, KeptArray):
-        return table.map(work, table, *map(table.beside, others))
+        return table.map(work, table, *map(table.aligned, others))
     return filled(table.shape, _by_blocks(work, table, *others), table.dtype)
 
 
 def reduce_rows(table: Any, work: Work, merge: Merge, *others: Any) -> Any:
     """Do the work with blocks of rows, where they are, as :meth:`KeptArray.reduce`."""
     if isinstance(table, KeptArray):
-        return table.reduce(work, merge, *map(table.beside, others))
+        return table.reduce(work, merge, *map(table.aligned, others))
     return merged(_by_blocks(work, table, *others), merge)
 
 
@@ -476,8 +476,8 @@ class KeptRows(Parts):
 
     def __post_init__(self) -> None:
         self.n_groups, self.n_classes = len(self.sizes), self.scores.shape[1]
-        self.groups = self.scores.beside(self.groups) if self.n_groups > 1 else None
-        self.weights = None if self.weights is None else self.scores.beside(self.weights)
+        self.groups = self.scores.aligned(self.groups) if self.n_groups > 1 else None
+        self.weights = None if self.weights is None else self.scores.aligned(self.weights)
         self.is_weighted = self.weights is not None
         self.logs = partial(_logs, self.floor, self.factor)
 

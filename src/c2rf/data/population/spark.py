@@ -164,7 +164,7 @@ class SparkRows(Population):
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
     ) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; results of a span come as one."""
-        kept = self._spans(work, size, columns, prepare)
+        kept = self._blocks_of(work, size, columns, prepare)
         return map(kept.span, range(len(kept.spans.places)))
 
     @property
@@ -177,17 +177,17 @@ class SparkRows(Population):
         prepare: Work = data_of,
     ) -> Any:  # fmt: skip
         """Return what the work makes of ``size`` rows at a time, kept by Spark."""
-        kept = self._spans(partial(typed, example.dtype, work), size, columns, prepare)
+        kept = self._blocks_of(partial(typed, example.dtype, work), size, columns, prepare)
         kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype
         return kept
 
-    def _spans(self, work: Work, size: int, columns: Columns, prepare: Work) -> SparkArray:
+    def _blocks_of(self, work: Work, size: int, columns: Columns, prepare: Work) -> SparkArray:
         """Bring the rows of each span together, and keep what is made of them."""
         from pyspark.sql import functions as sql
 
         n_spans = -(-self.n_rows // SPAN)
         wanted = wanted_columns(columns, self.names, self.where)
-        on_tables = partial(_on_spans, partial(_in_blocks, work, size), prepare, columns, SPAN)
+        on_tables = partial(_on_blocks, partial(_in_blocks, work, size), prepare, columns, SPAN)
         with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
             place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
@@ -212,7 +212,7 @@ class SparkRows(Population):
         meanings : mapping of str to ndarray
             For columns that hold codes: what each code stands for.
         """
-        ids = self._spans(_first_column, SPAN, [self.id], data_of)
+        ids = self._blocks_of(_first_column, SPAN, [self.id], data_of)
         ids.shape = (self.n_rows,)
         with _quietly(), _naming(self.where):
             from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -223,7 +223,7 @@ class SparkRows(Population):
                 0, np.empty(0, object), *(np.empty(0, own.dtype) for own in added.values())
             )
             schema = from_arrow_schema(empty.schema)
-            columns = [ids.beside(own) for own in added.values()]
+            columns = [ids.aligned(own) for own in added.values()]
             packed = ids._jobs(partial(_packed, work), columns).sortByKey().map(_second)
             frame = self._ordered.sparkSession.createDataFrame(packed, "packed binary")
             return frame.mapInArrow(_unpack, schema)
@@ -250,7 +250,7 @@ class SparkRows(Population):
                 made.unpersist()
 
 
-class _Spans(NamedTuple):
+class _Blocks(NamedTuple):
     """An RDD of numbered spans, and the number of the partition that holds each of them."""
 
     rdd: Any
@@ -258,7 +258,7 @@ class _Spans(NamedTuple):
 
 
 class SparkArray(KeptArray):
-    """An array that Spark keeps, in memory or on its disks; ``spans`` are :class:`_Spans`."""
+    """An array that Spark keeps, in memory or on its disks; ``spans`` are :class:`_Blocks`."""
 
     def made(self, work: Work, others: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Self:
         """Let Spark compute something of every span, and keep it."""
@@ -284,7 +284,7 @@ class SparkArray(KeptArray):
         return rdd.map(partial(_on_span, work, SPAN))
 
 
-def _kept(rdd: Any) -> _Spans:
+def _kept(rdd: Any) -> _Blocks:
     """Let Spark compute numbered spans and keep them; refuse what cannot be computed."""
     from pyspark import StorageLevel
 
@@ -293,7 +293,7 @@ def _kept(rdd: Any) -> _Spans:
     for _, place in found:
         if isinstance(place, C2RFError):
             raise place
-    return _Spans(rdd, dict(found))
+    return _Blocks(rdd, dict(found))
 
 
 def _places(partition: int, spans: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
@@ -466,7 +466,7 @@ def _reduced(
         yield number, merge(results) if len(results) > 1 else results[0]
 
 
-def _on_spans(
+def _on_blocks(
     work: Work,
     prepare: Work,
     columns: Columns,
