@@ -70,7 +70,7 @@ class Inputs:
     decimal : str or None
         The decimal mark of the files, for typed totals.
     names : mapping of Path to str
-        What files are called that are not called by their last name.
+        Names to show instead of the names of files, where there are any.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def check_totals(inputs: Inputs, classes: Sequence[str], n_rows: int) -> str:
 
 
 def known_tables(data: PreparedData) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield what is known and follows from it: for all rows, then for each margin.
+    """Yield the bounds, stated and implied: for all rows, then for each margin.
 
     The totals were checked, so that they do not contradict each other.
     """

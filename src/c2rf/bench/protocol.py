@@ -3,7 +3,7 @@
 The seed of a sample depends on the experiment's seed, the protocol's name, the data set and the
 number of the sample, and on nothing else: every method gets the same sample and the same trees,
 in whatever order and on however many processes they run; and samples of the same name but another
-setting (a wrong total, say) are as alike as they can be.
+setting (a wrong total, say) have the same seed, so that only the setting differs.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Protocol:
         return ", ".join([self.name, *(f"{k} {v}" for k, v in mine.items() if v != usual.get(k))])
 
     def told(self, n_positive: int, n_points: int) -> int:
-        """Return the total that methods are told where this is the true one.
+        """Return the total that methods are given where this is the true one.
 
         Examples
         --------
@@ -252,7 +252,7 @@ _BETWEEN = {
 
 
 def every_setting(protocols: Iterable[Protocol], **lists: str) -> Iterator[Protocol]:
-    """Yield every protocol in every setting; what has an empty list stays as the protocol has it.
+    """Yield every protocol in every setting; an empty list keeps the protocol's own value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The run: every method on every sample, a record of each, as many at a time as asked for.
+"""Run every method on every sample, some at a time, and record each result.
 
 Each method works in a process of its own: what it does to memory or to the clock ends there. A line
 per record shows how the run goes.
@@ -164,7 +164,8 @@ def run(
     append : callable
         Gets each new record; see :func:`~c2rf.bench.records.record_file`.
     say : callable
-        Gets a line of text for each step. A data set that cannot be had is told and left out.
+        Gets a line of text for each step. A data set that is not available is
+        reported and left out.
     jobs : int
         Number of methods at work at the same time, each on one thread.
     folder : Path or None
@@ -286,7 +287,7 @@ def _versions(backend: str | None) -> dict[str, str]:
 
 @cache
 def machine() -> dict[str, str | int | None]:
-    """Return what the machine is, but not which."""
+    """Describe the hardware, without the name of the machine."""
     processor = platform.processor()
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text().splitlines():

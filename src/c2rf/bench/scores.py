@@ -31,8 +31,8 @@ MEASURES = {
 def calibration_error(confidence: Floats, right: NDArray[np.bool_]) -> float:
     """Return the expected calibration error.
 
-    In each bin of confidence the distance of the mean confidence to the share of right labels;
-    the mean of these distances, a bin counting as many times as it has rows.
+    The mean over bins of confidence, weighted by their rows, of the distance of the mean confidence
+    to the share of right labels.
 
     Parameters
     ----------
@@ -153,12 +153,12 @@ def score_intervals(
     labels: Signs,
     truth: Signs,
 ) -> dict[str, Any]:
-    """Compare interval estimates with the truth; no interval of a share leaves 0 to 1.
+    """Compare interval estimates with the truth; intervals of shares are clipped to [0, 1].
 
     Parameters
     ----------
     shares : mapping of str to Pooled
-        By the name of a way to compute them, the shares of the positive class in all parts.
+        The shares of the positive class in all parts, by the method that computed them.
     right : mapping of str to Pooled
         The share of right labels: "overall", of the "negative" and of the "positive" ones.
     parts : ndarray of bool, shape (n_parts, n_rows)

@@ -75,7 +75,8 @@ class Cells(NamedTuple):
     numbers : ndarray of float
         NaN where there is no value, or none that is a number. Dates are days since 1970.
     are_dates : bool
-        Whether the numbers are dates; in text, most cells that are given, and no signs, are.
+        Whether the numbers are dates; in text, most of the different values that are not missing
+        are, and the others are NaN.
     texts : Distinct or None
         The cells as text; None if it is not needed, because all that are given are numbers.
     signs : mapping of str to int
@@ -89,7 +90,7 @@ class Cells(NamedTuple):
 
     @property
     def odd(self) -> NDArray[np.intp]:
-        """The rows that are given and are neither numbers nor signs."""
+        """The rows that are neither missing nor numbers."""
         if self.texts is None:
             return np.empty(0, dtype=np.intp)
         is_sign = np.append([text in self.signs for text in self.texts.values], [True])
@@ -101,9 +102,8 @@ def read_cells(
 ) -> Cells:
     """Say what the cells of a column mean: by their type, by Arrow, or else by their texts.
 
-    Of a column of a million cells few are different, mostly: what a text means is looked up once
-    for each text. Numbers differ; where all cells are, Arrow reads them. ``missing`` are further
-    texts that stand for no value.
+    Texts repeat, so each distinct one is looked at once. Numbers do not: where all cells are
+    numbers, Arrow reads them. ``missing`` are further texts that stand for no value.
 
     Examples
     --------
@@ -204,8 +204,8 @@ def as_text(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[An
 def as_numbers(column: pd.Series[Any], missing: Sequence[str] = ()) -> pd.Series[float]:
     """Return the cells as floats, NaN where there is no value or it is not a number.
 
-    Dates are days since 1970; so is text, where most cells are dates that have one reading. Lengths
-    of time are days, too.
+    Dates are days since 1970. So is text if most of its different values are dates that have one
+    reading. Lengths of time are days, too.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
     if compute.greater_equal(compute.max(place), len(empty)).as_py():
         signs.update(values.filter(compute.greater_equal(place, len(empty))).to_pylist())
     try:
-        cells[:1].cast(pa.float64())  # every cell that is none takes its time
+        cells[:1].cast(pa.float64())  # one cell first: of a whole column an error is slow
         numbers = given.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
     except pa.ArrowInvalid:
         if set(compute.unique(compute.binary_length(cells)).to_pylist()) not in ({10}, {19}):
@@ -326,7 +326,7 @@ def _year_first(text: str) -> str:
 
 
 def _days(column: pd.Series[Any]) -> Floats:
-    """Return moments as days since 1970, where they have a zone by the clock there."""
+    """Return moments as days since 1970, in local time if they have a zone."""
     values: Any = getattr(column.array, "_pa_array", None)
     zone = getattr(getattr(values, "type", None), "tz", None)
     if zone is not None:  # Arrow knows no zones on Windows
@@ -454,7 +454,7 @@ def _plain_cell(cell: str, decimal: str, name: str, where: Callable[[str], str])
 
 
 def _check_readings(column: pd.Series[Any], where: Callable[[str], str]) -> None:
-    """Refuse a column of digits in which, after the sample, numbers have two readings."""
+    """Refuse a column that was digits in the sample, and has numbers like 1,234 further down."""
     cells = pd.unique(column)
     found = [cell for cell in cells if len(readings(cell)) == 2]
     if found and not any(readings(cell) in ((), (".",)) for cell in cells):
@@ -498,7 +498,7 @@ def _holds(column: pd.Series[Any], marks: Sequence[bytes]) -> bool:
 _CODE = re.compile(r"\s*(?:\+|[+-]?0\d)")  # +49, 01067
 _WHOLE = re.compile(r"\s*[+-]?\d{1,300}\s*")
 _MOST_DIGITS = 17  # of a float
-_EXACT, _LARGEST = 1 << 53, 1 << 63  # beyond, floats skip whole numbers; integers end
+_EXACT, _LARGEST = 1 << 53, 1 << 63  # floats are exact up to the first; int64 ends at the second
 
 
 class TypedCells:

@@ -80,12 +80,12 @@ class LabeledRows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A number that changes if any id or label does, whatever the order of the rows."""
+        """Hexadecimal digits that change if an id or a label does, but not with the order."""
         pairs = pd.Series(self.ids) + "\x1f" + pd.Series(self.labels)
         return f"{np.sum(pd.util.hash_array(pairs.to_numpy(dtype=object)), dtype=np.uint64):016x}"
 
     def domains(self, by: Sequence[str]) -> Groups:
-        """Return the domain of each row; one that has a single row cannot be judged."""
+        """Return the domain of each row; a domain of one row is refused."""
         rows = for_user("rows=", "--rows FILE")
         cure = f"; give the rows that the labels are of with {rows}, if they have it"
         require_columns(self.table, by, option_name("by"), cure)
@@ -400,7 +400,11 @@ def audit(
 
 
 def _chances(labels: LabeledRows, name: str) -> Floats:
-    """Return the chance of a class in each row: what is left of a label is the others'."""
+    """Return the probability of a class in each row.
+
+    The confidence is that of the label; 1 - confidence is shared among the other classes by their
+    frequency among the labels.
+    """
     own, numbers = labels.labels == name, pd.Series(labels.labels).value_counts()
     others = len(own) - numbers.reindex(labels.labels).to_numpy()
     share = np.divide(own.sum(), others, out=np.zeros(len(own)), where=others > 0)
@@ -493,7 +497,7 @@ def _names(by: str | Sequence[str] | None) -> list[str]:
 
 
 MOST_LINES = 20
-"""Of more domains, only the report says how many labels are right."""
+"""The summary names so many domains, the report all."""
 SURPRISING = 0.05
 """An expected accuracy with a smaller p-value than this is called wrong."""
 

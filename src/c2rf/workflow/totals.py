@@ -1,8 +1,8 @@
-"""What is known, as a user states it: read, and checked against the rows, until it is bounds.
+"""Totals as the user states them: read, checked against the rows, and turned into bounds.
 
 :func:`read_known` reads totals whose classes and groups are texts, :func:`find_all_bins` finds the
-groups that are ranges of a column, and :func:`bounds_of_rows` says whom totals are about and makes
-bounds of the rows to label of them.
+groups that are ranges of a column, and :func:`bounds_of_rows` says whom totals are about and turns
+them into bounds for the rows to label.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def read_known(
     how : ReadAs
         How files with totals are to be read.
     rows : Population, optional
-        The unlabeled rows, whose groups tell sums that are called as groups might be.
+        The unlabeled rows. A total that is the sum of others is taken for a sum only if no row is
+        in a group of that name.
     """
     target, texts = str(classes.name), sorted(set(as_text(classes)))
     others = [name for name in columns if name != target]
@@ -244,7 +245,7 @@ def _is_rate(total: Any) -> bool:
 
 
 def _groups_without_totals(totals: Totals, groups: Groups) -> list[str]:
-    """Say which groups have no totals, where most have; refuse what seems a sum and misses them."""
+    """Say which groups have no totals, where most have; refuse what seems a sum but is not."""
     remarks = []
     for margin, there in zip(
         totals.margins, open_margins(totals, groups, groups.sizes, 1)[1:], strict=True

@@ -288,7 +288,7 @@ def quoted_name(name: str) -> str:
 
 
 def _format_of_archive(path: Path) -> Format:
-    """Return which workbook a zip archive holds; without one it is compressed text."""
+    """Return Excel or OpenDocument; any other zip archive is compressed text."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())

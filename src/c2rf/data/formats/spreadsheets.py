@@ -16,7 +16,7 @@ from c2rf.data.dialect import MORE_BYTES, ReadAs, check_unpacked, most_bytes
 from c2rf.data.formats import ReadTable, columns_of, find_format
 from c2rf.exceptions import InputError
 
-_TIMES_THE_FILE = 4  # memory of the cells, for each byte of the unpacked file
+_TIMES_THE_FILE = 4  # bytes of memory allowed for each byte of the unpacked file
 
 
 class Sheet(NamedTuple):

@@ -94,7 +94,7 @@ def user_chunks(
 def _read_user_chunks(
     given: Any, name: str, used: list[Iterator[Any]], columns: Columns
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the chunks; ``used`` holds the iterator of the last reading, to refuse it here."""
+    """Yield the chunks; an iterator that was read before, the last one of ``used``, is refused."""
     made = given() if callable(given) else given
     if not isinstance(made, Iterable):
         raise InputTypeError(
