@@ -238,7 +238,7 @@ class TestPriorCorrected:
 
 @pytest.mark.parametrize(
     "damage",
-    ["left", "shape", "values", "depth", "kind"],
+    ["left", "column", "shape", "values", "depth", "kind"],
 )
 def test_forests_from_files_whose_links_lead_nowhere(damage):
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
@@ -247,6 +247,8 @@ def test_forests_from_files_whose_links_lead_nowhere(damage):
     nodes, values, shape = found.nodes.copy(), found.values.copy(), found.shape.copy()
     if damage == "left":
         nodes["left"][0] = 1 << 20
+    elif damage == "column":
+        nodes["column"][0] = -1
     elif damage == "shape":
         shape[0, 0] += 1
     elif damage == "values":

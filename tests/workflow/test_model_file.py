@@ -247,9 +247,13 @@ def test_bitsets_of_categories_that_are_not_there_are_refused():
     X = np.random.default_rng(0).integers(0, 5, (200, 1))
     model = HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(X, X[:, 0] % 2)
     _check_trees([model])
-    model._predictors[0][0].nodes["bitset_idx"][0] = 1 << 20
-    with pytest.raises(InputError, match="links that lead nowhere"):
-        _check_trees([model])
+    tampered = [copy.deepcopy(model) for _ in range(3)]
+    tampered[0]._predictors[0][0].nodes["bitset_idx"][0] = 1 << 20
+    tampered[1]._bin_mapper.is_categorical_ = np.zeros(1, dtype=bool)
+    tampered[2]._predictors[0][0].raw_left_cat_bitsets = np.zeros((1, 0), dtype=np.uint32)
+    for each in tampered:
+        with pytest.raises(InputError, match="links that lead nowhere"):
+            _check_trees([each])
 
 
 def test_a_sparse_table_whose_places_lead_out_of_it_is_refused():

@@ -162,6 +162,7 @@ class Forest:
             n_nodes = np.repeat(shape[:, 0], shape[:, 0])
             last = nodes["left"].astype(np.int64) + (nodes["threshold"] < np.inf)
             fits = bool((last < n_nodes).all() and (last >= 0).all())
+            fits &= bool((nodes["column"] >= 0).all())  # how many there are, predict sees
         if not fits:
             raise InputError("its trees have links that lead nowhere")
 

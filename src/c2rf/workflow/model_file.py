@@ -235,18 +235,28 @@ def _check_trees(found: Any) -> None:
             own = getattr(each, "__dict__", {})
             trees = [own["tree_"]] if isinstance(own.get("tree_"), Tree) else []
             for tree in chain(trees, *own.get("_predictors", ())):
-                _check_tree(tree, int(own["n_features_in_"]))
+                categories = getattr(own.get("_bin_mapper"), "is_categorical_", ())
+                _check_tree(tree, int(own["n_features_in_"]), categories)
             waiting += own.values()
 
 
-def _check_tree(tree: Any, n_features: int) -> None:
-    """Refuse a tree of scikit-learn whose children do not come after it, or features are not."""
+def _check_tree(tree: Any, n_features: int, are_categories: Sequence[bool] = ()) -> None:
+    """Refuse a tree of scikit-learn whose children do not come after it, or features are not.
+
+    ``are_categories`` says of which features boosting has categories.
+    """
     if isinstance(tree, TreePredictor):
         nodes = tree.nodes
         left, right, feature = (nodes[name] for name in ("left", "right", "feature_idx"))
         inner, n_nodes = nodes["is_leaf"] == 0, len(nodes)
-        bitsets = nodes["bitset_idx"][inner & (nodes["is_categorical"] != 0)]
-        fits = bool((bitsets < len(tree.raw_left_cat_bitsets)).all())
+        by_category = nodes[inner & (nodes["is_categorical"] != 0)]
+        fits = not len(by_category) or (
+            tree.raw_left_cat_bitsets.shape[1:] == (8,)
+            and bool((by_category["bitset_idx"] < len(tree.raw_left_cat_bitsets)).all())
+            and len(are_categories) == n_features
+            and bool((by_category["feature_idx"] < n_features).all())
+            and all(are_categories[k] for k in by_category["feature_idx"])
+        )
     else:
         left, right, feature = tree.children_left, tree.children_right, tree.feature
         inner, n_nodes = left != -1, tree.node_count
