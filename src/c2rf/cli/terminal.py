@@ -56,7 +56,7 @@ def plain_warnings() -> Iterator[None]:
 
 
 def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
-    """Warn of text in an output that a spreadsheet would run, and of numbers that are text."""
+    """Warn of text that a spreadsheet would run, and of what a format does not hold."""
     if cautions["formulas"] and not made_safe:
         print(
             f"c2rf: {count(cautions['formulas'], 'cell')} of the output begin like formulas (=, +, "
@@ -65,8 +65,14 @@ def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
         )
     if cautions["texts"]:
         print(
-            f"c2rf: {count(cautions['texts'], 'cell')} with long numbers, or dates that no sheet "
-            "holds exactly, are text in the workbook",
+            f"c2rf: {count(cautions['texts'], 'cell')} with numbers or dates that the format does "
+            "not hold exactly are text in the output",
+            file=sys.stderr,
+        )
+    if cautions["changed"]:
+        print(
+            f"c2rf: {count(cautions['changed'], 'text')} of the output lost blanks at the end, or "
+            "a zero byte for which \N{REPLACEMENT CHARACTER} stands: the format does not hold them",
             file=sys.stderr,
         )
 

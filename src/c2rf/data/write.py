@@ -28,7 +28,7 @@ import pandas as pd
 from c2rf.data.atomic import scratch_folder
 from c2rf.data.cells import is_date
 from c2rf.data.dialect import Dialect, has_tabs, plain_name, without_mark
-from c2rf.data.formats import EXCEL, TEXT, format_by_name
+from c2rf.data.formats import EXCEL, TEXT, format_by_name, statistics_packages
 from c2rf.data.numerals import Marks
 from c2rf.exceptions import InputError
 
@@ -41,6 +41,7 @@ _LATER = (
 )  # a cell where another mark separates them
 _XLSX_ROWS, _XLSX_COLUMNS, _XLSX_TEXT = 1_048_576, 16_384, 32_767
 _XLSX_DIGITS = 10**15  # whole numbers with more digits would be rounded
+_XLSX_LARGEST = 1e308
 _XLSX_FIRST_DAY = datetime.date(1900, 3, 1)  # before, there is a day that never was
 _XLSX_OPTIONS = {  # text stays text: it is never run, nor made a link or a number
     "constant_memory": True,
@@ -79,8 +80,9 @@ class TableWriter:
     Attributes
     ----------
     cautions : Counter
-        How many cells and names of a text file are ``"formulas"`` that a spreadsheet would run,
-        and how many numbers and dates are ``"texts"`` in a sheet, which does not hold them exactly.
+        How many cells and names of a text file are ``"formulas"`` that a spreadsheet would run;
+        how many numbers and dates are ``"texts"``, as the format does not hold them exactly; how
+        many texts were ``"changed"`` because it does not hold their blanks or control characters.
 
     Examples
     --------
@@ -115,7 +117,8 @@ class TableWriter:
 
     def __exit__(self, *error: Any) -> None:
         if self._parts and error[0] is None:
-            _write_statistics(self.path, pd.concat(self._parts, ignore_index=True))
+            table = pd.concat(self._parts, ignore_index=True)
+            self.cautions.update(statistics_packages.write(self.path, table))
         self._open.close()
 
     def _keep(self, rows: pd.DataFrame) -> None:
@@ -292,34 +295,6 @@ _WRITERS: dict[str, Callable[[TableWriter, pd.DataFrame], None]] = {
     ".dta": TableWriter._keep,
 }
 
-_LONGEST_NAME = {".sav": 64, ".dta": 32}
-
-
-def _write_statistics(path: Path, table: pd.DataFrame) -> None:
-    """Write a file of SPSS or Stata; names they do not allow become labels of columns."""
-    import pyreadstat
-
-    longest, names = _LONGEST_NAME[path.suffix.lower()], list[str]()
-    for column in table:
-        plain = re.sub(r"\W", "_", str(column), flags=re.ASCII).strip("_")[: longest - 4]
-        plain = plain if plain[:1].isalpha() else f"v_{plain}"
-        again = sum(name.casefold() == plain.casefold() for name in names)
-        names.append(plain if not again else f"{plain}_{len(names)}")
-    columns = {name: _plain_cells(table.iloc[:, place]) for place, name in enumerate(names)}
-    write = pyreadstat.write_sav if path.suffix.lower() == ".sav" else pyreadstat.write_dta
-    write(pd.DataFrame(columns), str(path), column_labels=[str(name) for name in table])
-
-
-def _plain_cells(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return cells of the types that these formats have: numbers, dates, text."""
-    if pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype("float64")
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.astype("int64" if column.dtype.kind in "iu" else "float64")
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return column.dt.tz_localize(None)
-    return pd.Series(["" if pd.isna(cell) else str(cell) for cell in column], dtype=object)
-
 
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a workbook for more rows or columns than a sheet holds."""
@@ -421,8 +396,10 @@ def _in_sheet(moment: Any) -> bool:
 
 
 def _number(cell: Any, in_sheet: bool) -> Any:
-    """Return a number, as text if it is infinite or has more digits than a sheet."""
-    is_odd = isinstance(cell, float) and math.isinf(cell)
+    """Return a number, None of NaN, and text of what is infinite or too long for a sheet."""
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    is_odd = isinstance(cell, float) and abs(cell) >= (_XLSX_LARGEST if in_sheet else math.inf)
     is_long = in_sheet and isinstance(cell, int) and abs(cell) >= _XLSX_DIGITS
     return str(cell) if is_odd or is_long else cell
 
