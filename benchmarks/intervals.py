@@ -145,8 +145,9 @@ def held_out(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str,
     classifier = fitted(data, labeled, rest, name, number)
     table = classifier.estimates((domain[labeled], domain[rest]), n_imputations=2)
     own = table[table["class"] == True]  # noqa: E712
+    there = own["held_out_low"].notna().to_numpy()  # none without labeled rows of the class
+    own, alone = own[there], without_model(data, labeled, rest, domain)[there]
     true = np.array([(data.y[rest][domain[rest] == value] > 0).mean() for value in own["domain"]])
-    alone = without_model(data, labeled, rest, domain)
     yield {
         "coverage": float(covered(own, true, "held_out_low", "held_out_high").mean()),
         "width": float((own["held_out_high"] - own["held_out_low"]).mean()),

@@ -287,3 +287,14 @@ def test_figures_are_free_of_noise_of_arithmetic() -> None:
     )  # fmt: skip
     assert table["count"].astype(str).tolist() == ["199.2", "0.8"]
     assert all(len(str(value)) < 14 for value in table["share_low"])
+
+
+def test_without_labeled_rows_of_a_class_there_is_no_interval_by_held_out_rows() -> None:
+    held = tuple(np.full((1, 2), each) for each in (0.5, 0.1, 9.0))
+    table = estimates.estimates_table(
+        pd.DataFrame({"region": ["n"]}), ["a", "b"], np.array([200.0]), np.full((5, 1, 2), 100.0),
+        held, np.array([[3, 0]]),
+    )  # fmt: skip
+    assert table["held_out_low"].isna().tolist() == [False, True]
+    assert table["held_out_high"].isna().tolist() == [False, True]
+    assert table["held_out_share"].tolist() == [0.5, 0.5]

@@ -19,7 +19,8 @@ def section_table(n_domains: int) -> pd.DataFrame:
     return pd.DataFrame({
         "town": np.repeat(np.arange(n_domains), 2), "class": ["no", "yes"] * n_domains,
         "count": 10.0, "share": 0.5, "share_low": 0.4, "share_high": 0.6,
-        "held_out_share": 0.5, "held_out_low": 0.0, "held_out_high": 1.0,
+        "held_out_share": 0.5, "held_out_low": [np.nan, 0.0] * n_domains,
+        "held_out_high": [np.nan, 1.0] * n_domains,
         "labeled_rows": [0, 3] * n_domains, "differs": pd.array([False] * n, dtype="boolean"),
     })  # fmt: skip
 

@@ -93,7 +93,8 @@ def say(text: str) -> str:
 
 
 def as_shown(message: str, session: Session) -> str:
-    """Return a message about files as the user knows them: by their names."""
+    """Return a message with files and controls called as the user sees them."""
+    message = re.sub("“([^”]+)”", lambda found: f"“{say(found[1])}”", message)
     return plain(re.sub(rf"{re.escape(str(session.folder))}[\\/][^\\/]+[\\/]", "", message))
 
 

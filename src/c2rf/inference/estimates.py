@@ -410,6 +410,8 @@ def estimates_table(
         half = stats.t.ppf((1 + level) / 2, df) * error
         ends = share, share - half, share + half
         held = {name: np.clip(end, 0, 1) for name, end in zip(held, ends, strict=True)}
+        for name in ("held_out_low", "held_out_high"):  # without such rows it is the classifier's
+            held[name] = np.where(labeled_rows > 0, held[name], np.nan)
         both = np.hypot(error, shares.standard_error)
         beyond = differs_by_chance(share - shares.estimate, both, df, level)
         differs = pd.array(beyond.ravel(), dtype="boolean")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from c2rf._utils.text import listed_names, percent, quoted, short
@@ -30,9 +29,7 @@ def estimates_section(result: Classification) -> Iterator[Block]:
     tables = result.data.options.tables_by
     for number, (columns, table) in enumerate(zip(tables, result.published, strict=True)):
         domains = domain_names(table, columns)
-        bare = (table["labeled_rows"] == 0) & table["held_out_low"].notna()
-        note, table = _note(table, bare), table.copy()
-        table.loc[bare, ["held_out_low", "held_out_high"]] = np.nan
+        note = _note(table)
         rows = [
             [
                 name, str(row["class"]), f"{row['count']:,.0f}",
@@ -85,7 +82,7 @@ def with_interval(share: float, low: float, high: float) -> str:
 
     Examples
     --------
-    >>> print(with_interval(0.125, 0.1, 0.15), with_interval(0.5, np.nan, np.nan))
+    >>> print(with_interval(0.125, 0.1, 0.15), with_interval(0.5, pd.NA, pd.NA))
     12.5 % (10.0–15.0) 50.0 % (–)
     """
     if pd.isna(share):
@@ -105,15 +102,15 @@ def domain_names(table: pd.DataFrame, columns: list[str]) -> list[str]:
     return [", ".join(map(str, row)) for row in table[columns].itertuples(index=False)]
 
 
-def _note(table: pd.DataFrame, bare: pd.Series[bool]) -> str:
+def _note(table: pd.DataFrame) -> str:
     """Say what intervals by held-out rows are left out, and which say nothing."""
     notes = []
-    if bare.any():
+    if (table["held_out_share"].notna() & table["held_out_low"].isna()).any():
         notes.append(
             f"{NO_INTERVAL}: no labeled row of the class is in the domain, so the interval by "
             "held-out rows would rest on the classifier."
         )
-    if (~bare & (table["held_out_low"] <= 0) & (table["held_out_high"] >= 1)).any():
+    if ((table["held_out_low"] <= 0) & (table["held_out_high"] >= 1)).any():
         notes.append("An interval from 0.0 % to 100.0 % contains no information.")
     if len(table) > MOST_SHARES:
         notes.append("A file of --estimates-out has all rows.")
