@@ -279,7 +279,7 @@ def test_by_keyboard_alone(browser, address):
     assert "can be downloaded" not in visitor.text  # Streamlit shows what a module says of a name
     visitor.tabs_to(lambda focused: focused.get_attribute("aria-label") == "Total of no")
     visitor.presses("9999", Keys.ENTER)
-    visitor.sees("neither to the rows to label (510) nor to these")
+    visitor.sees("must be a count from 0 to 510")
     visitor.presses(*[Keys.BACKSPACE] * 4, Keys.ENTER)
     visitor.sees("are left for 'no'")
     visitor.tabs_to(lambda focused: focused.text == "Label the rows")

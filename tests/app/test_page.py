@@ -105,7 +105,8 @@ def test_totals_files_are_checked_together(tmp_path):
         labeled=labeled, unlabeled=unlabeled, totals=totals, totals_files=[north],
         chosen={"target": "employed"},
     )  # fmt: skip
-    remarks, tables, _ = all_known(inputs)
+    remarks, tables, _, n_changed = all_known(inputs)
+    assert n_changed == 0
     assert "totals.csv: semicolons, UTF-8; a wide table by region" in remarks[0]
     assert [title for title, _ in tables] == ["all rows", "by region"]
     overall, groups = (table.set_index("group") for _, table in tables)

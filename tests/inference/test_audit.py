@@ -20,6 +20,12 @@ from c2rf.inference.audit import (
 )
 
 
+def test_no_interval_leaves_out_what_was_found():
+    y, expected = np.repeat([1.0, 0.0], [24, 26]), np.full(100, 0.999)
+    found = difference_estimate(y, np.arange(50), expected, np.full(50, 0.5), 0.999999)
+    assert 0.24 <= found.low <= found.estimate <= found.high <= 0.74
+
+
 def test_probabilities_are_in_proportion_and_add_up() -> None:
     sizes = np.random.default_rng(0).lognormal(0, 1.5, 200)
     found = inclusion_probabilities(sizes, 60)

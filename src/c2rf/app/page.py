@@ -21,7 +21,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from c2rf._utils.text import for_command_line
+from c2rf._utils.text import count, for_command_line
 from c2rf.app.inputs import (
     NAMES_ON_PAGE,
     STEP_2,
@@ -322,7 +322,7 @@ def _check_all(session: Session, inputs: Inputs) -> str:
     """Check everything that is known at once, and show what follows from it."""
     paths = [*inputs.tables, *inputs.totals_files]
     known = remembered(session, "checked", paths, inputs, lambda: all_known(inputs))
-    remarks, tables, bins = known
+    remarks, tables, bins, n_changed = known
     if bins != st.session_state.get("bins", []):  # estimates can be by them, too
         st.session_state.bins = bins
         st.rerun()
@@ -332,15 +332,19 @@ def _check_all(session: Session, inputs: Inputs) -> str:
         st.caption(plain(say(title)))
         ours = table.columns[title != "all rows" :]  # all but names of groups
         st.dataframe(in_words(table, table.columns[:2], ours), hide_index=True)
+    if n_changed:
+        return f"{count(n_changed, 'total')} will be changed, so that all fit together"
     return "the totals fit together, and with the rows"
 
 
-def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]], list[str]]:
-    """Return remarks about files with totals, tables with all that is known, and new groups."""
+def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]], list[str], int]:
+    """Return remarks on totals, tables of all that is known, new groups, and changed totals."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
     read = [f"{name}: {how}" for name, how in data.read_as if name not in data.names]
     whom = [] if data.totals_of is None else [f"The totals are of {data.totals_of}."]
-    return [*read, *whom, *data.remarks], list(known_tables(data)), list(data.bins)
+    adjusted = data.bounds.adjustments
+    remarks = [*read, *whom, *data.remarks, *map(str, adjusted)]
+    return remarks, list(known_tables(data)), list(data.bins), len(adjusted)
 
 
 def run(session: Session, inputs: Inputs) -> None:

@@ -184,8 +184,11 @@ def difference_estimate(
     half = t * np.sqrt(inverse_n * estimate * (1 - estimate) + (t * inverse_n / 2) ** 2)
     low, high = (centre + np.array([-half, half])) / (1 + t**2 * inverse_n)
     low, high = min(low, exact - t * error), max(high, exact + t * error)
-    ends = (float(np.clip(end, 0.0, 1.0)) for end in (min(low, estimate), max(high, estimate)))
-    return Interval(float(estimate), error, *ends)
+    # What was found is there: of N rows no mean can leave it out.
+    least, most = y.sum() / len(expected), 1 - (n - y.sum()) / len(expected)
+    found = (estimate, min(low, estimate), max(high, estimate))
+    estimate, low, high = (float(np.clip(each, least, most)) for each in found)
+    return Interval(estimate, error, low, high)
 
 
 LEAST_DOUBT, DOUBT_POWER = 0.02, 2.0
