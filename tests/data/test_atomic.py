@@ -368,6 +368,13 @@ class TestOutput:
             check_output(tmp_path / "out.csv")
 
 
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
+    path = tmp_path / "out.sav"
+    with pytest.raises(InputError) as caught, atomic_outputs([path]) as (temporary,):
+        raise InputError(f"{temporary}: too long")
+    assert str(caught.value) == f"{path}: too long"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_what_only_the_user_may_read_is_never_open_to_others(tmp_path):
     path, folder = write(tmp_path, "old"), tmp_path / "parts"

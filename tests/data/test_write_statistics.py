@@ -10,6 +10,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
+from c2rf.cli.terminal import warn_of_cells
 from c2rf.data.dialect import ReadAs
 from c2rf.data.formats import read_file
 from c2rf.data.write import TableWriter
@@ -116,12 +117,22 @@ def test_text_that_is_not_kept_is_counted(tmp_path: Path, ending: str) -> None:
     assert found["x"].tolist() == ["a\ufffdb", "\ufffd", third, " d\t", "\ufffd", "e"]
 
 
+def test_what_is_not_kept_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pd.DataFrame({"id": [2**53 + 1, 7], "text": ["a", "b "]})
+    with TableWriter(tmp_path / "x.sav") as writer:
+        writer.write(table)
+    warn_of_cells(writer.cautions, False)
+    said = capsys.readouterr().err
+    assert "2 cells with numbers or dates that the format does not hold exactly are text" in said
+    assert "1 text of the output lost blanks at the end" in said
+
+
 def test_text_that_is_too_long_for_spss(tmp_path: Path) -> None:
     texts = pd.DataFrame({"id": [1, 2], "life story": ["é" * 16_383, "x"]})
     assert written(texts, tmp_path / "x.sav")[0].iloc[0, 1] == "é" * 16_383
     texts["life story"] += "éé"
     assert written(texts, tmp_path / "x.dta")[0].iloc[0, 1] == "é" * 16_385
-    with pytest.raises(InputError, match="32,767 bytes; one in column 'life story' has more"):
+    with pytest.raises(InputError, match="32,767 bytes; a text in column 'life story' has more"):
         written(texts, tmp_path / "y.sav")
 
 

@@ -11,7 +11,9 @@ import pytest
 import c2rf
 from c2rf.datasets import make_twonorm
 from c2rf.exceptions import InputError
+from c2rf.workflow.options import Options
 from c2rf.workflow.predictions import check_labels_name
+from c2rf.workflow.prepare import prepare
 from c2rf.workflow.result import Outputs
 from made_up import forest, made_up
 from people import make_people
@@ -40,6 +42,17 @@ def test_labels_counts_and_totals(result):
     assert set(result.totals_met["region"]) == {"", "north", "south", "west"}
     assert len(result.adjustments) == 0
     assert labels.loc[labels["robust"], "sensitive_to"].eq("").all()
+
+
+@pytest.mark.parametrize("ending", [".sav", ".xlsx"])
+def test_texts_that_the_output_does_not_hold_are_refused_before_any_work(tmp_path, ending):
+    rows = PEOPLE.unlabeled.assign(story=["x"] * (len(PEOPLE.unlabeled) - 1) + ["x" * 32_768])
+    data = prepare(
+        PEOPLE.labeled, rows, Options(target="sick", totals=PEOPLE.totals(), drop=("story",))
+    )
+    Outputs(labels=tmp_path / "labels.csv").check_rows(data)
+    with pytest.raises(InputError, match="a text in column 'story' has more"):
+        Outputs(labels=tmp_path / f"labels{ending}").check_rows(data)
 
 
 def test_totals_that_weighted_trees_miss_are_in_the_table():

@@ -128,7 +128,8 @@ def atomic_outputs(
                 temporary.touch(mode & 0o666, exist_ok=False)
             _lock(temporary, stack)
             temporaries.append(temporary)
-        yield temporaries
+        with _final_names(temporaries, paths):
+            yield temporaries
         for temporary in temporaries:
             for part in temporary.iterdir() if temporary.is_dir() else ():
                 _sync(part)
@@ -240,6 +241,20 @@ def _naming(*paths: Path) -> Iterator[None]:
     except OSError as error:
         names = " and ".join(map(str, paths))
         raise InputError(f"{names} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _final_names(temporaries: Sequence[Path], paths: Sequence[Path]) -> Iterator[None]:
+    """Say the names of outputs where an error has their temporary ones."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for temporary, path in zip(temporaries, paths, strict=True):
+            text = text.replace(str(temporary), str(path))
+        if text == str(error):
+            raise
+        raise InputError(text) from error
 
 
 def _forget(path: Path) -> None:

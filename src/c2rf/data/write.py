@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -39,7 +39,8 @@ _LATER = (
     r'(?:^[;,]|\S\s*[;,\t]|[\r\n])["\s]*',
     r"[=@\uff1d\uff20]",
 )  # a cell where another mark separates them
-_XLSX_ROWS, _XLSX_COLUMNS, _XLSX_TEXT = 1_048_576, 16_384, 32_767
+_LONGEST = {".xlsx": (32_767, "letters"), ".sav": (32_767, "bytes")}  # texts of a cell
+_XLSX_ROWS, _XLSX_COLUMNS = 1_048_576, 16_384
 _XLSX_DIGITS = 10**15  # whole numbers with more digits would be rounded
 _XLSX_LARGEST = 1e308
 _XLSX_FIRST_DAY = datetime.date(1900, 3, 1)  # before, there is a day that never was
@@ -123,6 +124,7 @@ class TableWriter:
 
     def _keep(self, rows: pd.DataFrame) -> None:
         """Keep rows for a format that is written at once."""
+        check_texts(self.path, [rows])
         self._parts.append(rows)
 
     def _binary(self) -> Any:
@@ -228,15 +230,11 @@ class TableWriter:
             self._file.write_row(0, 0, [str(name) for name in rows])
             self._n_written = 1
         check_size(self.path, self._n_written - 1 + len(rows), rows.shape[1])
+        check_texts(self.path, [rows])
         columns = [_values(rows[name], True, _has_marks(self.dialect, name)) for name in rows]
         for name, cells in zip(rows, columns, strict=True):
             if not _is_text(rows[name]):
                 self.cautions["texts"] += sum(isinstance(cell, str) for cell in cells)
-            elif any(isinstance(cell, str) and len(cell) > _XLSX_TEXT for cell in cells):
-                raise InputError(
-                    f"{self.path}: a cell of a sheet holds at most {_XLSX_TEXT:,} letters; a text "
-                    f"in column {str(name)!r} has more: write .csv or .parquet"
-                )
         for row in zip(*columns, strict=True):
             self._file.write_row(self._n_written, 0, row)
             self._n_written += 1
@@ -303,6 +301,25 @@ def check_size(path: Path, n_rows: int, n_columns: int) -> None:
             f"{path}: a sheet holds at most {_XLSX_ROWS:,} rows, with that of the names, and "
             f"{_XLSX_COLUMNS:,} columns; write .csv or .parquet"
         )
+
+
+def check_texts(path: Path, tables: Iterable[pd.DataFrame]) -> None:
+    """Refuse texts that are longer than a cell of the format holds."""
+    if path.suffix.lower() not in _LONGEST:
+        return
+    longest, unit = _LONGEST[path.suffix.lower()]
+    for rows in tables:
+        for name in rows:
+            texts = [str(cell) for cell in rows[name].dropna()] if _is_text(rows[name]) else []
+            if unit == "bytes":
+                sizes = [len(text.encode(errors="replace")) for text in texts]
+            else:
+                sizes = [*map(len, texts)]
+            if max(sizes, default=0) > longest:
+                raise InputError(
+                    f"{path}: a cell holds at most {longest:,} {unit}; a text in column "
+                    f"{str(name)!r} has more: write .csv or .parquet"
+                )
 
 
 def check_writable(path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
@@ -23,7 +24,13 @@ from c2rf.data.formats.duckdb import is_database_table
 from c2rf.data.population.duckdb import DuckDBRows, as_relation
 from c2rf.data.population.interface import RowSample
 from c2rf.data.population.spark import SparkRows
-from c2rf.data.write import TableWriter, check_size, check_writable, write_formatted
+from c2rf.data.write import (
+    TableWriter,
+    check_size,
+    check_texts,
+    check_writable,
+    write_formatted,
+)
 from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
@@ -374,9 +381,11 @@ class Outputs:
                 checks.get(name, check_writable)(path)
 
     def check_rows(self, data: PreparedData) -> None:
-        """Refuse, before any work is done, workbooks for more rows than a sheet holds."""
+        """Refuse, before any work is done, more rows or longer texts than a format holds."""
         if self.labels is not None:
             check_size(self.labels, data.n_rows, len(data.shown) + len(PREDICTED))
+            shown = data.rows.chunks(data.shown)
+            check_texts(self.labels, (as_pandas(chunk.data)[data.shown] for chunk in shown))
         if self.imputations is not None:
             number = data.options.imputations or USUAL_IMPUTATIONS
             n_rows, n_columns = (

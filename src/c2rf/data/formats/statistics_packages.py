@@ -71,7 +71,6 @@ class _Package(NamedTuple):
     day: tuple[str, datetime.timedelta]
     """How days are shown, and the unit that they are counted in."""
     moment: tuple[str, datetime.timedelta]
-    text_bytes: int
     trims: bool
     """Whether blanks at the end of a text are lost."""
 
@@ -137,13 +136,13 @@ _SPSS = _Package(
     "SPSS", 64, 256, "ALL|AND|BY|EQ|GE|GT|LE|LT|NE|NOT|OR|TO|WITH",
     datetime.datetime(1582, 10, 14), datetime.datetime(1582, 10, 15),
     ("DATE11", datetime.timedelta(seconds=1)), ("DATETIME20", datetime.timedelta(seconds=1)),
-    32_767, True,
+    True,
 )  # fmt: skip
 _STATA = _Package(
     "Stata", 32, 80, r"byte|double|float|if|in|int|long|str\d+|strL|using|with",
     datetime.datetime(1960, 1, 1), datetime.datetime(100, 1, 1),
     ("%td", datetime.timedelta(days=1)), ("%tc", datetime.timedelta(milliseconds=1)),
-    2_000_000_000, False,
+    False,
 )  # fmt: skip
 _LABEL_BYTES = 256
 _LARGEST = 2.0**1023  # from here on, Stata's numbers mean missing values, and one of SPSS's does
@@ -178,11 +177,6 @@ def write(path: Path, table: pd.DataFrame) -> Counter[str]:
                 formats[name] = shown
             continue
         texts = [_NO_TEXT.sub(_REPLACEMENT, str(cell)) for cell in given]
-        if any(len(text.encode()) > package.text_bytes for text in texts):
-            raise InputError(
-                f"{path}: a text of {package.name} holds at most {package.text_bytes:,} bytes; one "
-                f"in column {str(table.columns[place])!r} has more: write .csv or .parquet"
-            )
         cautions["texts"] += sum(isinstance(cell, _NUMBERS_AND_DATES) for cell in given)
         cautions["changed"] += sum(
             text != str(cell) or (package.trims and text.endswith(" "))
