@@ -210,3 +210,14 @@ def test_the_rule_of_a_group_with_one_possible_class_is_that_class():
     found = c2rf.assign(rows[["a", "b"]], totals, groups=rows[["region"]])
     labels = duckdb.sql(f"SELECT {found.sql()} AS label FROM rows").df()["label"]
     assert labels.tolist() == found.labels.tolist()
+
+
+@pytest.mark.parametrize(
+    "options", [["--probabilities", ""], ["--probabilities", "a=a,b=b", "--seed", "4294967296"]]
+)
+def test_mistakes_on_the_command_line_are_the_users(tmp_path, monkeypatch, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": [0.5, 0.4], "b": [0.5, 0.6]}).to_csv("p.csv", index=False)
+    given = ["assign", "p.csv", "--totals", "a=1,b=1", "--out", "out.csv", *options]
+    assert main(given) == 2
+    assert "mistake in c2rf" not in capsys.readouterr().err

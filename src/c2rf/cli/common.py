@@ -55,7 +55,9 @@ Votes = Annotated[
     ),
 ]
 Backend = Annotated[str, typer.Option(metavar="NAME", help="highs, scip or gurobi.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 SpreadsheetSafe = Annotated[
@@ -121,6 +123,7 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
         help=help,
         rich_help_panel=about["panel"],
         min=about["least"],
+        max=2**32 - 1 if option.name == "random_state" else None,  # the largest seed of numpy
         show_default=about["shown_default"] or True,
         autocompletion=complete if names else None,
     )

@@ -382,7 +382,7 @@ def parse_columns(text: str) -> dict[str, str]:
     {'yes': 'p_yes', 'no': 'p_no'}
     """
     found: dict[str, str] = {}
-    for part in split_names([text]):
+    for part in split_names([text]) or [""]:
         label, equals, column = part.partition("=")
         if not equals or not label or not column:
             raise InputError(
