@@ -33,8 +33,8 @@ from c2rf.inference.audit import (
     systematic_sample,
 )
 from c2rf.inference.estimates import Domains, held_out_shares, label_shift_p_value
-from c2rf.workflow.checked import checked_weights
 from c2rf.workflow.classify import make_learner
+from c2rf.workflow.known_rows import checked_weights
 
 SHARE, POSITIVE_WEIGHT = 0.01, 0.85
 TUNED_SEED = 1000

@@ -11,7 +11,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
-from c2rf.workflow.checked import checked_weights
+from c2rf.workflow.known_rows import checked_weights
 from people import make_people
 
 PEOPLE = make_people(400)

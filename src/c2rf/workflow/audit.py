@@ -42,7 +42,7 @@ from c2rf.report.language import check_language, translated_page
 from c2rf.report.page import Block, Page, Section, Table, Text, need, render
 from c2rf.totals.groups import Groups
 from c2rf.totals.make_bounds import largest_remainder
-from c2rf.workflow.checked import (
+from c2rf.workflow.known_rows import (
     AUDIT,
     PROBABILITY,
     TRUE,

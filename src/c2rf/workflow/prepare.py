@@ -44,15 +44,15 @@ from c2rf.totals.bounds import Bounds
 from c2rf.totals.everybody import in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.stated import ESTIMATE, Totals
-from c2rf.workflow.checked import checked_weights
-from c2rf.workflow.options import FROM_ERRORS, Options
-from c2rf.workflow.people_in_both import (
+from c2rf.workflow.known_rows import (
     Hashes,
+    checked_weights,
     hash_ids,
     people_in_both,
     remarks_on_both,
     remarks_on_ids,
 )
+from c2rf.workflow.options import FROM_ERRORS, Options
 from c2rf.workflow.predictions import PREDICTED, UNKNOWN, shown_columns
 from c2rf.workflow.tables import Tables, column_names, read_tables
 from c2rf.workflow.totals import (

@@ -29,7 +29,7 @@ from c2rf.data.population.memory import Memory
 from c2rf.data.population.spark import SparkRows, start_session
 from c2rf.data.population.spark import read_parquet as read_parquet_by_spark
 from c2rf.exceptions import InputError
-from c2rf.workflow.checked import FILE, with_checked
+from c2rf.workflow.known_rows import FILE, with_checked
 from c2rf.workflow.options import Options
 
 LARGE_FILE = 1 << 29
