@@ -90,7 +90,7 @@ def command_line(
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         counts: Counter[str] = Counter()
         for batch in ds.dataset(out).to_batches(columns=["label"]):
-            counts.update(batch.column("label").to_pylist())
+            counts.update(map(str, batch.column("label").to_pylist()))
     if sum(counts.values()) != rows:
         raise RuntimeError(f"{sum(counts.values())} labels were written for {rows} rows")
     return measured | {
