@@ -104,9 +104,9 @@ class Countdown:
 
     Examples
     --------
-    >>> with progress_callback(lambda event: print(line(event))):
+    >>> with progress_callback(lambda event: print(phase_text(event))):
     ...     Countdown("ranking rows", 2000).done(1000)
-    ranking rows: 1,000 of 2,000, about 0 s left
+    ranking rows: 1,000 of 2,000
     """
 
     def __init__(self, phase: str, n_steps: int) -> None:
@@ -132,7 +132,7 @@ class Countdown:
 
         Examples
         --------
-        >>> with progress_callback(lambda event: print(line(event))):
+        >>> with progress_callback(lambda event: print(phase_text(event))):
         ...     steps = Countdown("drawing imputations", 20)
         ...     with steps.inside():
         ...         Countdown("ranking rows", 2000).done(2000)
