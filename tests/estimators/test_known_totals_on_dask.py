@@ -280,9 +280,18 @@ class TestWorkersKeepRows:
         assert far.sensitivity(0.1).equals(whole.sensitivity(0.1))
         found = [model.expected_accuracy(2).overall.estimate for model in (far, whole)]
         assert found[0] == pytest.approx(found[1], abs=1e-6)
+        assert far.label_next(20).equals(whole.label_next(20))
         chunks = [np.concatenate(each) for each in zip(*far.label_chunks(), strict=True)]
         np.testing.assert_array_equal(chunks[0], whole.transduction_)
         np.testing.assert_array_equal(chunks[1], whole.scores_)
+
+    def test_what_does_not_fit_here_is_refused_by_name(self, monkeypatch):
+        far = self.fit(frame_of(cut(POPULATION, [7])), TWO, "overall")
+        monkeypatch.setattr(interface, "physical_memory", lambda: 16.0 * N)
+        for name in ("impute", "expected_accuracy", "estimates", "label_next"):
+            with pytest.raises(InputError, match=f"{name} needs the probabilities of all"):
+                getattr(far, name)()
+        assert "_here" not in vars(far.scores_)
 
     def test_parts_of_what_is_kept(self):
         far = self.fit(frame_of(cut(POPULATION, [7])), TWO, "overall").scores_

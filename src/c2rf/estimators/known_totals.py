@@ -35,7 +35,7 @@ from c2rf._utils.validation import (
 )
 from c2rf.assignment import AssignmentProblem, log_scores
 from c2rf.data.population import as_population
-from c2rf.data.population.interface import BLOCK_ROWS, RowSample
+from c2rf.data.population.interface import BLOCK_ROWS, KeptArray, RowSample
 from c2rf.estimators.imputing import Imputer, check_n_imputations
 from c2rf.estimators.labeled_population import (
     CheckedRows,
@@ -432,7 +432,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             With ``overall``, ``by_class`` and ``by_group``, each a :class:`c2rf.Pooled` or a
             mapping to such.
         """
-        number = self._check_imputable(n_imputations, least=2)
+        number = self._check_imputable("expected_accuracy", n_imputations, least=2)
         groups = self._rows.problem.groups
         named = (groups.names, np.asarray(groups.codes)) if groups.columns else None
         with self._jobs():
@@ -491,7 +491,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         >>> round(table["count"].sum())
         500
         """
-        number = self._check_imputable(n_imputations, least=2)
+        number = self._check_imputable("estimates", n_imputations, least=2)
         domains, labeled = find_domains(by, self._tables, self._rows.problem.n_rows)
         with self._jobs():
             return self._imputer.estimates(domains, labeled, number, level)
@@ -527,9 +527,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         >>> len(found), bool(found["confidence"].mean() < 0.9)
         (20, True)
         """
-        rows = self._known_rows("label_next")
+        rows = self._rows_here("label_next")
         problem, codes = rows.problem, rows.codes_here
-        confidence = rows.probabilities[np.arange(len(codes)), codes]
+        confidence = np.asarray(rows.probabilities)[np.arange(len(codes)), codes]
         left = np.arange(problem.n_rows)[problem.left[0]]
         if not is_whole(n) or not 2 <= n <= len(left):
             raise InputError(f"n must be from 2 to {len(left):,}, the rows to label; found {n!r}")
@@ -742,7 +742,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                 known = np.unique(problem.groups.codes[sampled]).tolist()
             self._group_proba_offsets = {names[g]: table[g] for g in known}
 
-    def _check_imputable(self, n_imputations: int, least: int = 1) -> int:
+    def _check_imputable(self, name: str, n_imputations: int, least: int = 1) -> int:
         check_is_fitted(self)
         number = check_n_imputations(n_imputations, least)
         if "_imputer" not in self.__dict__:
@@ -750,11 +750,19 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
                 "there is no population to impute: only the classifier that was fitted to one with "
                 "known totals knows it, not its copies and files; fit again"
             )
+        self._rows_here(name)
         return number
+
+    def _rows_here(self, name: str) -> ScoredPopulation:
+        """Return the labeled rows for work that needs all their probabilities here."""
+        rows: ScoredPopulation = self._known_rows(name)
+        if isinstance(rows.scores, KeptArray):
+            rows.scores.check_fits(name)
+        return rows
 
     def _imputed_codes(self, n_imputations: int) -> NDArray[Any]:
         """Return the numbers of classes by each imputation."""
-        number = self._check_imputable(n_imputations)
+        number = self._check_imputable("impute", n_imputations)
         with self._jobs():
             codes = self._imputer.impute(number)
         self.imputation_method_ = self._imputer.method

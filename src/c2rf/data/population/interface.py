@@ -385,6 +385,17 @@ class KeptArray(ABC):
         values = np.asarray(values)
         return self.made(partial(_same_rows, values), (), values.shape, values.dtype)
 
+    def check_fits(self, name: str) -> None:
+        """Refuse work that brings all of it here, where it would not fit twice in the memory."""
+        size, memory = self.dtype.itemsize * np.prod(self.shape, dtype=float), physical_memory()
+        if 2 * size > memory:
+            raise InputError(
+                f"{name} needs the probabilities of all {len(self):,} rows in this process, "
+                f"{size / 1e9:,.1f} GB and work space of that size; this machine has "
+                f"{memory / 1e9:,.1f} GB: label a sample of the rows for it, or start c2rf on a "
+                "machine with more memory"
+            )
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -428,6 +439,14 @@ class KeptArray(ABC):
         """Count how often each number is there."""
         counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
         return counted
+
+
+def physical_memory() -> float:
+    """Return the bytes of memory of this machine; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError):  # Windows
+        return float("inf")
 
 
 def map_rows(table: Any, work: Work, *others: Any) -> Any:
