@@ -8,8 +8,8 @@ of its own, so what reaches the client can be counted: all bytes of its connecti
 per run says how long it took, from the end of learning to the labels and in all, the processor time
 of the client and of each worker after learning, what reached the client, its peak memory, and what
 totals are off by. ``--passes`` is for numbers of rows that nobody has: probabilities alone are
-made, in this process, and assigned. ``--kill`` kills a worker in every pass, and compares the
-labels with those of the rows in memory.
+made, in this process, and assigned. ``--kill`` kills a worker in every pass, ``--fail`` lets tasks
+of Spark fail twice in every pass; both compare the labels with those of the rows in memory.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import signal
 import time
 from functools import partial
 from multiprocessing import Pipe, Process
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -191,6 +193,39 @@ def kill(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
             "same_labels": same}  # fmt: skip
 
 
+def fail(rows: int, n_classes: int, crossing: bool) -> dict[str, Any]:
+    """Label a population in Spark, of which every task of every pass fails twice."""
+    from c2rf.data.population import spark as spark_rows
+
+    session = spark_rows.start_session("local[2,3]")
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+    session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    X, y = labeled_rows(n_classes)
+    totals = totals_of(rows, n_classes, crossing)
+    columns = [*X, "region", "age"] if crossing else list(X)
+    population = make_rows(0, rows)[columns]
+    model = KnownTotalsClassifier(random_state=0)
+    expected = model.fit(X, y, X_unlabeled=population, totals=totals).transduction_
+    people = session.createDataFrame(population.assign(id=range(rows))).repartition(4)
+    with TemporaryDirectory() as folder:
+        for name in ("_on_partition", "_on_span"):
+            setattr(spark_rows, name, partial(_fails_twice, getattr(spark_rows, name), folder))
+        found = model.fit(X, y, X_unlabeled=people, totals=totals, unlabeled_id="id").transduction_
+        failed = [name.partition(".")[0] for name in os.listdir(folder)]
+    return {"rows": rows, "classes": n_classes, "crossing": crossing, "passes": len(set(failed)),
+            "failed": len(failed), "same_labels": bool((found == expected).all())}  # fmt: skip
+
+
+def _fails_twice(work: Any, folder: str, *given: Any) -> Any:
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    if task.attemptNumber() < 2:
+        Path(folder, f"{task.stageId()}.{task.attemptNumber()}").touch()
+        raise OSError("the disk was busy")
+    return work(*given)
+
+
 class MadeRows(Parts):
     """Probabilities that are made when they are needed, in groups of 16 regions by 8 ages."""
 
@@ -277,13 +312,15 @@ def main() -> None:
     parser.add_argument("--passes", action="store_true", help="the assignment alone, no cluster")
     parser.add_argument("--decimals", type=int, default=9, help="of scores: fewer make more ties")
     parser.add_argument("--kill", action="store_true", help="kill a worker in every pass")
+    parser.add_argument("--fail", action="store_true", help="tasks of Spark fail in every pass")
     args = parser.parse_args()
+    broken = fail if args.fail else kill if args.kill else None
     for rows in args.rows:
         for n_classes in args.classes:
-            for workers in [0] if args.passes or args.kill else args.workers:
+            for workers in [0] if args.passes or broken else args.workers:
                 work = partial(run, rows, workers, n_classes, args.crossing)
-                if args.kill:
-                    work = partial(kill, rows, n_classes, args.crossing)
+                if broken:
+                    work = partial(broken, rows, n_classes, args.crossing)
                 if args.passes:
                     work = partial(passes, rows, n_classes, args.crossing, args.decimals)
                 child = Process(target=_print, args=(work,))
