@@ -232,6 +232,14 @@ def test_annealed_duals_come_near_the_dual_optimum():
     assert dual_function(warm) > dual_function(cold) > dual_function(colder)
 
 
+def test_matching_offsets_where_the_rows_of_a_group_leave_no_doubt():
+    sure = np.log([[1e-80, 1.0], [1.0, 1e-20], [0.5, 0.5], [1.0, 1e-20], [0.99999, 1e-5]])
+    rows = ScoredRows(sure, np.array([0, 0, 1, 1, 1]), None, 2)
+    found = matching_offsets(rows, np.array([[1, 1], [2, 1]]))
+    shares = softmax(sure + found[rows.groups], axis=1)
+    np.testing.assert_allclose(shares[2:].sum(axis=0), [2, 1], atol=1e-9)
+
+
 @pytest.mark.parametrize("n_groups", [1, 3])
 def test_matching_offsets_give_the_known_sizes_in_every_group(n_groups):
     rng = np.random.default_rng(n_groups)

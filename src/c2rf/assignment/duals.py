@@ -221,9 +221,11 @@ def matching_offsets(scored: Parts, counts: Any, start: Floats | None = None) ->
         worst = np.abs(gap).max(axis=1, initial=0.0)
         if worst.max(initial=0.0) <= _MATCHED:
             break
-        damping = 1e-6 * worst[:, None, None] * np.eye(len(each)) + 1 / len(each)
-        step = np.where(unmoved, 0.0, np.linalg.solve(curvature + damping, gap[:, :, None])[..., 0])
-        step[worst <= _MATCHED] = 0.0
+        is_done = worst <= _MATCHED  # its curvature may be zero
+        damping = np.where(is_done, 1.0, 1e-6 * worst)[:, None, None] * np.eye(len(each))
+        damped = curvature + damping + 1 / len(each)
+        step = np.where(unmoved, 0.0, np.linalg.solve(damped, gap[:, :, None])[..., 0])
+        step[is_done] = 0.0
         longest = np.abs(step).max(axis=1, keepdims=True)
         step *= np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, _LONGEST_STEP))
         there = dual(offsets + step)
