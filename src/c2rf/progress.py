@@ -64,6 +64,9 @@ class Event:
 
 
 Listener = Callable[[Event], None]
+
+_FAST = 1000
+"""From so many steps per second on, these are rows, and their rate says something."""
 _callback: ContextVar[Listener | None] = ContextVar("callback", default=None)
 
 
@@ -176,11 +179,15 @@ def line(event: Event) -> str:
 
     Examples
     --------
-    >>> line(Event("ranking rows", seconds=3, done=500, total=2000))
-    'ranking rows: 500 of 2,000, about 9 s left'
+    >>> line(Event("drawing imputations", seconds=3, done=5, total=20))
+    'drawing imputations: 5 of 20, about 9 s left'
+    >>> line(Event("ranking rows", seconds=2, done=10**6, total=2 * 10**6))
+    'ranking rows: 1,000,000 of 2,000,000, 500,000 per second, about 2 s left'
     """
-    left = event.seconds_left
-    return phase_text(event) + ("" if left is None else f", about {left:.0f} s left")
+    left, text = event.seconds_left, phase_text(event)
+    if event.done and event.seconds and event.done / event.seconds >= _FAST:
+        text += f", {event.done / event.seconds:,.0f} per second"
+    return text + ("" if left is None else f", about {left:.0f} s left")
 
 
 @contextmanager
