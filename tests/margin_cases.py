@@ -72,8 +72,11 @@ def best_objective(scores, groups, bounds):
     return None if found.x is None else float((scores.ravel() * np.rint(found.x)).sum())
 
 
-def large_case(n=6000):
-    """Return scores, groups and bounds of two margins that cross, of many rows."""
+def large_case(n=6000, width=0.0):
+    """Return scores, groups and bounds of two margins that cross, of many rows.
+
+    With a width totals are ranges up to that part of themselves wide, on both sides.
+    """
     rng = np.random.default_rng(0)
     groups = rng.integers(12, size=n)
     scores = np.log(rng.dirichlet(np.ones(3), size=n))
@@ -86,7 +89,8 @@ def large_case(n=6000):
         names = list(range(cells.max() + 1))
         margin = replace(example.margins[0], names=names, codes=cells)
         total = margin.sums(counts)
-        margins.append(replace(margin, lower=total, upper=total))
+        slack = (width * rng.random(total.shape) * total).astype(int)
+        margins.append(replace(margin, lower=total - slack, upper=total + slack))
     sizes = counts.sum(axis=1)
     free = 0 * counts
     everything = np.zeros(3, dtype=np.int64), np.full(3, n)

@@ -56,6 +56,13 @@ def test_many_rows_as_few(monkeypatch):
     assert quick.objective == pytest.approx(whole.objective, abs=1e-9)
 
 
+@pytest.mark.parametrize("width", [0.1, 0.6])
+def test_wide_ranges_are_proven_as_well(width):
+    """The first duals of a range may be far off: what they say is no part of the program."""
+    scores, groups, bounds = large_case(width=width)
+    assert assign(scores, bounds, groups, 0).gap <= 1e-9
+
+
 def test_a_sample_of_the_rows_gives_the_start(monkeypatch):
     scores, groups, bounds = large_case()
     best = assign(scores, bounds, groups, 0).objective

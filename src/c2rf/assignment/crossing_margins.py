@@ -460,7 +460,9 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
     penalty = 4 * spread
     while True:
         own = candidate_rows(scored, offsets, best.labels, np.flatnonzero(near))
-        amounts, more, missed = solve_relaxation(own.columns, constraints, best.counts, penalty)
+        columns = own.columns.with_ranges(constraints, duals)
+        amounts, more, missed = solve_relaxation(columns, constraints, best.counts, penalty)
+        more -= range_duals(constraints, duals)
         if missed > 1e-9 * total:
             if near.all():
                 if not scored.is_alone:
