@@ -93,9 +93,16 @@ class TestRules:
             assert check(vipr.vipr_text(statement, found)) == "range 2 inf"
 
     def test_sums_that_take_too_many_splits_are_refused_by_name(self, monkeypatch):
-        monkeypatch.setattr(vipr, "MOST_LINES", 3)
-        with pytest.raises(c2rf.InputError, match="rule sums takes more than 3 lines"):
+        monkeypatch.setattr(vipr, "MOST_SPLITS", 1)
+        with pytest.raises(c2rf.InputError, match="rule sums takes more than 1 splits"):
             self.test_sums()
+
+    def test_sums_that_leave_a_case_open_are_refused_by_name(self):
+        """Which c2rf does not write: the largest count alone says little."""
+        statement = statement_of(SUMS, 15)
+        found = certificate_of(statement, 2, [], [["sums", 1], ["sums", 3]])
+        with pytest.raises(c2rf.InputError, match="leaves a case open"):
+            vipr.vipr_text(statement, found)
 
     def test_steps(self):
         """Counts of 3 and 6: a total of 4 is missed by one at least."""

@@ -17,13 +17,14 @@ clique of k      its pairs, then k - 2 ``rnd``
 at most m of k   refused: its proof is exponential, and c2rf finds no such rows
 ``add``          ``lin`` where it closes the case, one ``rnd`` for each z that it fixes
 ``steps``        one ``rnd`` per end, one ``lin`` back
-``sums``         splits on the largest counts, up to :data:`MOST_LINES`
+``sums``         splits on the largest counts, up to :data:`MOST_SPLITS`
 ``split``        two ``asm``, one ``uns``
 ===============  ==================================================================================
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import ceil, floor, gcd
@@ -32,8 +33,8 @@ from typing import Any, NamedTuple
 from c2rf.exceptions import InputError
 from c2rf.forest.certificate import TOLERANCE, Statement
 
-MOST_LINES = 50_000
-"""Derived lines of one rule ``sums``, at most: what grows exponentially ends there."""
+MOST_SPLITS = 50_000
+"""Splits for all rules ``sums``, at most: what grows exponentially ends there."""
 
 Sparse = dict[int, Fraction]
 """Coefficients or multipliers by index, none of them zero."""
@@ -273,7 +274,7 @@ class _Writer:
             n_model = len(self.rows)
             self._combine("G", [(n_model - 1, half), (n_model - 2, half)])
             return
-        over, under = self._eta_rows()
+        over, under = (self.first_big + 2 * self.n_patterns + k for k in (0, 1))  # rows of eta
         least = [self.first_z + i for i in range(self.n_patterns)]
         most = [self.first_z + self.n_patterns + i for i in range(self.n_patterns)]
         self._decide(least, most)
@@ -294,9 +295,6 @@ class _Writer:
         high_side = self._join(claim, by_many, many, between, high)
         self._join(claim, by_few, few, high_side, low)
 
-    def _eta_rows(self) -> tuple[int, int]:
-        return self.first_big + 2 * self.n_patterns, self.first_big + 2 * self.n_patterns + 1
-
     def _decide(self, least: list[int], most: list[int]) -> None:
         """Derive the signs that the box decides for a pattern alone."""
         for i in range(self.n_patterns):
@@ -312,11 +310,11 @@ class _Writer:
 
     def _close(self, root: _Node, proven: list[int]) -> int:
         """Derive 0 <= -1 from the root, by the tree of the certificate."""
-        waiting = [root]
+        waiting, rules, n_split = [root], deque(self.certificate["tree"]), 0
         # What becomes of a closed case: the split that waits for it.
         splits: list[list[int]] = []
-        for rule, *numbers in self.certificate["tree"]:
-            node = waiting.pop()
+        while rules:
+            node, (rule, *numbers) = waiting.pop(), rules.popleft()
             if rule == "split":
                 i = numbers[0] - 1
                 z = {self._z(i): Fraction(1)}
@@ -330,6 +328,10 @@ class _Writer:
             found = getattr(self, f"_by_{rule}")(node, numbers, proven)
             if isinstance(found, _Node):
                 waiting.append(found)
+                if rule == "sums":  # not closed yet: a split, and in both cases the rule again
+                    n_split += 1
+                    rest = ["sums", numbers[0] - 1]
+                    rules.extendleft([rest, rest, self._largest_split(node, numbers[0], n_split)])
                 continue
             closed: int = found
             while splits:
@@ -339,6 +341,22 @@ class _Writer:
                 at_0, at_1, one, other = splits.pop()
                 closed = self._join(_Row(NEVER, "L", Fraction(-1)), one, at_0, other, at_1)
         return closed
+
+    def _largest_split(self, node: _Node, left: int, n_split: int) -> list[Any]:
+        """Return the split on the largest open count, or refuse the rule sums."""
+        if n_split > MOST_SPLITS:
+            raise InputError(
+                f"the certificate's rule sums takes more than {MOST_SPLITS:,} splits in VIPR, "
+                "which cannot merge equal sums: this proof cannot be written as VIPR"
+            )
+        counts = self.statement.counts
+        open_ = [i for i in range(self.n_patterns) if self._fixed(node, i) is None]
+        if not left or not open_:
+            raise InputError(
+                "the certificate's rule sums leaves a case open, which VIPR has no short proof of, "
+                "and c2rf does not do: this proof cannot be written as VIPR"
+            )
+        return ["split", 1 + max(open_, key=lambda i: counts[i])]
 
     def _fixed(self, node: _Node, i: int) -> int | None:
         """Return the z that is fixed in a case, None if it is open."""
@@ -403,7 +421,7 @@ class _Writer:
         sure = sum(counts[i] for i, z in fixed.items() if z)
         g = gcd(*(counts[i] for i in every if i not in fixed))
         if not g:
-            return self._none_left(node, every, sure)
+            return self._by_sums(node, numbers, proven)
         one = Fraction(1)
         if (sure - least) % g:
             own = self._combine("G", [(low, one / g), *self._counted(fixed, node.most, g)], "rnd")
@@ -411,73 +429,20 @@ class _Writer:
         if (most - sure) % g:
             own = self._combine("L", [(high, one / g), *self._counted(fixed, node.least, g)], "rnd")
             high = self._combine("L", [(own, one * g), *self._counted(fixed, node.most)])
-        return self._with_interval(node, low, high)
-
-    def _none_left(self, node: _Node, every: Iterable[int], sure: int) -> int | _Node:
-        """Compare T, of which all is fixed, with its bounds."""
-        low, high, least, most = self._interval(node)
-        if sure < least:
-            return self._absurd([(low, Fraction(1)), *self._counted(every, node.most)])
-        if sure > most:
-            return self._absurd([(high, Fraction(1)), *self._counted(every, node.least)])
-        return node
-
-    def _with_interval(self, node: _Node, low: int, high: int) -> int | _Node:
         if self.rows[low].rhs > self.rows[high].rhs:
             return self._absurd([(low, Fraction(1)), (high, Fraction(1))])
         return node._replace(low=low, high=high)
 
     def _by_sums(self, node: _Node, numbers: list[int], proven: list[int]) -> int | _Node:
-        """Split on the k largest open counts, and join what all cases say of T."""
-        counts, every = self.statement.counts, range(self.n_patterns)
-        open_ = [i for i in every if self._fixed(node, i) is None]
-        chosen = sorted(open_, key=lambda i: -counts[i])[: numbers[0]]
-        sure = sum(counts[i] for i in every if self._fixed(node, i) == 1)
-        least, most = self._interval(node)[2:]
-        sums, rest = {sure}, sum(counts[i] for i in open_)
-        for i in chosen:
-            rest -= counts[i]
-            both = sums | {value + counts[i] for value in sums}
-            sums = {value for value in both if value <= most and value + rest >= least}
-        new = (max(least, min(sums)), min(most, max(sums) + rest)) if sums else (least, most)
-        low, high = self._split_sums(node, chosen, new, [MOST_LINES])
-        if low == high:
-            return low
-        return self._with_interval(node, low, high)
-
-    def _split_sums(
-        self, node: _Node, chosen: list[int], new: tuple[Any, Any], left: list[int]
-    ) -> tuple[int, int]:
-        """Return lines for T >= new[0] and T <= new[1]; one line twice if the case is closed."""
-        left[0] -= 1
-        if left[0] < 0:
-            raise InputError(
-                f"the certificate's rule sums takes more than {MOST_LINES:,} lines in VIPR, which "
-                "cannot merge equal sums: this proof cannot be written as VIPR"
-            )
-        every, one = range(self.n_patterns), Fraction(1)
+        """Close a case in which T is out of its bounds, whatever the open z are."""
         low, high, least, most = self._interval(node)
+        every, one = range(self.n_patterns), Fraction(1)
         under, over = (self._counted(every, lines) for lines in (node.least, node.most))
         if sum(y * self.rows[row].rhs for row, y in under) > most:
-            return (self._absurd([(high, one), *under]),) * 2
+            return self._absurd([(high, one), *under])
         if sum(y * self.rows[row].rhs for row, y in over) < least:
-            return (self._absurd([(low, one), *over]),) * 2
-        if not chosen:
-            low = self._combine("G", under, rhs=new[0]) if new[0] > least else low
-            return low, self._combine("L", over, rhs=new[1]) if new[1] < most else high
-        i, z = chosen[0], {self._z(chosen[0]): one}
-        at_0, at_1 = self._assume(_Row(z, "L", one * 0)), self._assume(_Row(z, "G", one))
-        below = node._replace(most=[*node.most[:i], at_0, *node.most[i + 1 :]])
-        above = node._replace(least=[*node.least[:i], at_1, *node.least[i + 1 :]])
-        zero = self._split_sums(below, chosen[1:], new, left)
-        plus = self._split_sums(above, chosen[1:], new, left)
-        if zero[0] == zero[1] and plus[0] == plus[1]:
-            return (self._join(_Row(NEVER, "L", -one), zero[0], at_0, plus[0], at_1),) * 2
-        if new[0] > least:
-            low = self._join(_Row(self.count, "G", new[0] * one), zero[0], at_0, plus[0], at_1)
-        if new[1] < most:
-            high = self._join(_Row(self.count, "L", new[1] * one), zero[1], at_0, plus[1], at_1)
-        return low, high
+            return self._absurd([(low, one), *over])
+        return node
 
 
 def _limit(literals: Sequence[int], most: int) -> int:
