@@ -70,6 +70,12 @@ class TestVotes:
         with pytest.raises(InputError, match=rf"found '{cell}' in data row 3, column 2{name}$"):
             read_votes(path, rows_at_once=2)
 
+    @pytest.mark.parametrize(("first", "later"), [("0", "-1"), ("-1", "0")])
+    def test_two_ways_of_saying_no_are_refused_at_the_second(self, tmp_path, first, later):
+        path = write(tmp_path, f"1,{first}\n1,1\n1,1\n1,{later}\n")
+        with pytest.raises(InputError, match=f"found '{later}' in data row 4, column 2"):
+            read_votes(path, rows_at_once=2)
+
     def test_a_first_row_with_a_mistake_is_not_taken_for_a_header(self, tmp_path):
         with pytest.raises(InputError, match="found 'x' in data row 1, column 2"):
             read_votes(write(tmp_path, "1,x\n1,-1\n"))

@@ -28,6 +28,7 @@ from c2rf._utils.text import all_of, short
 from c2rf.data.atomic import atomic_output
 from c2rf.data.dialect import SEPARATORS
 from c2rf.data.formats import naming_source
+from c2rf.data.numerals import readings
 from c2rf.exceptions import InfeasibleError, InputError, InputTypeError, VerificationError
 from c2rf.forest.problem import Solution, Status, check_offset, check_total, make_statement
 from c2rf.forest.verify import verify
@@ -87,25 +88,16 @@ def _read_text(
     text: TextIO, path: Path, rows_at_once: int, say: Callable[[str], None] | None
 ) -> NDArray[np.int8]:
     separator, header = _take_header(text)
-    chunks = pd.read_csv(
-        text,
-        sep=separator,
-        header=None,
-        na_filter=False,
-        chunksize=rows_at_once,
-        low_memory=False,
-    )
-    blocks: list[NDArray[np.int8]] = []
-    has_minus = has_zero = False
-    for chunk in chunks:
-        cells = chunk.to_numpy()
-        numbers = np.issubdtype(cells.dtype, np.number)
-        has_minus |= bool(numbers and (cells == -1).any())
-        has_zero |= bool(numbers and (cells == 0).any())
-        allowed = (0, 1) if has_zero and not has_minus else (-1, 1)
-        if not numbers or not np.isin(cells, allowed).all() or (has_minus and has_zero):
-            raise InputError(f"{path}: {_first_bad_vote(chunk, header, allowed)}")
-        blocks.append(cells.astype(np.int8))
+    options: dict[str, Any] = {"header": None, "na_filter": False, "low_memory": False}
+    blocks, values = list[NDArray[np.int8]](), set[float]()
+    for chunk in pd.read_csv(text, sep=separator, chunksize=rows_at_once, **options):
+        numbers = chunk.apply(pd.to_numeric, errors="coerce")
+        found = values | set(pd.unique(numbers.to_numpy().ravel()))
+        if not (found <= {-1, 1} or found <= {0, 1}):
+            allowed = {0, 1} if 0 in values or -1 not in found else {-1, 1}
+            raise InputError(f"{path}: {_first_bad_vote(chunk, numbers.isin(allowed), header)}")
+        blocks.append(numbers.to_numpy(np.int8))
+        values = found
     votes = np.concatenate(blocks)
     if header and len(header) != votes.shape[1]:
         raise InputError(
@@ -156,7 +148,7 @@ def _take_header(file: TextIO) -> tuple[str, list[str]]:
             numbered = len(cells) > 1 and cells == [str(k) for k in range(len(cells))]
             numbered = numbered and cells != ["0", "1"]  # which may be votes
             # A line with some numbers is a row with a mistake: never drop it as a header.
-            if numbered or not any(cell == "" or _is_number(cell) for cell in cells):
+            if numbered or not any(cell == "" or readings(cell) for cell in cells):
                 return separator, cells
             break
     else:
@@ -165,23 +157,12 @@ def _take_header(file: TextIO) -> tuple[str, list[str]]:
     return separator, []
 
 
-def _is_number(text: str) -> bool:
-    """Whether Python reads the text as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _first_bad_vote(chunk: pd.DataFrame, header: Sequence[str], allowed: tuple[int, int]) -> str:
+def _first_bad_vote(chunk: pd.DataFrame, are_votes: pd.DataFrame, header: Sequence[str]) -> str:
     """Say which cell of a chunk of the file is the first that is no vote."""
-    text = chunk.astype(str)
-    votes = text.apply(pd.to_numeric, errors="coerce").isin(allowed)
-    row, column = (int(k) for k in np.argwhere(~votes.to_numpy())[0])
+    row, column = (int(k) for k in np.argwhere(~are_votes.to_numpy())[0])
     name = f" ({header[column]!r})" if column < len(header) else ""
     return (
-        f"votes must be -1 or +1, or else all 0 or 1; found {text.iat[row, column]!r} "
+        f"votes must be -1 or +1, or else all 0 or 1; found {str(chunk.iat[row, column])!r} "
         f"in data row {int(chunk.index[row]) + 1}, column {column + 1}{name}"
     )
 
