@@ -78,19 +78,23 @@ def in_panel(panel: str, metavar: str, help: str) -> Any:
 Command = Callable[..., None]
 
 
-def with_options(names: Sequence[str] | None = None) -> Callable[[Command], Command]:
+def with_options(
+    names: Sequence[str] | None = None, panel: str | None = None
+) -> Callable[[Command], Command]:
     """Give a command options of a classification in place of its ``**options``.
 
     Parameters
     ----------
     names : sequence of str, optional
         Which of them; by default all that the command line has.
+    panel : str, optional
+        Where the help lists them; by default where it does for a classification.
     """
     wanted = [option for option in fields(Options) if names is None or option.name in names]
 
     def add(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
-        made = [_parameter(option) for option in wanted if command_option(option) is not None]
+        made = [_parameter(each, panel) for each in wanted if command_option(each) is not None]
         listed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD] + made
         # What must be given comes first in the help.
         listed.sort(key=lambda p: (p.kind, p.default is not p.empty))
@@ -100,7 +104,7 @@ def with_options(names: Sequence[str] | None = None) -> Callable[[Command], Comm
     return add
 
 
-def _parameter(option: Field[Any]) -> inspect.Parameter:
+def _parameter(option: Field[Any], panel: str | None) -> inspect.Parameter:
     """Return an option as a parameter of a command."""
     about, names = option.metadata, choices(option.name)
     default: Any = inspect.Parameter.empty if option.default is MISSING else option.default
@@ -111,7 +115,7 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
     elif names or about["parse"] is not None:
         kind = str if isinstance(default, str) else str | None
     help, of = about["help"], about["method"]
-    if of is not None and of not in about["panel"]:  # the heading says it otherwise
+    if not panel and of is not None and of not in about["panel"]:  # the heading says it otherwise
         help = f"{of}: {help[0].lower()}{help[1:]}"
 
     def complete(incomplete: str) -> list[str]:
@@ -121,7 +125,7 @@ def _parameter(option: Field[Any]) -> inspect.Parameter:
         command_option(option),
         metavar=about["metavar"],
         help=help,
-        rich_help_panel=about["panel"],
+        rich_help_panel=panel or about["panel"],
         min=about["least"],
         max=2**32 - 1 if option.name == "random_state" else None,  # the largest seed of numpy
         show_default=about["shown_default"] or True,

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 HOW_TO_STOP = "- Ctrl-C stops with the best weights so far; --time-limit does so by itself"
 
 
+SHARED = ["lower", "upper", "offset", "prefer", "backend", "time_limit", "random_state"]
+"""Options of a classification that solve has as well."""
+
 OffsetRange = Annotated[
     str | None, typer.Option(metavar="LO..HI", help="Range of a free shift of the score.")
 ]
 
 
+@common.with_options(SHARED, "Options")
 def solve(
     votes: common.Votes,
+    *,
     total: Annotated[
         str,
         typer.Option(
@@ -36,20 +41,9 @@ def solve(
             help="The known number of positives: a count (1234) or a rate (0.12 or 12%).",
         ),
     ],
-    lower: Annotated[float, typer.Option(help="Least weight of a tree.")] = 1.0,
-    upper: Annotated[float, typer.Option(help="Greatest weight of a tree.")] = 100.0,
-    offset: OffsetRange = None,
-    prefer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="majority: among weights that give the same labels, those nearest to equal.",
-        ),
-    ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, c2rf, p-c2rf, only-pp or only-br.")
     ] = "auto",
-    backend: common.Backend = "highs",
     threads: Annotated[
         int, typer.Option(min=1, metavar="N", help="Threads of the solver of the paper's methods.")
     ] = 1,
@@ -60,13 +54,6 @@ def solve(
             help="An option of this solver under its own name, as MIPFocus=1. May be repeated.",
         ),
     ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            min=0, metavar="SECONDS", help="Stop then with the best weights found so far."
-        ),
-    ] = None,
-    seed: common.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="SOLUTION.json", help="Where the solution goes.")
     ] = None,
@@ -82,6 +69,7 @@ def solve(
     ] = None,
     force: common.Force = False,
     quiet: common.Quiet = False,
+    **given: Any,
 ) -> None:
     """Weigh trees so that their votes add up to the known total.
 
@@ -100,7 +88,9 @@ def solve(
     from c2rf.forest.problem import check_total
     from c2rf.progress import solver_progress
 
-    known, shift = parse_total(total), parse_offset(offset)
+    known = parse_total(total)
+    asked = {name: value for name, value in common.parsed(given).items() if value is not None}
+    lower, upper, shift = asked.get("lower", 1.0), asked.get("upper", 100.0), asked.get("offset")
     solver_options = parse_solver_options(solver_option)
     outputs = [path for path in (out, certificate, vipr) if path is not None]
     for path in outputs:
@@ -109,22 +99,16 @@ def solve(
     n_positive = check_total(known, len(cast), "--total")
     found: c2rf.Solution | c2rf.InfeasibleError
     try:
-        with terminal.waiting("solving", quiet, "" if time_limit else HOW_TO_STOP):
+        with terminal.waiting("solving", quiet, "" if asked.get("time_limit") else HOW_TO_STOP):
             found = c2rf.solve(
                 cast,
                 n_positive,
-                lower,
-                upper,
                 method=method,
-                backend=backend,
-                offset=shift,
-                prefer=prefer,
-                time_limit=time_limit,
                 threads=threads,
-                random_state=seed,
                 progress=solver_progress(),
                 certificate=bool(certificate or vipr),
                 solver_options=solver_options,
+                **asked,
             )
     except c2rf.InfeasibleError as error:
         found = error

@@ -29,14 +29,15 @@ from c2rf.assignment.parts import Merge, merged
 from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import (
-    CHANGED,
     SPAN,
     Chunk,
     KeptArray,
     Population,
     Work,
+    as_asked,
+    check_still,
     data_of,
-    rows_of,
+    in_blocks,
     typed,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError, InputTypeError
@@ -295,12 +296,12 @@ class DaskRows(Population):
         for number, partition in enumerate(self._partitions(columns)):
             with naming_source(_name(number)):
                 (data,) = _compute(partition)
-            yield _as_wanted(data, columns), _name(number)
+            yield as_asked(data, columns), _name(number)
 
     def counted(self) -> Population:
         """Count the rows of each partition."""
         if not self.sizes:
-            self.reduce(_nothing, _first, self._first_column)
+            self.reduce(lambda chunk: None, lambda results: None, self._first_column)
         return self
 
     def reduce(
@@ -392,7 +393,7 @@ class DaskRows(Population):
         touched = [self._touched(start, SPAN) for start in range(0, sum(self.sizes), SPAN)]
         shared = _shared(work)
         return partitions, [
-            delayed(_do_span)(ready[which], shared, rows, size) for which, rows in touched
+            delayed(in_blocks)(shared, size, ready[which], rows) for which, rows in touched
         ]
 
     @property
@@ -521,21 +522,11 @@ class DaskArray(KeptArray):
         ]
 
 
-def _do_span(tables: list[Any], work: Work, rows: slice, size: int) -> NDArray[Any]:
-    starts = range(rows.start, rows.stop, size)
-    blocks = (slice(k, min(k + size, rows.stop)) for k in starts)
-    return np.concatenate([np.asarray(work(rows_of(tables, each))) for each in blocks])
-
-
 def _chunk(data: Any, number: int, rows: slice, columns: Columns) -> Chunk:
     """Return a partition, which must have the size that was counted."""
-    n_rows = data.shape[0]
-    if rows.stop is not None and n_rows != rows.stop - rows.start:
-        raise InputError(
-            f"{_name(number)} of X_unlabeled had {rows.stop - rows.start} rows when they "
-            f"were counted, but has {n_rows} now: {CHANGED}"
-        )
-    return Chunk(_as_wanted(data, columns), _name(number), rows.start)
+    counted = None if rows.stop is None else rows.stop - rows.start
+    check_still(f"{_name(number)} of X_unlabeled", data.shape[0], counted)
+    return Chunk(as_asked(data, columns), _name(number), rows.start)
 
 
 def _do(
@@ -585,16 +576,3 @@ def _look_up(codes: Any, table: NDArray[Any]) -> Any:
     if isinstance(codes, pd.Series):
         return pd.Series(table[codes.to_numpy(dtype=np.intp)], index=codes.index, name=LABEL)
     return table[codes]
-
-
-def _nothing(chunk: Chunk) -> None:
-    return None
-
-
-def _first(results: Sequence[Any]) -> Any:
-    return results[0]
-
-
-def _as_wanted(data: Any, columns: Columns) -> Any:
-    """Return a frame as a plain array where no columns were named."""
-    return data.to_numpy() if columns is None and hasattr(data, "columns") else data

@@ -24,7 +24,7 @@ from c2rf.data.formats import (
 )
 from c2rf.data.formats.arrow import as_arrow, as_table, check_types
 from c2rf.data.formats.duckdb import connected, named_table
-from c2rf.data.population.interface import CHANGED, Population
+from c2rf.data.population.interface import CHANGED, Population, as_asked
 from c2rf.exceptions import InputError
 
 
@@ -110,10 +110,7 @@ class DuckDBRows(Population):
                 if not ascends:
                     raise InputError(f"{self.where} gave its ids in another order: {CHANGED}")
                 last, table = ids[-1], table[wanted]
-                yield (
-                    table if columns is not None else table.to_numpy(),
-                    f"{self.where}, row {start}",
-                )
+                yield as_asked(table, columns), f"{self.where}, row {start}"
                 start += len(table)
         if self._checksum not in (None, checksum):
             raise InputError(f"{self.where} has other ids than before: {CHANGED}")

@@ -259,11 +259,7 @@ class Population(ABC):
         """Remember the number of rows; it must be the same each time."""
         if n_rows == 0:
             raise InputError(f"{self.name} has no rows")
-        if self.n_rows is not None and n_rows != self.n_rows:
-            raise InputError(
-                f"{self.name} had {self.n_rows} rows when they were counted, but has {n_rows} "
-                f"now: {CHANGED}"
-            )
+        check_still(self.name, n_rows, self.n_rows)
         self.n_rows = n_rows
 
 
@@ -383,7 +379,11 @@ class KeptArray(ABC):
         if isinstance(values, KeptArray):
             return values
         values = np.asarray(values)
-        return self.made(partial(_same_rows, values), (), values.shape, values.dtype)
+
+        def own(start: int, span: NDArray[Any]) -> NDArray[Any]:
+            return values[start : start + len(span)]
+
+        return self.made(own, (), values.shape, values.dtype)
 
     def check_fits(self, name: str) -> None:
         """Refuse work that brings all of it here, where it would not fit twice in the memory."""
@@ -432,13 +432,13 @@ class KeptArray(ABC):
         """Do work that returns a class per row, which is kept, and something to be merged."""
         kind = np.min_scalar_type(self.shape[1] - 1)
         pairs = self.made(partial(_label_span, work, merge, kind), others, self.shape, object)
-        labels = pairs.made(partial(_item, 0), (), (len(self),), kind)
-        return labels, pairs.results(partial(_item, 1), (), merge)
+        labels = pairs.made(lambda start, pair: pair[0], (), (len(self),), kind)
+        return labels, pairs.results(lambda start, pair: pair[1], (), merge)
 
     def bincount(self, minlength: int) -> NDArray[np.int64]:
         """Count how often each number is there."""
-        counted: NDArray[np.int64] = self.reduce(partial(_counted, minlength), sum)
-        return counted
+        counted = self.reduce(lambda start, codes: np.bincount(codes, minlength=minlength), sum)
+        return np.asarray(counted)
 
 
 def physical_memory() -> float:
@@ -505,7 +505,7 @@ class KeptRows(Parts):
         """What all rows count together."""
         if self.weights is None:
             return float(self.n_rows)
-        return float(self.weights.reduce(_sum, sum))
+        return float(self.weights.reduce(lambda start, weights: float(weights.sum()), sum))
 
     def ungrouped(self) -> KeptRows:
         """Return the same rows as one group."""
@@ -516,7 +516,7 @@ class KeptRows(Parts):
         return replace(self, factor=factor * self.factor)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(map_rows(np.asarray(self.scores), partial(_on_scores, self.logs)))
+        return np.asarray(map_rows(np.asarray(self.scores), lambda start, some: self.logs(some)))
 
     def __getitem__(self, rows: Any) -> NDArray[Any]:
         return self.logs(self.scores[rows])
@@ -540,10 +540,6 @@ class KeptRows(Parts):
         return partial(_on_rows, work, self.logs, self.n_groups, has)
 
 
-def _sum(start: int, values: NDArray[Any]) -> float:
-    return float(values.sum())
-
-
 def _on_rows(
     work: Callable[[ScoredRows], Any],
     logs: Callable[[NDArray[Any]], NDArray[Any]],
@@ -559,30 +555,14 @@ def _on_rows(
     return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
 
 
-def _on_scores(logs: Work, start: int, scores: NDArray[Any]) -> Any:
-    return logs(scores)
-
-
 def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
     logs = log_scores(scores, floor)
     return logs if factor == 1 else factor * logs
 
 
-def _same_rows(values: NDArray[Any], start: int, span: NDArray[Any]) -> NDArray[Any]:
-    return values[start : start + len(span)]
-
-
-def _item(number: int, start: int, pair: tuple[Any, Any]) -> Any:
-    return pair[number]
-
-
 def _taken(rows: NDArray[Any], start: int, values: NDArray[Any]) -> NDArray[Any]:
     first, last = np.searchsorted(rows, [start, start + len(values)])
     return values[rows[first:last] - start]
-
-
-def _counted(minlength: int, start: int, codes: NDArray[Any]) -> NDArray[np.int64]:
-    return np.bincount(codes, minlength=minlength)
 
 
 def _map_span(work: Work, start: int, *arrays: NDArray[Any]) -> NDArray[Any]:
@@ -723,6 +703,21 @@ def rows_of(tables: list[Any], rows: slice) -> Any:
     return plain(stacked(wanted))
 
 
+def check_still(where: str, n_rows: int, counted: int | None) -> None:
+    """Refuse another number of rows than was counted, if they have been counted."""
+    if counted not in (None, n_rows):
+        raise InputError(
+            f"{where} had {counted} rows when they were counted, but has {n_rows} now: {CHANGED}"
+        )
+
+
+def in_blocks(work: Work, size: int, tables: list[Any], rows: slice) -> NDArray[Any]:
+    """Return what the work makes of some rows of several tables, ``size`` at a time."""
+    starts = range(rows.start, rows.stop, size)
+    blocks = (slice(k, min(k + size, rows.stop)) for k in starts)
+    return np.concatenate([np.asarray(work(rows_of(tables, each))) for each in blocks])
+
+
 def typed(kind: Any, work: Work, rows: Any) -> NDArray[Any]:
     """Return what the work makes of rows, in a type of numbers."""
     return np.asarray(work(rows), kind)
@@ -788,6 +783,11 @@ def release(table: NDArray[Any]) -> None:
     base = getattr(table, "base", None)
     if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         base.madvise(mmap.MADV_DONTNEED)
+
+
+def as_asked(table: Any, columns: Columns) -> Any:
+    """Return a frame as a plain array where no columns were named."""
+    return table.to_numpy() if columns is None and hasattr(table, "columns") else table
 
 
 def plain(X: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from c2rf._utils.frames import names_of
 from c2rf._utils.types import Columns
 from c2rf.data.formats import ROWS_PER_CHUNK, naming_source, wanted_columns
-from c2rf.data.population.interface import Population
+from c2rf.data.population.interface import Population, as_asked
 from c2rf.exceptions import InputError, InputTypeError
 
 
@@ -131,7 +131,7 @@ def _read_dataset(dataset: Any, columns: Columns) -> Iterator[tuple[Any, str]]:
         with naming_source(where):
             for batch in source.to_batches(columns=wanted, **options, **schema):
                 table = batch.select(wanted).to_pandas(ignore_metadata=True)
-                yield table if columns is not None else table.to_numpy(), where
+                yield as_asked(table, columns), where
 
 
 def _fragments(dataset: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
@@ -162,8 +162,7 @@ def _read_lazy_frame(
     wanted = wanted_columns(columns, names, where)
     with naming_source(where):
         for batch in frame.select(wanted).collect_batches(chunk_size=ROWS_PER_CHUNK):
-            data = batch.to_numpy() if columns is None else batch
-            yield data, f"{where}, from row {start}"
+            yield as_asked(batch, columns), f"{where}, from row {start}"
             start += len(batch)
 
 

@@ -36,10 +36,11 @@ from c2rf.data.population.interface import (
     KeptArray,
     Population,
     Work,
+    as_asked,
+    check_still,
     data_of,
+    in_blocks,
     plain,
-    row_blocks,
-    rows_of,
     typed,
 )
 from c2rf.exceptions import C2RFError, ClusterError, InputError
@@ -147,8 +148,7 @@ class SparkRows(Population):
     def read(self, columns: Columns = None) -> Iterator[tuple[Any, str]]:
         """Bring all rows here, in the order of their ids."""
         for number, table in self._results(self._select(columns), _as_they_are, in_order=True):
-            data = table if columns is not None else table.to_numpy()
-            yield data, f"partition {number} of {self.where}"
+            yield as_asked(table, columns), f"partition {number} of {self.where}"
 
     def reduce(
         self, work: Work, merge: Merge, columns: Columns = None, aligned: Sequence[Any] = ()
@@ -157,8 +157,7 @@ class SparkRows(Population):
         values = [np.asarray(each) for each in aligned]
         on_tables = partial(_reduced, work, merge, columns, self._starts, values)
         found = sorted(self._results(self._select(columns), on_tables), key=lambda each: each[0])
-        results = [result for _, result in found]
-        return results[0] if len(results) == 1 else merge(results)
+        return merged((result for _, result in found), merge)
 
     def blocks(
         self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
@@ -187,7 +186,7 @@ class SparkRows(Population):
 
         n_spans = -(-self.n_rows // SPAN)
         wanted = wanted_columns(columns, self.names, self.where)
-        on_tables = partial(_on_blocks, partial(_in_blocks, work, size), prepare, columns, SPAN)
+        on_tables = partial(_on_blocks, partial(in_blocks, work, size), prepare, columns, SPAN)
         with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
             place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
@@ -212,7 +211,7 @@ class SparkRows(Population):
         meanings : mapping of str to ndarray
             For columns that hold codes: what each code stands for.
         """
-        ids = self._blocks_of(_first_column, SPAN, [self.id], data_of)
+        ids = self._blocks_of(lambda rows: rows.iloc[:, 0].to_numpy(), SPAN, [self.id], data_of)
         ids.shape = (self.n_rows,)
         with _quietly(), _naming(self.where):
             from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -224,7 +223,7 @@ class SparkRows(Population):
             )
             schema = from_arrow_schema(empty.schema)
             columns = [ids.aligned(own) for own in added.values()]
-            packed = ids._jobs(partial(_packed, work), columns).sortByKey().map(_second)
+            packed = ids._jobs(partial(_packed, work), columns).sortByKey().values()
             frame = self._ordered.sparkSession.createDataFrame(packed, "packed binary")
             return frame.mapInArrow(_unpack, schema)
 
@@ -273,15 +272,15 @@ class SparkArray(KeptArray):
     def span(self, k: int) -> NDArray[Any]:
         """Bring a span here."""
         with _quietly(), _naming("the Spark frame"):
-            rdd = self.spans.rdd.filter(partial(_is_numbered, k))
+            rdd = self.spans.rdd.filter(lambda span: span[0] == k)
             ((_, span),) = rdd.context.runJob(rdd, list, [self.spans.places[k]])
         return np.asarray(span)
 
     def _jobs(self, work: Work, others: Sequence[Any]) -> Any:
-        rdd = self.spans.rdd.mapValues(_alone)
+        rdd = self.spans.rdd.mapValues(lambda span: (span,))
         for other in others:
             rdd = rdd.zip(other.spans.rdd).map(_zipped)
-        return rdd.map(partial(_on_span, work, SPAN))
+        return rdd.map(lambda span: (span[0], work(span[0] * SPAN, *span[1])))
 
 
 def _kept(rdd: Any) -> _Blocks:
@@ -301,33 +300,11 @@ def _places(partition: int, spans: Iterator[tuple[int, Any]]) -> Iterator[tuple[
         yield k, span if isinstance(span, C2RFError) else partition
 
 
-def _is_numbered(k: int, span: tuple[int, Any]) -> bool:
-    return span[0] == k
-
-
-def _alone(span: Any) -> tuple[Any]:
-    return (span,)
-
-
 def _zipped(pair: Any) -> tuple[int, tuple[Any, ...]]:
     (k, spans), (other, span) = pair
     if k != other:
         raise InputError(f"rows of the Spark frame are not where they were: {CHANGED}")
     return k, (*spans, span)
-
-
-def _on_span(work: Work, size: int, spans: tuple[int, tuple[Any, ...]]) -> tuple[int, Any]:
-    k, arrays = spans
-    return k, work(k * size, *arrays)
-
-
-def _in_blocks(work: Work, size: int, table: Any) -> NDArray[Any]:
-    blocks = (rows_of([table], rows) for rows in row_blocks(table.shape[0], size))
-    return np.concatenate([np.asarray(work(block)) for block in blocks])
-
-
-def _first_column(table: pd.DataFrame) -> NDArray[Any]:
-    return table.iloc[:, 0].to_numpy()
 
 
 def _labeled(
@@ -350,10 +327,6 @@ def _packed(work: Work, *arrays: Any) -> tuple[bytearray]:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return (bytearray(sink.getvalue()),)
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
 
 
 def _unpack(batches: Iterator[Any]) -> Iterator[Any]:
@@ -453,17 +426,13 @@ def _reduced(
     for table in tables:
         end = start + len(table)
         if len(table):
-            data = table if columns is not None else table.to_numpy()
-            chunk = Chunk(data, f"partition {number}", start)
+            chunk = Chunk(as_asked(table, columns), f"partition {number}", start)
             results.append(work(chunk, *(values[start:end] for values in aligned)))
         start = end
-    if start != starts[number + 1]:
-        raise InputError(
-            f"partition {number} had {starts[number + 1] - starts[number]} rows when they were "
-            f"counted, but has {start - starts[number]} now: {CHANGED}"
-        )
+    first, end = starts[number : number + 2]
+    check_still(f"partition {number}", start - first, end - first)
     if results:
-        yield number, merge(results) if len(results) > 1 else results[0]
+        yield number, merged(results, merge)
 
 
 def _on_blocks(
@@ -481,6 +450,6 @@ def _on_blocks(
         start = int(table[ROW].iloc[0])
         if start != int(k) * size:
             raise InputError(f"row {start} begins a span of rows: {CHANGED}")
-        table = table.drop(columns=[ROW, SPAN_NUMBER])
-        data = table if columns is not None else table.to_numpy()
-        yield int(k), work(plain(prepare(Chunk(data, f"rows from {start}", start))))
+        data = as_asked(table.drop(columns=[ROW, SPAN_NUMBER]), columns)
+        rows = plain(prepare(Chunk(data, f"rows from {start}", start)))
+        yield int(k), work([rows], slice(0, rows.shape[0]))
