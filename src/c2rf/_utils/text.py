@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -178,6 +179,17 @@ def listed_names(names: Sequence[str], most: int = 10) -> str:
     ('a, b', 'a, b, …')
     """
     return ", ".join(names[:most]) + ", …" * (len(names) > most)
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """Return the columns of an option that takes several, by commas or by being repeated.
+
+    Examples
+    --------
+    >>> split_names(["id,name", '"a, b"']), split_names(None)
+    (['id', 'name', 'a, b'], [])
+    """
+    return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
 
 
 def nearest(name: Any, known: Sequence[Any] | Any, cutoff: float = 0.6) -> str:

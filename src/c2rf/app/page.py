@@ -21,7 +21,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from c2rf._utils.text import count, for_command_line
+from c2rf._utils.text import count, for_command_line, split_names
 from c2rf.app.inputs import (
     NAMES_ON_PAGE,
     STEP_2,
@@ -53,7 +53,6 @@ from c2rf.workflow.options import (
     TOTALS,
     join_names,
     option_field,
-    split_names,
     split_tables,
 )
 from c2rf.workflow.predictions import Predictions

@@ -187,7 +187,7 @@ _COLORS = {
     "auto": "#009E73",
     "top-lambda": "#CC79A7",
 }
-_STYLES = {"": "-", "highs": "-", "scip": "--", "gurobi": ":"}
+_STYLES = {"scip": "--", "gurobi": ":"}
 
 
 @mpl.rc_context(LOOK)
@@ -224,7 +224,7 @@ def _ecdf(axes: Axes, times: pd.Series[float], runner: str, until: float) -> Non
         steps = np.append(steps, max([until, *steps]))
         heights = np.append(heights, len(heights) / len(times))
     method, _, solver = runner.partition("/")
-    look: Any = {"color": _COLORS[method], "linestyle": _STYLES[solver]}
+    look: Any = {"color": _COLORS[method], "linestyle": _STYLES.get(solver, "-")}
     axes.step(steps, heights, where="post", label=runner_title(runner), **look)
 
 

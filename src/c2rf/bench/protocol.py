@@ -228,12 +228,12 @@ def _votes(X: Floats, y: Signs, rest: Floats, protocol: Protocol, seed: int) -> 
     return trees.votes(rest)
 
 
-def split_names(text: str) -> list[str]:
+def parse_list(text: str) -> list[str]:
     """Return the names in a list with commas or blanks, each once.
 
     Examples
     --------
-    >>> split_names("rf, auto,rf")
+    >>> parse_list("rf, auto,rf")
     ['rf', 'auto']
     """
     names = list(dict.fromkeys(text.replace(",", " ").split()))
@@ -272,7 +272,7 @@ def _numbers(name: str, text: str) -> list[float]:
     above, below = _BETWEEN[name]
     whole = name == "few_labels"
     values = []
-    for word in split_names(text):
+    for word in parse_list(text):
         try:  # decimal, so that 0.7% and 0.007 are the same number
             value = float(Decimal(word.removesuffix("%")) / (100 if word.endswith("%") else 1))
         except ArithmeticError:

@@ -26,11 +26,10 @@ from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.exceptions import InputError
+from c2rf.forest.backends import BACKENDS
 
 FORMAT = 6
 """What is written and read."""
-
-_SOLVERS = {"": "", "highs": ", HiGHS", "scip": ", SCIP", "gurobi": ", Gurobi"}
 
 
 def method_of(runner: str) -> str:
@@ -51,7 +50,8 @@ def runner_title(runner: str) -> str:
     >>> runner_title("p-c2rf/highs"), runner_title("rf")
     ('p-C²RF, HiGHS', 'RF')
     """
-    return method_title(runner) + _SOLVERS[runner.partition("/")[2]]
+    solver = BACKENDS.get(runner.partition("/")[2])
+    return method_title(runner) + (f", {solver.title}" if solver else "")
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from c2rf._utils.text import split_names
 from c2rf.cli import common, terminal
 from c2rf.cli.common import QuickCommand, QuickGroup, in_panel
-from c2rf.workflow.options import Options, split_names
+from c2rf.workflow.options import Options
 
 audit = typer.Typer(
     help="Check some labels by hand: how many are right?",

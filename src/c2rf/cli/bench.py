@@ -109,14 +109,14 @@ def run(
     """
     from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import BENCH_METHODS
-    from c2rf.bench.protocol import PROTOCOLS, every_setting, split_names
+    from c2rf.bench.protocol import PROTOCOLS, every_setting, parse_list
     from c2rf.bench.run import make_keys
     from c2rf.exceptions import InputError
     from c2rf.forest.backends import check_backend
 
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit must be a number of seconds above 0; found {time_limit}")
-    names, chosen_methods = split_names(protocol), split_names(methods)
+    names, chosen_methods = parse_list(protocol), parse_list(methods)
     for name in names:
         check_choice("protocol", name, PROTOCOLS)
     named = [replace(PROTOCOLS[name], n_trees=trees) for name in names]
@@ -126,7 +126,7 @@ def run(
             few_labels=few_labels,
         )
     )  # fmt: skip
-    chosen = list(NAMES) if data == "all" else split_names(data)
+    chosen = list(NAMES) if data == "all" else parse_list(data)
     for name in chosen:
         check_name(name)
     for name in chosen_methods:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from c2rf._utils.text import split_names
 from c2rf.exceptions import InputError
 from c2rf.workflow.options import (
     Options,
@@ -28,7 +29,6 @@ from c2rf.workflow.options import (
     command_option,
     option_field,
     option_types,
-    split_names,
     split_tables,
 )
 

@@ -147,32 +147,21 @@ def _by_type(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
 
 def distinct(column: pd.Series[Any], missing: Sequence[str] = ()) -> Distinct:
     """Return the different texts of a column, and which each cell has."""
-    values = getattr(column.array, "_pa_array", None)
-    cells: Any
     codes: Any
-    if values is not None:
-        import pyarrow as pa
-        from pyarrow import compute
-
-        if pa.types.is_dictionary(values.type):  # it may hold texts that no cell has
-            values = values.cast(values.type.value_type)
-        encoded = values.combine_chunks().dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        cells = encoded.dictionary
-        if _are_texts(column.dtype):
-            bare = compute.utf8_trim_whitespace(cells)
-            empty = compute.is_in(bare, pa.array([*MISSING, *missing], cells.type))
-            cells = compute.if_else(empty, pa.nulls(len(cells), cells.type), cells)
-            texts = cells.to_numpy(zero_copy_only=False).astype(object)
-        else:
-            texts = _texts(pd.Series(cells, dtype=pd.ArrowDtype(cells.type)), missing)
-    elif column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "empty"):
+    if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "empty"):
         codes, texts = pd.factorize(_texts(column, missing))  # 1 and True are not the same
     else:
-        codes, cells = pd.factorize(column)
+        codes, cells = pd.factorize(_decoded(column))
         texts = _texts(cells, missing)
     again, texts = pd.factorize(texts)  # of 7 and 7.0 the text is the same
     return Distinct(texts, np.append(again, -1)[codes])
+
+
+def _decoded(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts that Arrow keeps as numbers of a dictionary as they are."""
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    values = getattr(kind, "value_type", None)  # of a dictionary, which may hold other texts, too
+    return column if values is None else column.astype(pd.ArrowDtype(values))
 
 
 def ordered_values(column: pd.Series[Any]) -> NDArray[np.object_] | None:
@@ -248,37 +237,23 @@ def _floats(column: pd.Series[Any]) -> Floats:
 
 
 def _by_arrow(column: pd.Series[Any], missing: Sequence[str]) -> Cells | None:
-    """Return texts that are all numbers, or dates of one shape, or empty; None of others."""
-    values = getattr(column.array, "_pa_array", None)
-    if values is None or not _are_texts(column.dtype):
+    """Return texts that are all numbers or empty; None of others."""
+    if not hasattr(column.array, "_pa_array") or not _are_texts(column.dtype):
         return None
     import pyarrow as pa
-    from pyarrow import compute
 
-    empty = [*MISSING, *missing, None]
-    place = compute.index_in(values, pa.array([*empty, *MISSING_NUMBERS], values.type))
-    # Not a scalar: with one, pyarrow 23 gives wrong texts for a part of an array.
-    given = compute.if_else(place.is_valid(), pa.nulls(len(values), values.type), values)
-    cells = given.drop_null().combine_chunks()
-    signs: Counter[str] = Counter()
-    if compute.greater_equal(compute.max(place), len(empty)).as_py():
-        signs.update(values.filter(compute.greater_equal(place, len(empty))).to_pylist())
+    is_none = column.isin([*MISSING, *missing, *MISSING_NUMBERS])
+    given: Any = column.mask(is_none).array
+    values = given._pa_array
     try:
-        cells[:1].cast(pa.float64())  # one cell first: of a whole column an error is slow
-        numbers = given.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
+        values.drop_null()[:1].cast(pa.float64())  # one first: of a column an error is slow
+        numbers = values.cast(pa.float64()).to_numpy() + 0.0  # not -0.0
     except pa.ArrowInvalid:
-        if set(compute.unique(compute.binary_length(cells)).to_pylist()) not in ({10}, {19}):
-            return None
-        if compute.all(compute.match_like(cells, "__.__.____")).as_py():
-            parts = [compute.utf8_slice_codeunits(given, *k) for k in ((6, 10), (3, 5), (0, 2))]
-            given = compute.binary_join_element_wise(*parts, pa.scalar("-", values.type))
-        with suppress(pa.ArrowInvalid):
-            seconds = given.cast(pa.timestamp("s")).to_numpy()
-            return Cells((seconds - _EPOCH) / _DAY, True, signs=signs)
         return None
-    if np.isnan(numbers).sum() > given.null_count or not len(cells):
+    if np.isnan(numbers).sum() > values.null_count or values.null_count == len(values):
         return None  # "NAN" is no number
-    return Cells(numbers, signs=signs)
+    found, signs = Counter(column[is_none].tolist()), {*MISSING_NUMBERS} - {*missing}
+    return Cells(numbers, signs={text: n for text, n in found.items() if text in signs})
 
 
 def are_whole(numbers: Floats) -> bool:

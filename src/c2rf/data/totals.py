@@ -36,6 +36,7 @@ from c2rf._utils.text import (
     listed_names,
     nearest,
     option_name,
+    split_names,
 )
 from c2rf._utils.types import Floats, Ints
 from c2rf.data.dialect import AS_FOUND, ReadAs
@@ -218,18 +219,13 @@ def _grouped(files: Sequence[Path], group: Sequence[str]) -> list[list[str]]:
     if group and not files:
         raise InputError("--group needs --totals-file, a table with the totals of the groups")
     if len(files) == 1:
-        return [[name for names in group for name in _split(names)]]
+        return [split_names(group)]
     if group and len(group) != len(files):
         raise InputError(
             f"found {len(group)} --group for {len(files)} --totals-file; give one --group for each "
             "file, in the same order, of several columns as age,sex"
         )
-    return [_split(names) for names in group] or [[] for _ in files]
-
-
-def _split(names: str) -> list[str]:
-    """Return the columns of an option, which are separated by commas."""
-    return next(csv.reader([names], skipinitialspace=True), [])
+    return [split_names([names]) for names in group] or [[] for _ in files]
 
 
 SUMS = frozenset(

@@ -21,7 +21,7 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from c2rf._utils.frames import as_pandas, names_of
-from c2rf._utils.text import all_of, for_user, listed
+from c2rf._utils.text import all_of, for_user, listed, split_names
 from c2rf._utils.types import Floats, not_masked
 from c2rf.assignment import AssignmentProblem, log_scores, zero_floor
 from c2rf.data.cells import as_numbers
@@ -35,7 +35,6 @@ from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import read_totals
-from c2rf.workflow.options import split_names
 from c2rf.workflow.predictions import PREDICTED, Predictions, by_probabilities, shown_columns
 from c2rf.workflow.prepare import profile_population
 from c2rf.workflow.tables import column_names, find_rows

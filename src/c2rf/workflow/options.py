@@ -27,7 +27,7 @@ from typing import (
     get_type_hints,
 )
 
-from c2rf._utils.text import check_choice, for_user, option_name
+from c2rf._utils.text import check_choice, for_user, option_name, split_names
 from c2rf.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -90,17 +90,6 @@ def _option(
     """
     about = locals().copy()
     return field(default=about.pop("default"), metadata=about)
-
-
-def split_names(given: Sequence[str] | None) -> list[str]:
-    """Return the columns of an option that takes several, by commas or by being repeated.
-
-    Examples
-    --------
-    >>> split_names(["id,name", '"a, b"']), split_names(None)
-    (['id', 'name', 'a, b'], [])
-    """
-    return [name for part in csv.reader(given or [], skipinitialspace=True) for name in part]
 
 
 def join_names(names: Sequence[str]) -> str:

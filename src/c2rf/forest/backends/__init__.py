@@ -5,8 +5,8 @@ A solver sees a :class:`MatrixModel` and :class:`SolverOptions`, and answers wit
 optimal" (``status``) are two facts: an incumbent at a limit is never thrown away.
 
 A solver is added by a file with ``run(model, options, watch)`` and ``version()``, a line in
-:data:`BACKENDS` and an extra in ``pyproject.toml``. They run in a process of their own
-(:mod:`c2rf.forest.backends.process`).
+:data:`BACKENDS`, its name in :mod:`c2rf.workflow.options`, and an extra in ``pyproject.toml``.
+They run in a process of their own (:mod:`c2rf.forest.backends.process`).
 """
 
 from __future__ import annotations
@@ -211,11 +211,17 @@ class Backend:
     """A solver that can be asked for by name; it refuses coefficients from ``too_large`` on."""
 
     name: str
+    title: str
     package: str
-    install: str
-    priorities: bool
     note: str
+    priorities: bool = True
     too_large: float = math.inf
+
+    @property
+    def install(self) -> str:
+        """How to get it; the first comes with the package."""
+        is_first = self.name == next(iter(BACKENDS))
+        return f"pip install {self.package}" if is_first else f'pip install "c2rf[{self.name}]"'
 
     @property
     def is_installed(self) -> bool:
@@ -227,20 +233,13 @@ class Backend:
         return str(import_module(f"c2rf.forest.backends.{self.name}").version())
 
 
+LIMITED = "commercial; without a licence up to 2000 variables and 2000 rows"
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend("highs", "highspy", "pip install highspy", False, "open source, the default", 1e15),
-        Backend(
-            "scip", "pyscipopt", 'pip install "c2rf[scip]"', True, "open source, one thread", 1e20
-        ),
-        Backend(
-            "gurobi",
-            "gurobipy",
-            'pip install "c2rf[gurobi]"',
-            True,
-            "commercial; without a licence up to 2000 variables and 2000 rows",
-        ),
+        Backend("highs", "HiGHS", "highspy", "open source, the default", False, 1e15),
+        Backend("scip", "SCIP", "pyscipopt", "open source, one thread", too_large=1e20),
+        Backend("gurobi", "Gurobi", "gurobipy", LIMITED),
     )
 }
 
