@@ -35,11 +35,12 @@ from c2rf.exceptions import InputError
 _NUMBER = re.compile(r"(?!-0$)-?(?=[\d.]{1,16}$)(?:0|[1-9]\d*)(?:\.\d+)?")
 _FORMULA = r"[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"  # full-width signs are run, too
 _NO_FORMULA = r"\s*(?:[+-]|[+-]?[\d.,' ]*\d(?:[eE][+-]?\d+)?)\s*"  # a sign, or a number
-_LATER = (
-    r'(?:^[;,]|\S\s*[;,\t]|[\r\n])["\s]*',
-    r"[=@\uff1d\uff20]",
-)  # a cell where another mark separates them
-_LONGEST = {".xlsx": (32_767, "letters"), ".sav": (32_767, "bytes")}  # texts of a cell
+_LATER = r'(?:^[;,]|\S\s*[;,\t]|[\r\n])["\s]*'  # where a cell begins with other separators
+_LATER_FORMULA = r"[=@\uff1d\uff20]"
+_RUNS = re.compile(  # up to a formula that a spreadsheet would run
+    rf"\A(?!{_NO_FORMULA}\Z)(?={_FORMULA})|{_LATER}(?={_LATER_FORMULA})"
+)
+_LONGEST = 32_767  # text of a cell, in letters in .xlsx and in bytes in .sav
 _XLSX_ROWS, _XLSX_COLUMNS = 1_048_576, 16_384
 _XLSX_DIGITS = 10**15  # whole numbers with more digits would be rounded
 _XLSX_LARGEST = 1e308
@@ -62,8 +63,13 @@ def unescaped(texts: pd.Series[Any]) -> pd.Series[Any]:
     """
     plain = texts.astype(object)  # Arrow's regular expressions are not those of Python
     plain = plain.str.replace(rf"^'(?={_FORMULA})", "", regex=True)
-    plain = plain.str.replace("({})'({})".format(*_LATER), r"\1\2", regex=True)
+    plain = plain.str.replace(rf"({_LATER})'(?={_LATER_FORMULA})", r"\1", regex=True)
     return plain.astype(texts.dtype)
+
+
+def _escaped(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts with an apostrophe before each formula."""
+    return texts.str.replace(_RUNS, lambda found: f"{found[0]}'", regex=True)
 
 
 class TableWriter:
@@ -187,27 +193,18 @@ class TableWriter:
     def _safe(self, rows: pd.DataFrame, with_names: bool) -> pd.DataFrame:
         """Count text that a spreadsheet would run as a formula, and escape it if asked to."""
         changed: dict[Any, Any] = {}
-        for name in rows:
-            if not _is_text(rows[name]):
-                continue
+        for name in [each for each in rows if _is_text(rows[each])]:
             cells = rows[name].astype(object)
             texts = cells.map(str, na_action="ignore").astype(object)
-            runs = texts.str.match(_FORMULA, na=False) & ~texts.str.fullmatch(_NO_FORMULA, na=False)
+            runs = texts.str.contains(_RUNS, na=False)
             self.cautions["formulas"] += int(runs.sum())
-            later = texts.str.contains("".join(_LATER), na=False)
-            self.cautions["formulas"] += int((later & ~runs).sum())
-            if self.spreadsheet_safe and (runs | later).any():
-                safe = texts.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
-                changed[name] = cells.where(~runs, "'" + safe).where(runs | ~later, safe)
-        rows = rows.assign(**changed) if changed else rows
+            if self.spreadsheet_safe and runs.any():
+                changed[name] = cells.where(~runs, _escaped(texts))
         names = pd.Series([str(name) for name in rows], dtype=object)
-        runs = names.str.match(_FORMULA)
-        later = names.str.contains("".join(_LATER))
-        self.cautions["formulas"] += with_names * int((runs | later).sum())
+        self.cautions["formulas"] += with_names * int(names.str.contains(_RUNS).sum())
         if not self.spreadsheet_safe:
             return rows
-        safe = names.str.replace("({})({})".format(*_LATER), r"\1'\2", regex=True)
-        return rows.set_axis(safe.where(~runs, "'" + safe), axis=1)
+        return rows.assign(**changed).set_axis(_escaped(names), axis=1)
 
     def _write_lines(self, rows: pd.DataFrame) -> None:
         if self._file is None:
@@ -305,19 +302,17 @@ def check_size(path: Path, n_rows: int, n_columns: int) -> None:
 
 def check_texts(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     """Refuse texts that are longer than a cell of the format holds."""
-    if path.suffix.lower() not in _LONGEST:
+    ending = path.suffix.lower()
+    if ending not in (".xlsx", ".sav"):
         return
-    longest, unit = _LONGEST[path.suffix.lower()]
     for rows in tables:
         for name in rows:
             texts = [str(cell) for cell in rows[name].dropna()] if _is_text(rows[name]) else []
-            if unit == "bytes":
-                sizes = [len(text.encode(errors="replace")) for text in texts]
-            else:
-                sizes = [*map(len, texts)]
-            if max(sizes, default=0) > longest:
+            held = texts if ending == ".xlsx" else [text.encode(errors="replace") for text in texts]
+            if max(map(len, held), default=0) > _LONGEST:
+                unit = "letters" if ending == ".xlsx" else "bytes"
                 raise InputError(
-                    f"{path}: a cell holds at most {longest:,} {unit}; a text in column "
+                    f"{path}: a cell holds at most {_LONGEST:,} {unit}; a text in column "
                     f"{str(name)!r} has more: write .csv or .parquet"
                 )
 
