@@ -221,3 +221,19 @@ def test_mistakes_on_the_command_line_are_the_users(tmp_path, monkeypatch, capsy
     given = ["assign", "p.csv", "--totals", "a=1,b=1", "--out", "out.csv", *options]
     assert main(given) == 2
     assert "mistake in c2rf" not in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_rule_for_probabilities_without_doubt():
+    duckdb = pytest.importorskip("duckdb")
+    rows = pd.DataFrame({"g": list("zzxx"), "h": list("xxzx"), "c0": [1.0, 1.0, 1e-100, 1e-5]})
+    rows["c1"] = [1e-99, 1e-20, 1.0, 0.99999]
+    totals = [
+        {"c1": 3},
+        [{"g": "x", "h": "x", "class": "c0", "total": 1}],
+        [{"h": "x", "class": "c0", "total": 1}],
+    ]
+    found = c2rf.assign(rows[["c0", "c1"]], totals, groups=rows[["g", "h"]])
+    assert found.offsets.abs().min().max() > 900  # no exponential
+    labels = duckdb.sql(f"SELECT {found.sql()} AS label FROM rows").df()["label"]
+    assert labels.tolist() == found.labels.tolist() == ["c1", "c1", "c1", "c0"]

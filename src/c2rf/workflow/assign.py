@@ -106,8 +106,9 @@ class AssignedLabels:
         """Return the rule as one ``CASE`` of SQL.
 
         A probability is multiplied by the exponential of its class offset; the label is the class
-        with the largest product. Rows whose products are equal may get another label than here:
-        which of them have which class is drawn, such that the totals hold.
+        with the largest product. Where exponentials are beyond what a database multiplies, offsets
+        are added to logarithms, ``ln``. Rows whose products are equal may get another label than
+        here: which of them have which class is drawn, such that the totals hold.
 
         Parameters
         ----------
@@ -137,12 +138,15 @@ class AssignedLabels:
 
     def _case(self, offsets: pd.Series[Any], columns: Mapping[Any, str]) -> str:
         """Return the rule of one group; a class it cannot have is left out."""
-        products = {
-            label: f"greatest({_identifier(columns[label])}, {self.floor!r}) * "
-            f"{float(np.exp(offsets[label]))!r}"
-            for label in self.classes
-            if offsets[label] > -np.inf
-        }
+        own = offsets[offsets > -np.inf]
+        are_far = own.abs().max() - np.log(self.floor) > _FARTHEST
+        products = {}
+        for label, offset in own.items():
+            probability = f"greatest({_identifier(columns[label])}, {self.floor!r})"
+            if are_far:
+                products[label] = f"ln({probability}) + {float(offset)!r}"
+            else:
+                products[label] = f"{probability} * {float(np.exp(offset))!r}"
         lines, left = ["CASE"], list(products)
         if len(left) == 1:
             return _literal(left[0])
@@ -151,6 +155,10 @@ class AssignedLabels:
             largest = " AND ".join(f"{products[first]} >= {products[other]}" for other in left)
             lines.append(f"  WHEN {largest} THEN {_literal(first)}")
         return "\n".join([*lines, f"  ELSE {_literal(left[0])}", "END"])
+
+
+_FARTHEST = 700.0
+"""The exponential of more, or of less than its negative, is no normal number of 64 bits."""
 
 
 def _identifier(name: object) -> str:
