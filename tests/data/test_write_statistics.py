@@ -114,6 +114,8 @@ def test_text_that_is_not_kept_is_counted(tmp_path: Path, ending: str) -> None:
     found, cautions, _ = written(pd.DataFrame({"x": cells}, dtype=object), tmp_path / f"x{ending}")
     assert cautions["changed"] == (4 if ending == ".sav" else 3)
     third = "c" if ending == ".sav" else "c "
+    if ending == ".dta":  # older versions of pyreadstat drop blanks when they read
+        found = pd.read_stata(tmp_path / "x.dta")
     assert found["x"].tolist() == ["a\ufffdb", "\ufffd", third, " d\t", "\ufffd", "e"]
 
 

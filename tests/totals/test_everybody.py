@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import c2rf
@@ -101,6 +101,7 @@ def test_totals_of_weighted_people_are_rounded_one_by_one():
     st.lists(st.integers(0, 30), min_size=4, max_size=4),
     st.sampled_from(["count", "rate", "range", "estimate"]),
 )
+@example([0, 0, 0, 0], [0, 1, 0, 1], "estimate")
 def test_the_rest_is_what_the_rows_to_label_have(others, own, kind):
     """Whatever a total is, the rest holds the true number of the rows to label."""
     places = [(region, k) for region in ("north", "south") for k in CLASSES]

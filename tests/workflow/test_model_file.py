@@ -102,17 +102,31 @@ def test_nobody_s_label_is_in_the_file(tmp_path, name):
 
 
 def test_the_trusted_types_are_just_those_that_are_needed(tmp_path, monkeypatch):
-    found: set[str] = set()
     for name in ("c2rf", "known-totals", "logistic", "boosting", "default"):
         stored(name).write(tmp_path / name)
-        found |= set(skops.io.get_untrusted_types(file=tmp_path / name))
     many_columns = Encoder(count_values(np.random.default_rng(0).normal(size=(20, 500))))
     skops.io.dump(many_columns, tmp_path / "wide")
-    found |= set(skops.io.get_untrusted_types(file=tmp_path / "wide"))
+    three_classes = make_learner("boosting").fit(np.eye(30), np.arange(30) % 3)
+    skops.io.dump(three_classes, tmp_path / "three classes")
     monkeypatch.setattr(trees, "are_compiled", lambda: False)  # as without Numba
     stored("default").write(tmp_path / "plain")
-    found |= set(skops.io.get_untrusted_types(file=tmp_path / "plain"))
-    assert found == set(TRUSTED)
+    unknown: set[str] = set()  # to skops, which knows more of them with every version
+    used: set[str] = set()
+    for path in tmp_path.iterdir():
+        unknown |= set(skops.io.get_untrusted_types(file=path))
+        with zipfile.ZipFile(path) as file:
+            used |= types_in(json.loads(file.read("schema.json")))
+    assert unknown <= set(TRUSTED) <= used
+
+
+def types_in(schema: object) -> set[str]:
+    """All types of a file, known or not."""
+    if isinstance(schema, list):
+        return set().union(*map(types_in, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = {f"{schema['__module__']}.{schema['__class__']}"} if "__class__" in schema else set()
+    return own.union(*map(types_in, schema.values()))
 
 
 class Bomb:
@@ -259,7 +273,7 @@ def test_bitsets_of_categories_that_are_not_there_are_refused():
 def test_a_sparse_table_whose_places_lead_out_of_it_is_refused():
     table = csr_matrix(np.eye(3))
     table.indices[1] = 1 << 20
-    with pytest.raises(ValueError, match="indices"):
+    with pytest.raises(ValueError, match=r"ind(ex|ices)"):
         _check_trees([table])
 
 

@@ -31,7 +31,7 @@ GROUP_MARKS = (*SPACES, "'", "\u2019")
 
 OTHER = {".": ",", ",": "."}
 NAMES = {".": "point", ",": "comma"}
-_PLAIN = re.compile(rf"[+{MINUS}-]?\d+(?:\.\d*)?")
+_PLAIN = re.compile(rf"([+{MINUS}-]?)(?=\.?\d)(\d*)(\.?\d*(?:[eE][+{MINUS}-]?\d+)?)")
 
 
 def pattern(decimal: str) -> str:
@@ -115,13 +115,13 @@ class Marks:
         >>> Marks(",", ".").localised("-1234567.50"), Marks(",").localised("Ulm")
         ('-1.234.567,50', 'Ulm')
         """
-        if not _PLAIN.fullmatch(text):
+        found = _PLAIN.fullmatch(text)
+        if found is None:
             return text
-        whole, point, rest = text.partition(".")
+        sign, whole, rest = found.groups()
         if self.group:
-            sign = "" if whole[0].isdigit() else whole[0]
-            whole = sign + f"{int(whole[len(sign) :]):,}".replace(",", self.group)
-        return whole + (self.decimal if point else "") + rest
+            whole = re.sub(r"\B(?=(\d{3})+$)", self.group, whole)
+        return str(sign + whole + rest.replace(".", self.decimal))
 
 
 @dataclass

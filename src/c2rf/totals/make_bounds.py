@@ -495,7 +495,7 @@ def _errors_in_groups(
             off[:, k] = 0.0
             # Where no row has the class, rows count alike.
             shares = counts[:, k] + 1e-9 * sizes
-            whole = margins[m].sums(shares)
+            whole = np.maximum(margins[m].sums(shares), np.finfo(float).tiny)  # 0 of 0: 0
             for f in np.flatnonzero((places[:, 0] == m) & (places[:, 2] == k)):
                 here = margins[m].codes == places[f, 1]
                 off[here, k] = errors[f] * shares[here] / whole[places[f, 1]]

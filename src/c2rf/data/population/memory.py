@@ -157,7 +157,7 @@ def _read_lazy_frame(
     frame: Any, names: Sequence[str], columns: Columns
 ) -> Iterator[tuple[Any, str]]:
     if not hasattr(frame, "collect_batches"):
-        raise InputError("a LazyFrame needs polars 1.34 or later; pip install -U polars")
+        raise InputError("a LazyFrame needs polars 1.37 or later; pip install -U polars")
     where, start = "the LazyFrame", 0
     wanted = wanted_columns(columns, names, where)
     with naming_source(where):
