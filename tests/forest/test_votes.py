@@ -86,9 +86,7 @@ def test_chunk_by_chunk_is_all_at_once(chunks, inverse):
 def test_merging_wide_tables(n_trees):
     rows = random_votes(400, n_trees, n_kinds=30, seed=3)
     parts = [PatternTable.from_votes(part, inverse=True) for part in np.array_split(rows, 7)]
-    merged = parts[0]
-    for part in parts[1:]:
-        merged = merged.merge(part)
+    merged = PatternTable.merged(parts)
     np.testing.assert_array_equal(merged.patterns[merged.inverse], rows)
     expected = np.unique(rows, axis=0, return_counts=True)
     assert rows_and_counts(merged.patterns, merged.counts) == rows_and_counts(*expected)
@@ -105,15 +103,15 @@ def test_the_order_of_the_points_does_not_matter(rows, seed):
 def test_merging_keeps_the_inverse_only_where_both_have_one():
     with_inverse = PatternTable.from_votes([[1, -1]], inverse=True)
     without = PatternTable.from_votes([[1, -1], [1, 1]])
-    assert with_inverse.merge(without).inverse is None
-    assert without.merge(with_inverse).inverse is None
-    assert with_inverse.merge(without).counts.tolist() == [2, 1]
+    for parts in ([with_inverse, without], [without, with_inverse]):
+        assert PatternTable.merged(parts).inverse is None
+        assert PatternTable.merged(parts).counts.tolist() == [2, 1]
 
 
 def test_merging_adds_counts_beyond_32_bits():
     words = np.array([[1]], dtype=np.uint64)
     big = PatternTable(words, np.array([2**40]), 1)
-    assert big.merge(big).n_points == 2**41
+    assert PatternTable.merged([big, big]).n_points == 2**41
 
 
 class TestTablesAreChecked:
@@ -202,17 +200,18 @@ def test_tables_without_points_can_be_merged(n_trees):
     rows = random_votes(40, n_trees, n_kinds=5)
     some, none = PatternTable.from_votes(rows), PatternTable.from_words(pack(rows[:0]), n_trees)
     assert (none.n_patterns, none.n_points) == (0, 0)
-    for table in (some.merge(none), none.merge(some), PatternTable.merged([none, some, none])):
+    for parts in ([some, none], [none, some], [none, some, none]):
+        table = PatternTable.merged(parts)
         np.testing.assert_array_equal(table.words, some.words)
         np.testing.assert_array_equal(table.counts, some.counts)
-    assert none.merge(none).n_points == 0
+    assert PatternTable.merged([none, none]).n_points == 0
     assert (none.lookup_words(pack(rows)) == -1).all()
 
 
 def test_tables_of_other_trees_are_refused():
     table = PatternTable.from_votes([[1, -1]])
     with pytest.raises(InputError, match="found 2 and 3 trees"):
-        table.merge(PatternTable.from_votes([[1, 1, 1]]))
+        PatternTable.merged([table, PatternTable.from_votes([[1, 1, 1]])])
 
 
 def test_no_chunks_at_all():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -205,10 +205,9 @@ class PatternTable:
 
     @classmethod
     def merged(cls, tables: Iterable[PatternTable]) -> PatternTable:
-        """Concatenate tables.
+        """Return the table of the rows of all tables, in their order.
 
-        Tables are merged with neighbours of about their size, so that a row is moved only
-        logarithmically often however many tables there are.
+        The inverse is kept where all tables have one.
 
         Examples
         --------
@@ -216,41 +215,21 @@ class PatternTable:
         >>> PatternTable.merged(parts).counts
         array([2, 1])
         """
-        stack: list[PatternTable] = []
-        for table in tables:
-            stack.append(table)
-            while len(stack) > 1 and stack[-1].n_patterns >= stack[-2].n_patterns // 2:
-                last = stack.pop()
-                stack[-1] = stack[-1].merge(last)
-        if not stack:
+        parts = list(tables)
+        if not parts:
             raise InputError("there must be at least one chunk of votes; found none")
-        while len(stack) > 1:
-            last = stack.pop()
-            stack[-1] = stack[-1].merge(last)
-        return stack[0]
-
-    def merge(self, other: PatternTable) -> PatternTable:
-        """Return the table of the rows of both, those of ``self`` first.
-
-        The inverse is kept where both tables have one.
-        """
-        if self.n_trees != other.n_trees:
-            raise InputError(
-                "tables must be of the same trees to be merged; "
-                f"found {self.n_trees} and {other.n_trees} trees"
-            )
-        keep = self.inverse is not None and other.inverse is not None
-        both = _count(
-            np.concatenate([self.words, other.words]),
-            np.concatenate([self.counts, other.counts]),
-            self.n_trees,
-            inverse=keep,
-        )
-        if self.inverse is None or other.inverse is None or both.inverse is None:
+        n_trees = sorted({table.n_trees for table in parts})
+        if len(n_trees) > 1:
+            raise InputError(f"tables must be of the same trees to be merged; found {n_trees}")
+        inverses = [table.inverse for table in parts if table.inverse is not None]
+        keep = len(inverses) == len(parts)
+        words, counts = ([getattr(part, name) for part in parts] for name in ("words", "counts"))
+        both = _count(np.concatenate(words), np.concatenate(counts), n_trees[0], inverse=keep)
+        if both.inverse is None:
             return both
-        place = both.inverse
-        moved = np.concatenate([place[self.inverse], place[len(self.words) + other.inverse]])
-        return PatternTable(both.words, both.counts, both.n_trees, moved)
+        places = np.split(both.inverse, np.cumsum([len(own) for own in words])[:-1])
+        moved = [place[own] for place, own in zip(places, inverses, strict=True)]
+        return replace(both, inverse=np.concatenate(moved))
 
     def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return for each row of packed votes the index of its pattern, -1 where it has none."""
