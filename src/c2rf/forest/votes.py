@@ -220,7 +220,8 @@ class PatternTable:
             raise InputError("there must be at least one chunk of votes; found none")
         n_trees = sorted({table.n_trees for table in parts})
         if len(n_trees) > 1:
-            raise InputError(f"tables must be of the same trees to be merged; found {n_trees}")
+            found = " and ".join(map(str, n_trees))
+            raise InputError(f"tables must be of the same trees to be merged; found {found} trees")
         inverses = [table.inverse for table in parts if table.inverse is not None]
         keep = len(inverses) == len(parts)
         words, counts = ([getattr(part, name) for part in parts] for name in ("words", "counts"))
