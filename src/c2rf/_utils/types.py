@@ -29,6 +29,9 @@ Signs = NDArray[np.int8]
 Columns = Sequence[str] | None
 """Names of columns to read, in this order; None for all of them."""
 
+MOST_SEEDS = 2**31 - 1
+"""Seeds are below this number, which all libraries take."""
+
 LARGEST = float(np.finfo(np.float32).max)
 """Largest number that is learned from: trees compare numbers of single precision."""
 

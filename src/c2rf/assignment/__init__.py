@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from c2rf._utils.types import Codes, Floats
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats
 from c2rf.assignment.crossing_margins import (
     FEW_DRAWN,
     label_crossing,
@@ -33,7 +33,7 @@ from c2rf.assignment.duals import (
     smooth_duals,
 )
 from c2rf.assignment.one_margin import label_one_margin, sample_bounds
-from c2rf.assignment.parts import Parts, ScoredRows
+from c2rf.assignment.parts import Parts, ScoredRows, class_counts
 from c2rf.assignment.passes import are_many, draw
 from c2rf.assignment.weighted import label_weighted
 from c2rf.exceptions import InputError
@@ -97,7 +97,7 @@ def assign(
         table = _finite(np.asarray(scores, dtype=float))
         codes = np.zeros(len(table), dtype=np.intp) if groups is None else np.asarray(groups)
         parts = ScoredRows(table, codes, weights, bounds.n_groups)
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = check_random_state(random_state).randint(MOST_SEEDS)
     if parts.is_weighted:
         return label_weighted(parts, bounds, seed)
     if bounds.margins:
@@ -154,12 +154,16 @@ class AssignmentProblem:
     @cached_property
     def known_counts(self) -> Any:
         """How many rows of each class are known, groups by classes; sums of weights."""
-        counts = np.zeros(self.bounds.group_lower.shape, np.asarray(self.bounds.lower).dtype)
-        if self.known is not None:
-            rows = np.flatnonzero(self.known >= 0)
-            each = 1 if self.weights is None else self.weights[rows]
-            np.add.at(counts, (self.groups.codes[rows], self.known[rows]), each)
-        return counts
+        return self.known_in(self.groups)
+
+    def known_in(self, groups: Groups) -> Any:
+        """Return how many rows of each class are known, by any groups."""
+        shape = len(groups.names), self.bounds.n_classes
+        if self.known is None:
+            return np.zeros(shape, np.asarray(self.bounds.lower).dtype)
+        rows = np.flatnonzero(self.known >= 0)
+        weights = None if self.weights is None else self.weights[rows]
+        return class_counts(groups.codes[rows], self.known[rows], shape, weights)
 
     @cached_property
     def left(self) -> tuple[Any, AssignmentProblem]:

@@ -36,7 +36,14 @@ from numpy.typing import NDArray
 
 from c2rf._utils.types import Codes, Floats, Ints
 from c2rf.assignment.duals import Assignment, optimality_gap, rounded_up
-from c2rf.assignment.parts import TIES, Parts, ScoredRows, best_classes, random_numbers
+from c2rf.assignment.parts import (
+    TIES,
+    Parts,
+    ScoredRows,
+    best_classes,
+    class_counts,
+    random_numbers,
+)
 from c2rf.assignment.passes import (
     bracket,
     first_duals,
@@ -492,13 +499,6 @@ def clipped_to_sizes(bounds: Bounds) -> Bounds:
     )
 
 
-def sizes_of(labels: Codes, groups: Codes, bounds: Bounds) -> Ints:
-    """Return the sizes of the classes in the groups."""
-    shape = bounds.group_lower.shape
-    found = np.bincount(groups * shape[1] + labels, minlength=shape[0] * shape[1])
-    return found.reshape(shape)
-
-
 def _offsets(networks: list[Residual]) -> Floats:
     return np.vstack([network.offsets() for network in networks])
 
@@ -631,7 +631,7 @@ def _finish(
         if not can_be_met(own):
             return None
         labels = label(near, codes, clipped_to_sizes(own), jitter, seed)
-        counts = counts + sizes_of(labels, near.groups, bounds)
+        counts = counts + class_counts(near.groups, labels, counts.shape)
         lost = least_losses(near.scores, near.groups, labels, bounds.n_groups)
         losses, strict = np.minimum(losses, lost), np.minimum(strict, lost)
     networks = residual_networks(strict, bounds, counts, 4 * jitter)

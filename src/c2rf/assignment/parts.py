@@ -247,10 +247,8 @@ class ScoredRows(Parts):
 
         Numbers of rows are floats, too, which are exact for them.
         """
-        n_cells = self.n_groups * self.n_classes
-        cells = np.asarray(self.groups) * self.n_classes + labels
-        found = np.bincount(cells, self.weights, minlength=n_cells).astype(float)
-        found = found.reshape(self.n_groups, self.n_classes)
+        shape = self.n_groups, self.n_classes
+        found = class_counts(self.groups, labels, shape, self.weights).astype(float)
         return found if self.elsewhere is None else found + self.elsewhere.counts
 
 
@@ -262,6 +260,14 @@ def _arrived(
     numbers = start if steps is None else start + np.cumsum(steps, dtype=np.int64)
     rows = ScoredRows(scores, groups, weights, n_groups, 0, elsewhere)
     return replace(rows if codes is None else rows.taken(codes), numbers=numbers)
+
+
+def class_counts(
+    groups: Codes, labels: Codes, shape: tuple[int, ...], weights: Floats | None = None
+) -> Any:
+    """Return how many rows there are of each class in each group, or the sums of their weights."""
+    cells = np.asarray(groups) * shape[1] + labels
+    return np.bincount(cells, weights, shape[0] * shape[1]).reshape(shape)
 
 
 def distinct_rows(table: Floats) -> tuple[Codes, Codes, Codes]:

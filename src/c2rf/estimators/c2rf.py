@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
-from c2rf._utils.types import Floats
+from c2rf._utils.types import MOST_SEEDS, Floats
 from c2rf._utils.validation import (
     check_data,
     check_labeled,
@@ -41,7 +41,6 @@ from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import Totals, are_given, read_totals
 
-_MOST_SEEDS = np.iinfo(np.int32).max
 _JUST_POSITIVE = float(np.finfo(float).tiny)
 
 
@@ -252,7 +251,7 @@ class C2RFClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             self._fit_members(X, y, positive, random_state)
             self._forget_total()
             if rows is not None:
-                seed = random_state.randint(_MOST_SEEDS)
+                seed = random_state.randint(MOST_SEEDS)
                 self._choose_weights(rows, partial(self._count_positive, n_positive, known), seed)
         return self
 

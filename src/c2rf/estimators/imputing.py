@@ -30,6 +30,7 @@ from sklearn.frozen import FrozenEstimator
 from c2rf._utils.types import Codes, Floats, is_whole
 from c2rf.assignment import AssignmentProblem
 from c2rf.assignment.duals import Assignment
+from c2rf.assignment.parts import class_counts
 from c2rf.data.population.interface import filled, large_array, release
 from c2rf.estimators.training import Training, probability_offsets
 from c2rf.exceptions import InputError, InputTypeError
@@ -81,15 +82,6 @@ def check_n_imputations(n_imputations: Any, least: int = 1) -> int:
             "20 are enough for most figures"
         )
     return number
-
-
-def _counted(labels: Codes, domains: Groups, n_classes: int, weights: Floats | None) -> Floats:
-    """Return the (weighted) number of rows of each class in each domain, without those of -1."""
-    there = np.flatnonzero(labels >= 0)
-    cells = np.asarray(domains.codes)[there] * n_classes + labels[there]
-    own = None if weights is None else weights[there]
-    counts = np.bincount(cells, own, minlength=len(domains.names) * n_classes)
-    return counts.reshape(len(domains.names), n_classes).astype(float)
 
 
 @dataclass(eq=False)
@@ -211,25 +203,23 @@ class Imputer:
         training, weights = self.training, self.problem.weights
         classes = training.owner.classes_.tolist()
         sizes = (domains.sizes if weights is None else domains.weight(weights)).astype(float)
+        shape = len(domains.names), len(classes)
         imputed = np.array(
             [
-                _counted(drawn, domains, len(classes), weights)
+                class_counts(domains.codes, drawn, shape, weights).astype(float)
                 for drawn in self.impute(n_imputations)
             ]
         )
         codes = np.searchsorted(training.owner.classes_, training.y)
         inside = labeled >= 0
-        n_labeled = np.zeros(imputed.shape[1:], dtype=np.int64)
-        np.add.at(n_labeled, (labeled[inside], codes[inside]), 1)
-        left = self.problem.left[1]
+        n_labeled = class_counts(labeled[inside], codes[inside], shape)
         why = too_few_labeled(codes, self.found.counts.sum(axis=0), classes)
         if isinstance(training.template, FrozenEstimator):
             why = "there are no estimates by held-out rows: the estimator was fitted before"
         held_out, p_value = None, float("nan")
         if not why:
             (share, error, df), p_value = self._held_out(domains, labeled, codes)
-            fixed = np.full(left.n_rows, -1) if self.problem.known is None else self.problem.known
-            known = _counted(fixed, domains, len(classes), weights)
+            known = self.problem.known_in(domains)
             part = ((sizes - known.sum(axis=1)) / sizes)[:, None]
             share = np.where(part > 0, share, 0.0) * part + known / sizes[:, None]
             held_out = share, error * part, df

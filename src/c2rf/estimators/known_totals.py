@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from c2rf._utils.frames import as_numbers
-from c2rf._utils.types import Codes, Floats, is_whole
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats, is_whole
 from c2rf._utils.validation import (
     check_data,
     check_labeled,
@@ -83,8 +83,6 @@ from c2rf.totals.bounds import Bounds, totals_table
 from c2rf.totals.groups import Groups, read_groups
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import ESTIMATE, Totals, are_given, as_estimates, read_totals
-
-_MOST_SEEDS = np.iinfo(np.int32).max
 
 
 def _clusters(model: Any, X: Any) -> Codes:
@@ -295,7 +293,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         seeded(template, random_state)
         with showing_progress(self.verbose), self._jobs():
             if has_totals:
-                seed = random_state.randint(_MOST_SEEDS)
+                seed = random_state.randint(MOST_SEEDS)
                 learned = template, X, y, weight
                 rows, sample, problem = self._read_population(
                     learned, X_unlabeled, totals, unlabeled_groups, unlabeled_weight, seed

@@ -13,7 +13,7 @@ precision, and a missing value goes to the side that the node names.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +25,13 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import _safe_indexing, gen_even_slices
+from sklearn.utils import _safe_indexing, gen_batches, gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from c2rf._utils.compiled import can_compile, compiled
 from c2rf._utils.text import listed
+from c2rf._utils.types import MOST_SEEDS
 from c2rf._utils.validation import CODED, ENSEMBLES, TREES, check_one_output, unfrozen
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.forest.votes import pack, unpack
@@ -106,7 +107,7 @@ class Ensemble:
         are_trees = are_trees and isinstance(X, np.ndarray)
         walked = self._nodes() if are_trees and self._are_shallow() else None
         with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-            for rows in _row_chunks(n_rows, max(X.shape[1], n_members)):
+            for rows in gen_batches(n_rows, max(1, _CHUNK_CELLS // max(X.shape[1], n_members))):
                 data = _safe_indexing(X, rows)
                 data = as_single(data) if are_trees else data
                 if walked is not None:
@@ -242,7 +243,7 @@ def make_ensemble(
             fitted = unfitted.fit(X, y)
         return _members_of(fitted, order)
     n_drawn = _n_drawn(max_samples, len(y))
-    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_estimators)
+    seeds = random_state.randint(MOST_SEEDS, size=n_estimators)
     copies = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_fit_copy)(estimator, X, y, n_drawn, seed) for seed in seeds
     )
@@ -270,7 +271,7 @@ def seeded(model: Any, rng: np.random.RandomState) -> Any:
     """Set every seed the user has left open, also those of inner models."""
     for name, value in sorted(model.get_params(deep=True).items(), key=lambda item: item[0]):
         if value is None and name.split("__")[-1] == "random_state":
-            model.set_params(**{name: int(rng.randint(np.iinfo(np.int32).max))})
+            model.set_params(**{name: int(rng.randint(MOST_SEEDS))})
     return model
 
 
@@ -283,11 +284,6 @@ def _n_drawn(max_samples: float, n_points: int) -> int:
             )
         return int(max_samples)
     return max(1, round(max_samples * n_points))
-
-
-def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    size = max(1, _CHUNK_CELLS // max(1, n_columns))
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
 # Which models can vote, and what data they can take

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import all_of, check_choice
-from c2rf._utils.types import Floats, check_whole
+from c2rf._utils.types import MOST_SEEDS, Floats, check_whole
 from c2rf.exceptions import InputError, InputTypeError, NoSolutionError
 from c2rf.forest.backends import BACKENDS, check_backend
 from c2rf.forest.bounds.branch_and_bound import Prover
@@ -61,7 +61,6 @@ from c2rf.progress import Event, solve_listener
 
 SOLVE_METHODS = ("auto", *PAPER_METHODS)
 PREFERENCES = ("majority",)
-_SEEDS = 2**31 - 1
 
 
 def solve(
@@ -304,11 +303,11 @@ def _seed(random_state: Any) -> int:
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(_SEEDS))
+        return int(random_state.integers(MOST_SEEDS))
     if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
-        return int(random_state) % _SEEDS
+        return int(random_state) % MOST_SEEDS
     if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(_SEEDS))
+        return int(random_state.randint(MOST_SEEDS))
     raise InputError(
         "random_state must be None, an integer >= 0, a Generator or a RandomState; "
         f"found {random_state!r}"

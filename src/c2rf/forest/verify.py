@@ -99,8 +99,16 @@ def verify(
             f"the offset must be a number; found {short(repr(solution.offset))}"
         )
     shift = float(_numbers("the offset", solution.offset))
-    _check_weights(weights, rows.shape[1], lower, upper)
-    _check_shift(shift, None if offset is None else check_offset(offset))
+    if weights.shape != (rows.shape[1],):
+        raise VerificationError(
+            f"there must be one weight per tree, {rows.shape[1]}; found shape {weights.shape}"
+        )
+    for tree, weight in enumerate(weights.tolist()):
+        _check_within(f"the weight of tree {tree}", weight, lower, upper)
+    if offset is not None:
+        _check_within("the offset", shift, *check_offset(offset))
+    elif shift != 0:
+        raise VerificationError(f"the offset is {shift!r}; without offset=(lo, hi) it is 0.0")
     signs = certain_signs(rows, weights, shift)
     _check_labels(_numbers("labels", solution.labels), signs)
     eta = abs(int(counts[signs > 0].sum()) - target)
@@ -207,27 +215,10 @@ def _numbers(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def _check_weights(weights: Floats, n_trees: int, lower: float, upper: float) -> None:
-    if weights.shape != (n_trees,):
-        raise VerificationError(
-            f"there must be one weight per tree, {n_trees}; found shape {weights.shape}"
-        )
-    low, high = Fraction(float(lower)) - TOLERANCE, Fraction(float(upper)) + TOLERANCE
-    for tree, weight in enumerate(weights):
-        if not np.isfinite(weight) or not low <= Fraction(float(weight)) <= high:
-            raise VerificationError(
-                f"the weight of tree {tree} is {float(weight)!r}, outside [{lower}, {upper}]"
-            )
-
-
-def _check_shift(shift: float, allowed: tuple[float, float] | None) -> None:
-    if allowed is None:
-        if shift != 0:
-            raise VerificationError(f"the offset is {shift!r}; without offset=(lo, hi) it is 0.0")
-        return
-    low, high = Fraction(allowed[0]) - TOLERANCE, Fraction(allowed[1]) + TOLERANCE
-    if not np.isfinite(shift) or not low <= Fraction(shift) <= high:
-        raise VerificationError(f"the offset is {shift!r}, outside {list(allowed)}")
+def _check_within(name: str, value: float, low: float, high: float) -> None:
+    least, most = Fraction(float(low)) - TOLERANCE, Fraction(float(high)) + TOLERANCE
+    if not np.isfinite(value) or not least <= Fraction(value) <= most:
+        raise VerificationError(f"{name} is {value!r}, outside [{low}, {high}]")
 
 
 def _check_labels(labels: NDArray[np.int8], signs: NDArray[np.int8]) -> None:

@@ -35,7 +35,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from c2rf._utils.compiled import compiled
-from c2rf._utils.types import Codes, Floats, Ints
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats, Ints
 from c2rf.assignment import assign
 from c2rf.imputation.poisson import choose_in_groups
 from c2rf.totals.bounds import Bounds, MarginBounds
@@ -54,7 +54,6 @@ groups it can hardly be told from a chain of a million excursions."""
 _MOST_STEPS = 100
 # At most two rows are out of place: two classes in a cell of each margin, by one row each.
 _MOST_VIOLATED = 4
-_MOST_SEEDS = np.iinfo(np.int32).max
 
 
 def draw_labels(
@@ -127,7 +126,7 @@ def perturb_and_map(
 ) -> Codes:
     """Return the likeliest labels for log-probabilities with Gumbel noise."""
     noisy = logs + rng.gumbel(size=logs.shape)
-    found = assign(noisy, bounds, groups, int(rng.integers(_MOST_SEEDS)), weights)
+    found = assign(noisy, bounds, groups, int(rng.integers(MOST_SEEDS)), weights)
     return found.labels.astype(np.int64)
 
 

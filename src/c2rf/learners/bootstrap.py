@@ -22,14 +22,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
 from c2rf._utils.frames import stacked
-from c2rf._utils.types import Codes, Floats, Ints
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats, Ints
 from c2rf.assignment import log_scores
 from c2rf.forest.ensembles import seeded
 from c2rf.learners.calibration import WIDE_PRIOR, Calibration, HeldOut, calibrate
 from c2rf.learners.stacking import folds
 from c2rf.progress import Countdown
 
-_MOST_SEEDS = np.iinfo(np.int32).max
 _LEAST_PROBABILITY = 1e-3
 
 
@@ -126,7 +125,7 @@ def make_bootstrap(template: Any, labeled: LabeledRows) -> Bootstrap:
 def _fitted_again(teacher: Any, rows: Codes | None, rng: np.random.Generator) -> Replicate:
     """Fit the base learners and the student of the blend again, cross-validated before."""
     counts = stratified_counts(teacher.training.codes, rng).astype(float)
-    logits, model = teacher.refit(counts, int(rng.integers(_MOST_SEEDS)))
+    logits, model = teacher.refit(counts, int(rng.integers(MOST_SEEDS)))
     own = None if rows is None else logits
     return Replicate(rows, own, partial(_log_proba_of_logits, model))
 
@@ -135,7 +134,7 @@ def _fitted_anew(template: Any, labeled: LabeledRows, rng: np.random.Generator) 
     """Fit any classifier to the rows drawn."""
     counts = stratified_counts(labeled.codes, rng)
     model = clone(template)
-    seeded(model, np.random.RandomState(int(rng.integers(_MOST_SEEDS))))
+    seeded(model, np.random.RandomState(int(rng.integers(MOST_SEEDS))))
     labeled.fit(model, np.repeat(np.arange(len(counts)), counts))
     return Replicate(None, None, partial(_log_proba, model))
 

@@ -46,7 +46,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from c2rf._utils.types import Codes, Floats
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats
 from c2rf._utils.validation import check_labels, check_not_huge
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.learners.base_learners import (
@@ -282,9 +282,6 @@ def most_learned(n_labeled: int, n_columns: int) -> int:
     return max(1, min(max(least, times * n_labeled), most, _MOST_CELLS // n_columns))
 
 
-_MOST_SEEDS = np.iinfo(np.int32).max
-
-
 class BlendClassifier(ClassifierMixin, BaseEstimator):
     """Blend trees, kernel methods and boosting, each weighted by held-out labeled rows.
 
@@ -463,7 +460,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         names = chosen_names(self.base_learners, len(codes), len(self.classes_))
         teacher = Teacher(
             X, codes, weight, population, self.rates_, names, self.n_estimators,
-            int(rng.randint(_MOST_SEEDS)), self._n_threads(),
+            int(rng.randint(MOST_SEEDS)), self._n_threads(),
         )  # fmt: skip
         self.inverse_temperature_, self.temperature_deviation_ = teacher.calibration
         known = teacher.stacking.accuracies

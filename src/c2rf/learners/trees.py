@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from sklearn.tree import ExtraTreeRegressor
 
 from c2rf._utils.compiled import can_compile, compiled, summing
-from c2rf._utils.types import Codes, Floats, Ints, Singles
+from c2rf._utils.types import MOST_SEEDS, Codes, Floats, Ints, Singles
 from c2rf.exceptions import InputError
 from c2rf.learners.calibration import calibrated_means
 from c2rf.learners.threads import in_row_parts, in_threads
@@ -44,7 +44,6 @@ WITHOUT_NUMBA = (
 )
 _ROWS_PER_CALL = 1 << 11  # enough to be worth a thread, and few enough to keep all threads busy
 _WORTH_A_THREAD = 1 << 15  # rows of all bags
-_MOST_SEED = np.iinfo(np.int32).max
 
 
 @cache
@@ -221,7 +220,7 @@ def grow_forest(
         calls = [(X, targets, weight, bags[part], *limits, seeds[part]) for part in parts]
         grown = in_threads(grow, calls, n_jobs)
     else:
-        drawn = zip(bags, seeds % _MOST_SEED, strict=True)
+        drawn = zip(bags, seeds % MOST_SEEDS, strict=True)
         plain = [(X[b], targets[b], weight[b], growth, int(s)) for b, s in drawn]
         grown = in_threads(_grow_plain, plain, n_jobs)
     return Forest(*(np.concatenate(arrays) for arrays in zip(*grown, strict=True)))
