@@ -192,7 +192,10 @@ def biased_sample(
     >>> len(labeled), len(unlabeled), bool(y[labeled].mean() > 0.75)
     (200, 9800, True)
     """
-    positive = _positives(y, pos_label)
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) == 0:
+        raise InputError(f"y must be 1-D and not empty; found shape {labels.shape}")
+    positive = labels == pos_label
     n_drawn = _check_fraction(fraction, len(positive))
     if not is_number(positive_weight) or not 0 <= positive_weight <= 1:
         raise InputError(f"positive_weight must be a number in [0, 1]; found {positive_weight!r}")
@@ -300,14 +303,6 @@ def _entropy(random_state: RandomState) -> int:
         return int(random_state.randint(2**31 - 1))
     check_whole("random_state", random_state, least=0)
     return int(random_state)
-
-
-def _positives(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
-    """Say for every row whether it is positive."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) == 0:
-        raise InputError(f"y must be 1-D and not empty; found shape {labels.shape}")
-    return labels == pos_label
 
 
 def _check_fraction(fraction: float, n_rows: int) -> int:

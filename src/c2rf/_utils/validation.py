@@ -84,10 +84,6 @@ def takes_missing(estimator: Any) -> bool:
         return True
     if isinstance(model, (list, tuple)):
         return all(takes_missing(member) for member in model)
-    if isinstance(model, VotingClassifier):
-        return all(takes_missing(member) for _, member in model.estimators if member != "drop")
-    if isinstance(model, BaggingClassifier):
-        return takes_missing(model.estimator)
     return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.allow_nan)
 
 

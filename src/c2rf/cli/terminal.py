@@ -55,26 +55,22 @@ def plain_warnings() -> Iterator[None]:
         print(f"c2rf: {printable(str(each.message))}", file=sys.stderr)
 
 
+_CAUTIONS = {
+    "formulas": "{} of the output begin like formulas (=, +, -, @), and a spreadsheet would run "
+    "them; --spreadsheet-safe makes them harmless",
+    "texts": "{} with numbers or dates that the format does not hold exactly are text in the "
+    "output",
+    "changed": "{} of the output lost blanks at the end, or a zero byte for which "
+    "\N{REPLACEMENT CHARACTER} stands: the format does not hold them",
+}
+
+
 def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
     """Warn of text that a spreadsheet would run, and of what a format does not hold."""
-    if cautions["formulas"] and not made_safe:
-        print(
-            f"c2rf: {count(cautions['formulas'], 'cell')} of the output begin like formulas (=, +, "
-            "-, @), and a spreadsheet would run them; --spreadsheet-safe makes them harmless",
-            file=sys.stderr,
-        )
-    if cautions["texts"]:
-        print(
-            f"c2rf: {count(cautions['texts'], 'cell')} with numbers or dates that the format does "
-            "not hold exactly are text in the output",
-            file=sys.stderr,
-        )
-    if cautions["changed"]:
-        print(
-            f"c2rf: {count(cautions['changed'], 'text')} of the output lost blanks at the end, or "
-            "a zero byte for which \N{REPLACEMENT CHARACTER} stands: the format does not hold them",
-            file=sys.stderr,
-        )
+    for what, sentence in _CAUTIONS.items():
+        if cautions[what] and not (what == "formulas" and made_safe):
+            found = count(cautions[what], "text" if what == "changed" else "cell")
+            print(f"c2rf: {sentence.format(found)}", file=sys.stderr)
 
 
 def show_previews(

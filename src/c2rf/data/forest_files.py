@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import platform
 import zipfile
 from collections.abc import Callable, Sequence
@@ -431,15 +430,12 @@ def _text_to_labels(text: str) -> NDArray[np.int8]:
 
 def _plain(value: Any) -> Any:
     """Return a value JSON can hold: numpy unwrapped, numbers that are not finite as null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, bool | int | None) else str(value)
+
+    def unwrapped(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+    text = json.dumps(value, default=unwrapped)
+    return json.loads(text, parse_constant=lambda name: None)
 
 
 def _entry(document: dict[str, Any], key: str, kind: type) -> Any:
