@@ -15,7 +15,7 @@ import typer
 
 from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import for_command_line, printable
-from c2rf.cli import assign, audit, bench, classify, demo, solve
+from c2rf.cli import audit, bench, classify, demo, solve
 from c2rf.cli.common import (
     FAILED,
     INTERRUPTED,
@@ -43,7 +43,7 @@ app = typer.Typer(
 )
 LABEL, WEIGH, LOOK_AROUND = "Label a population", "Weigh votes, with a proof", "Look around"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    LABEL: (classify.classify, classify.predict, assign.assign),
+    LABEL: (classify.classify, classify.predict, classify.assign),
     WEIGH: (solve.solve, solve.verify),
     LOOK_AROUND: (demo.demo, solve.backends),
 }
