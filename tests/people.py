@@ -9,9 +9,15 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import ExtraTreesClassifier
 
+from c2rf.data.formats import read_file
 from c2rf.datasets import biased_sample, make_twonorm
 
 CLASSES = ("no", "yes", "maybe")
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """Read a table of any format."""
+    return read_file(path).frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from c2rf.app.session import write_example
-from c2rf.data.formats import read_table
+from people import read_table
 
 pytest_plugins = ["page_server"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

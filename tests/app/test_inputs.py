@@ -12,8 +12,8 @@ from c2rf.app.inputs import Inputs
 from c2rf.app.page import label_and_write
 from c2rf.app.session import write_example
 from c2rf.cli import main
-from c2rf.data.formats import read_table
 from c2rf.workflow.result import Classification
+from people import read_table
 
 
 def the_example(folder: Path) -> Inputs:

@@ -16,11 +16,11 @@ from c2rf.app import page
 from c2rf.app.inputs import Inputs, check_totals
 from c2rf.app.page import all_known
 from c2rf.app.session import Job, Session, end_when_closed, file_in, tables_in, write_example
-from c2rf.data.formats import read_table
 from c2rf.exceptions import InputError
 from c2rf.progress import Event, report_progress
 from c2rf.report import language
 from c2rf.workflow.result import Outputs
+from people import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -13,9 +13,8 @@ from c2rf import C2RFClassifier, KnownTotalsClassifier
 from c2rf.cli import main
 from c2rf.data.cells import as_numbers
 from c2rf.data.encoding import fit_encoder
-from c2rf.data.formats import read_table
 from c2rf.data.profile import ColumnProfile
-from people import People, make_people, quick_estimator
+from people import People, make_people, quick_estimator, read_table
 
 BASE = "--target sick --method c2rf --drop id --trees 5"
 
@@ -230,7 +229,7 @@ class TestKnownTotals:
         assert run("predict m.skops unlabeled.csv --id id --out new.csv") == 0
         same = read_table(Path("new.csv"))["label"] == read_table(Path("out.csv"))["label"]
         assert same.mean() > 0.95
-        assert capsys.readouterr().err == ""
+        assert "c2rf:" not in capsys.readouterr().err
         people.unlabeled.assign(region="moon").to_csv("moon.csv", index=False)
         assert run("predict m.skops moon.csv --out moon-out.csv") == 0
         assert capsys.readouterr().err.startswith("c2rf: 1 group not seen in fit, 'moon': rows")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from c2rf.cli import demo, main
-from c2rf.data.formats import read_table
-from people import quick_estimator
+from people import quick_estimator, read_table
 
 
 @pytest.fixture(autouse=True)

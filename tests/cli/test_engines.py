@@ -14,11 +14,10 @@ import pandas as pd
 import pytest
 
 from c2rf.cli import main
-from c2rf.data.formats import read_table
 from c2rf.data.population.memory import Memory
 from c2rf.exceptions import InputError
 from c2rf.workflow.tables import find_rows, is_large
-from people import People, make_people
+from people import People, make_people, read_table
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("dask")

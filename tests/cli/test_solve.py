@@ -62,7 +62,7 @@ class TestSolveAndVerify:
         assert re.search(r"labels +3 positive, 1 fewer than the known total of 4\n", said.out)
         box = "with weights in [1, 100]"
         assert f"no weighting of these 3 trees {box} comes closer than 1\n" in said.out
-        assert said.err == ""
+        assert "c2rf:" not in said.err
 
     def test_quiet_is_silent(self, votes, capsys):
         assert run("solve votes.csv --total 1 --out s.json --quiet") == 0

@@ -27,7 +27,7 @@ from c2rf.assignment import log_scores
 from c2rf.data.atomic import atomic_output, check_output, scratch_folder
 from c2rf.data.dialect import Dialect
 from c2rf.data.formats import PARQUET
-from c2rf.data.formats.duckdb import check_table, is_database_table, store_table
+from c2rf.data.population.duckdb import check_table, is_database_table, store_table
 from c2rf.data.population.interface import (
     BLOCK_ROWS,
     Chunk,

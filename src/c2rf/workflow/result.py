@@ -20,8 +20,7 @@ from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
-from c2rf.data.formats.duckdb import is_database_table
-from c2rf.data.population.duckdb import DuckDBRows, as_relation
+from c2rf.data.population.duckdb import DuckDBRows, as_relation, is_database_table
 from c2rf.data.population.interface import RowSample
 from c2rf.data.population.spark import SparkRows
 from c2rf.data.write import (

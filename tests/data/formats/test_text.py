@@ -11,9 +11,10 @@ import pytest
 from c2rf.data.cells import as_numbers
 from c2rf.data.dialect import ReadAs
 from c2rf.data.forest_files import read_votes
-from c2rf.data.formats import TEXT, read_file, read_table
+from c2rf.data.formats import TEXT, read_file
 from c2rf.data.population.files import Files
 from c2rf.exceptions import InputError
+from people import read_table
 
 
 def text(path: Path, content: str) -> Path:

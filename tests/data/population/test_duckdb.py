@@ -6,9 +6,8 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
-from c2rf.data.formats.duckdb import connected
 from c2rf.data.population import as_population
-from c2rf.data.population.duckdb import DuckDBRows, find_table
+from c2rf.data.population.duckdb import DuckDBRows, connected, find_table
 from c2rf.datasets import make_twonorm
 from c2rf.exceptions import InputError
 

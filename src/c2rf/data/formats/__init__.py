@@ -1,10 +1,10 @@
 """Read tabular files: which formats there are, and how a file is read in any of them.
 
 A new format is a module in this folder and a line in :data:`FORMATS`. The module has a function
-``read(path, how)`` that returns a :class:`ReadTable`. If it can read files larger than memory
-(``in_chunks``), it also has ``names(path, how)``, the names of the columns, and ``chunks(path, how,
-columns, n_rows)``, which yields frames of these columns, of at most ``n_rows`` rows, and says where
-each is from.
+``read(path, how)`` that returns a :class:`ReadTable`. If it can read files larger than memory, it
+also has ``names(path, how)``, the names of the columns, and ``chunks(path, how, columns, n_rows)``,
+which yields frames of these columns, of at most ``n_rows`` rows, and says where each is from. What
+it needs, and the extra that installs it, is a line in ``_NEEDED``.
 
 Cells of text files stay the text they are, other formats keep their types; see
 :mod:`c2rf.data.cells` for what they mean.
@@ -66,29 +66,30 @@ class ReadTable:
 class Format:
     """A format that is known by the first bytes of a file or by the ending of its name.
 
-    ``reader`` is the module of this folder that reads it; ``package`` is what that needs, from
-    the extra ``extra``. ``in_chunks`` says whether files larger than memory can be read.
+    ``reader`` is the module of :mod:`c2rf.data` that reads it.
     """
 
     name: str
     endings: tuple[str, ...]
     first_bytes: tuple[bytes, ...]
     reader: str
-    package: str = ""
-    extra: str = ""
-    in_chunks: bool = False
 
     @property
     def module(self) -> Any:
         """The module that reads it."""
-        return import_module(f"c2rf.data.formats.{self.reader}")
+        return import_module(f"c2rf.data.{self.reader}")
+
+    @property
+    def in_chunks(self) -> bool:
+        """Whether files larger than memory can be read."""
+        return hasattr(self.module, "chunks")
 
     def check_package(self, path: Path) -> None:
         """Refuse a file where nothing can read it."""
-        if self.package and find_spec(self.package) is None:
+        package, extra = _NEEDED.get(self.reader, ("", ""))
+        if package and find_spec(package) is None:
             raise InputError(
-                f'{path}: {self.name} needs {self.package}; pip install "c2rf[{self.extra}]", or '
-                "use CSV"
+                f'{path}: {self.name} needs {package}; pip install "c2rf[{extra}]", or use CSV'
             )
 
     def check_in_chunks(self, path: Path) -> None:
@@ -144,39 +145,36 @@ def check_unchanged(path: Path, before: Identity) -> None:
             raise InputError(f"{path} has changed while it was read; wait until it is complete")
 
 
-PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "arrow", "pyarrow", "parquet", True)
-EXCEL = Format(
-    "Excel",
-    (".xlsx", ".xlsm", ".xlsb", ".xls"),
-    (b"\xd0\xcf\x11\xe0",),
-    "spreadsheets",
-    "python_calamine",
-    "files",
-)
-OPEN_DOCUMENT = Format("OpenDocument", (".ods",), (), "spreadsheets", "python_calamine", "files")
-DUCKDB = Format("DuckDB", (".duckdb", ".ddb"), (), "duckdb", "duckdb", "duckdb")
+_NEEDED = {
+    "formats.arrow": ("pyarrow", "parquet"),
+    "formats.spreadsheets": ("python_calamine", "files"),
+    "formats.statistics_packages": ("pyreadstat", "files"),
+    "population.duckdb": ("duckdb", "duckdb"),
+}
+"""The package that a reader needs, and the extra that installs it."""
+
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls")
+PARQUET = Format("Parquet", (".parquet", ".pq"), (b"PAR1",), "formats.arrow")
+EXCEL = Format("Excel", _WORKBOOKS, (b"\xd0\xcf\x11\xe0",), "formats.spreadsheets")
+OPEN_DOCUMENT = Format("OpenDocument", (".ods",), (), "formats.spreadsheets")
+DUCKDB = Format("DuckDB", (".duckdb", ".ddb"), (), "population.duckdb")
 SQLITE = Format(
-    "SQLite",
-    (".db", ".sqlite", ".sqlite3"),
-    (b"SQLite format 3\0",),
-    "records",
-    in_chunks=True,
+    "SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",), "formats.records"
 )
-TEXT = Format("CSV", (".csv", ".tsv", ".tab", ".txt"), (), "text", in_chunks=True)
+TEXT = Format("CSV", (".csv", ".tsv", ".tab", ".txt"), (), "formats.text")
 FORMATS = (
     PARQUET,
-    Format("Arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1",), "arrow", "pyarrow",
-           "parquet", True),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1",), "formats.arrow"),
     EXCEL,
     OPEN_DOCUMENT,
-    Format("SPSS", (".sav", ".zsav", ".por"), (), "statistics_packages", "pyreadstat", "files"),
-    Format("Stata", (".dta",), (), "statistics_packages", "pyreadstat", "files"),
-    Format("SAS", (".xpt", ".sas7bdat"), (), "statistics_packages", "pyreadstat", "files"),
+    Format("SPSS", (".sav", ".zsav", ".por"), (), "formats.statistics_packages"),
+    Format("Stata", (".dta",), (), "formats.statistics_packages"),
+    Format("SAS", (".xpt", ".sas7bdat"), (), "formats.statistics_packages"),
     SQLITE,
     DUCKDB,
-    Format("JSON lines", (".jsonl", ".ndjson"), (), "records", in_chunks=True),
+    Format("JSON lines", (".jsonl", ".ndjson"), (), "formats.records"),
     TEXT,
-)  # fmt: skip
+)
 """All formats; a file of none of the others is read as text."""
 
 
@@ -213,11 +211,6 @@ def read_file(path: Path | str, how: ReadAs = AS_FOUND) -> ReadTable:
     if named not in (None, kind) and kind in (TEXT, EXCEL, OPEN_DOCUMENT):
         return replace(table, read_as=f"{table.read_as}; it is {kind.name} in spite of its name")
     return table
-
-
-def read_table(path: Path | str) -> pd.DataFrame:
-    """Read a table with named columns and at least one row, see :func:`read_file`."""
-    return read_file(path).frame
 
 
 def find_format(path: Path) -> Format:

@@ -105,7 +105,7 @@ class Files(Population):
 
     @property
     def _has_types(self) -> bool:
-        return self.kind.reader == "arrow"
+        return self.kind.reader == "formats.arrow"
 
 
 def find_files(given: Sequence[Any], how: ReadAs = AS_FOUND, *, as_tables: bool = False) -> Files:
