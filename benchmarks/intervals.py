@@ -145,7 +145,7 @@ def held_out(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str,
     classifier = fitted(data, labeled, rest, name, number)
     table = classifier.estimates((domain[labeled], domain[rest]), n_imputations=2)
     own = table[table["class"] == True]  # noqa: E712
-    there = own["held_out_low"].notna().to_numpy()  # none without labeled rows of the class
+    there = own["held_out_low"].notna().to_numpy()  # none without labeled rows of both classes
     own, alone = own[there], without_model(data, labeled, rest, domain)[there]
     true = np.array([(data.y[rest][domain[rest] == value] > 0).mean() for value in own["domain"]])
     yield {
@@ -160,13 +160,10 @@ def held_out(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str,
 
 def without_model(data: Any, labeled: Any, rest: Any, domain: Any) -> Any:
     """Return the widths of intervals by class-weighted labeled rows alone."""
-    from scipy import stats
-
     codes, where, known = in_domains(data, labeled, rest, domain)
     half = np.full((len(codes), 2), 0.5)
-    share, error, df = held_out_shares(codes, half, where, np.ones(len(codes)), known, power=0.0)
-    half = stats.t.ppf(0.975, df) * error
-    return (np.clip(share + half, 0, 1) - np.clip(share - half, 0, 1))[:, 1]
+    _, low, high = held_out_shares(codes, half, where, np.ones(len(codes)), known, power=0.0)
+    return (high - low)[:, 1]
 
 
 def in_domains(data: Any, labeled: Any, rest: Any, domain: Any) -> tuple[Any, Any, Domains]:

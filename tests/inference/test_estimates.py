@@ -34,100 +34,153 @@ class Rows(NamedTuple):
 
 def draw(rng: np.random.Generator, n: int = 60, K: int = 3, G: int = 4) -> tuple[Any, Any]:
     rows = Rows(
-        np.concatenate([np.arange(K), np.arange(K), rng.integers(0, K, n - 2 * K)]),
+        np.concatenate([np.repeat(np.arange(K), 4), rng.integers(0, K, n - 4 * K)]),
         rng.dirichlet(np.ones(K), n), rng.integers(-1, G, n), rng.uniform(0.5, 2, n),
     )  # fmt: skip
-    shares = rng.dirichlet(np.ones(K), G)
-    counts = rng.integers(100, 900, K).astype(float)
-    return rows, Domains(rng.uniform(50, 500, G), shares, 0 * shares, counts, counts[None])
+    shares, sizes = rng.dirichlet(np.ones(K), G), rng.uniform(50, 500, G)
+    counts = sizes.sum() * rng.dirichlet(np.full(K, 9))
+    return rows, Domains(sizes, shares, 0 * shares, counts, counts[None])
 
 
-def test_the_formula_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "OUTLIERS", 0.0)
+Z = stats.norm.ppf(0.975)
+
+
+def test_the_formula_written_out() -> None:
     rows, domains = draw(np.random.default_rng(0))
-    w = 0.4
+    w, s, N = 0.4, domains.shares, domains.counts
     found = held_out_shares(*rows, domains, power=w)
+
+    def of_class(c: int, k: int, g: int) -> tuple[float, float, float, float]:
+        """Say what rows of class c add in the mean, 1/n + 1/N, and moments in the domain."""
+        own = rows.codes == c
+        weight = rows.weights[own] / rows.weights[own].sum()
+        n = 1 / (weight**2).sum()
+        inside = rows.domains[own] == g
+        missed = (c == k) - rows.probabilities[own, k]
+        e = (1 - w) * ((c == k) - s[g, k]) + w * missed
+        # in the domain, and as much as 3 rows like those of all domains and one missed entirely
+        there = n * (weight * inside).sum()
+        first = (n * (weight * inside) @ missed + 3 * weight @ missed) / (there + 3)
+        second = n * (weight * inside) @ missed**2 + 3 * (n * weight @ missed**2 + 1) / (n + 1)
+        second /= there + 3
+        fixed = (1 - w) * ((c == k) - s[g, k])
+        squared = fixed**2 + 2 * fixed * w * first + w**2 * second
+        return (weight * inside) @ e, 1 / n + 1 / N[c], fixed + w * first, squared
+
+    checked = 0
     for g in range(4):
         for k in range(3):
-            s, total, variance = domains.shares[g, k], 0.0, 0.0
-            for c in range(3):
-                own = rows.codes == c
-                z = ((rows.codes == k) - s - w * (rows.probabilities[:, k] - s))[own]
-                z = z * (rows.domains[own] == g)
-                share = rows.weights[own] / rows.weights[own].sum()
-                mean, n = (share * z).sum(), own.sum()
-                total += domains.counts[c] * mean
-                of_mean = n / (n - 1) * (share**2 * (z - mean) ** 2).sum()
-                variance += domains.counts[c] ** 2 * of_mean * (1 + n / domains.counts[c])
-            assert found[0][g, k] == pytest.approx(s + total / domains.sizes[g])
-            error = np.sqrt(variance) / domains.sizes[g]
-            assert found[1][g, k] == pytest.approx(error)
+            known = [of_class(c, k, g) for c in range(3)]
+            share = s[g, k] + sum(N[c] * known[c][0] for c in range(3)) / domains.sizes[g]
+            most = N[k] / domains.sizes[g]
+            share = np.clip(share, max(1 - (N.sum() - N[k]) / domains.sizes[g], 0), min(most, 1))
+            assert found[0][g, k] == pytest.approx(share)
+            for end in found[1:, g, k]:
+                if np.isnan(end) or end in (0, 1) or np.isclose(end, most):
+                    continue
+                variance = 0.0
+                for c in range(3):
+                    others = s[g].sum() - s[g, k]
+                    part = end if c == k else (1 - end) * s[g, c] / others
+                    q = part * domains.sizes[g] / N[c]
+                    _, factor, mean, squared = known[c]
+                    variance += N[c] ** 2 * factor * (q * squared - (q * mean) ** 2)
+                variance /= domains.sizes[g] ** 2
+                assert (share - end) ** 2 == pytest.approx(Z**2 * variance, rel=1e-6)
+                checked += 1
+    assert checked > 6
 
 
-def test_without_probabilities_it_is_the_estimator_of_a_stratified_sample(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(estimates, "OUTLIERS", 0.0)
-    rows, domains = draw(np.random.default_rng(1))
-    rows = rows._replace(weights=np.ones(60), domains=np.abs(rows.domains))
-    alone = held_out_shares(*rows, domains._replace(shares=0 * domains.shares), power=0.0)
-    for g in range(4):
-        for k in range(3):  # only rows of class k count: a proportion of them, times the total
-            inside = (rows.domains == g)[rows.codes == k]
-            n, N = len(inside), domains.counts[k]
-            assert alone[0][g, k] == pytest.approx(N * inside.mean() / domains.sizes[g])
-            error = N * np.sqrt(inside.var(ddof=1) * (1 / n + 1 / N)) / domains.sizes[g]
-            assert alone[1][g, k] == pytest.approx(error)
+def test_without_probabilities_it_is_the_score_interval_of_a_proportion() -> None:
+    # As many people in each domain as elsewhere, and of the others none are labeled wrongly.
+    codes, places = (
+        np.repeat([0, 1], [40, 25]),
+        np.concatenate([np.arange(40) % 5 > 0, np.arange(25) > 2]),
+    )
+    sizes, counts = np.array([4e9, 6e9]), np.array([3e9, 7e9])
+    shares = np.array([[0.0, 1.0], [0.0, 1.0]])  # only rows of class 0 add to the share of class 0
+    known = Domains(sizes, shares, 0 * shares, counts, counts[None])
+    rows = codes, np.full((65, 2), 0.5), places.astype(int), np.ones(65)
+    found = held_out_shares(*rows, known, power=0.0)
+    for g in (0, 1):
+        inside = int((places[codes == 0] == g).sum())
+        wilson = stats.binomtest(inside, 40).proportion_ci(method="wilson")
+        ratio = counts[0] / sizes[g]
+        expected = ratio * np.array([inside / 40, wilson.low, wilson.high])
+        np.testing.assert_allclose(found[:, g, 0], np.minimum(expected, ratio), rtol=1e-6)
 
 
-def test_best_power_has_the_least_variance_and_uncertain_totals_widen() -> None:
+def test_best_power_has_the_narrowest_intervals_and_uncertain_totals_widen() -> None:
     rows, domains = draw(np.random.default_rng(2), n=300)
     good = 0.8 * np.eye(3)[rows.codes] + 0.2 * rows.probabilities
     rows = rows._replace(probabilities=good)
-    best = (held_out_shares(*rows, domains)[1] / 1) ** 2
-    for power in (0.0, 0.5, 1.0):
-        other = held_out_shares(*rows, domains, power=power)[1] ** 2
-        assert best.sum() < 1.02 * other.sum()
-    rng = np.random.default_rng(0)
-    drawn = domains.counts * rng.normal(1, 0.2, (50, 1))
-    unsure = held_out_shares(*rows, domains._replace(drawn_counts=drawn))
-    assert (unsure[1] ** 2 >= best - 1e-15).all()
-    sampled = held_out_shares(*rows, domains._replace(errors=domains.errors + 0.1))
-    assert (sampled[1] ** 2 > best).all()
+
+    def width(domains: Domains, power: float | None = None) -> Any:
+        _, low, high = held_out_shares(*rows, domains, power=power)
+        return ((high - low) ** 2).sum(axis=0)
+
+    best = width(domains)
+    for power in estimates.POWERS:
+        assert (best <= width(domains, power) + 1e-12).all()
+    drawn = domains.counts * np.random.default_rng(0).normal(1, 0.2, (50, 1))
+    assert (width(domains._replace(drawn_counts=drawn)) > best).all()
+    assert (width(domains._replace(errors=domains.errors + 0.1)) > best).all()
+    _, low, high = held_out_shares(*rows, domains, level=0.5)
+    assert (((high - low) ** 2).sum(axis=0) < best).all()
 
 
 def test_a_model_without_a_mistake_among_few_rows_is_not_certain() -> None:
-    codes = np.repeat([0, 1], [40, 60])
+    codes = np.repeat([0, 1, 0, 1], [40, 60, 1, 1])
+    places, counts = np.repeat([0, 1, 1, 0], [40, 60, 1, 1]), np.array([500.0, 500])
     shares = np.array([[0.7, 0.3], [0.2, 0.8]])
-    known = Domains(np.array([600.0, 400]), shares, 0 * shares, np.array([500.0, 500]), shares[:1])
-    error = held_out_shares(codes, np.eye(2)[codes], codes, np.ones(100), known)[1]
-    assert (error > 0.001).all()
+    known = Domains(np.array([600.0, 400]), shares, 0 * shares, counts, counts[None])
+    _, low, high = held_out_shares(codes, np.eye(2)[codes], places, np.ones(102), known)
+    assert (high - low > 0.02).all()
 
 
-@pytest.mark.parametrize("useful", [True, False])
-def test_intervals_cover_under_label_shift_with_any_classifier(useful: bool) -> None:
-    rng = np.random.default_rng(3)
-    N, n_labeled, covered = np.array([3000, 1000]), np.array([40, 60]), []
-    for _ in range(150):
-        y = np.repeat([0, 1], N)
-        x = rng.normal(1.5 * y)
-        domain = (rng.random(len(y)) < 0.3 + 0.3 * y).astype(int)
-        p = 1 / (1 + np.exp(-(1.5 * x - 1.1 - 1.1))) if useful else rng.random(len(y))
-        own_y = np.repeat([0, 1], n_labeled)
-        own_x = rng.normal(1.5 * own_y)
-        own_p = 1 / (1 + np.exp(-(1.5 * own_x - 2.2))) if useful else rng.random(len(own_y))
-        own_domain = (rng.random(len(own_y)) < 0.3 + 0.3 * own_y).astype(int)
-        shares = np.array([[1 - p[domain == g].mean(), p[domain == g].mean()] for g in (0, 1)])
-        counts = N.astype(float)
-        domains = Domains(
-            np.bincount(domain).astype(float), shares, 0 * shares, counts, counts[None]
-        )
-        own_table = np.column_stack([1 - own_p, own_p])
-        found = held_out_shares(own_y, own_table, own_domain, np.ones(100), domains)
-        half = stats.t.ppf(0.975, found[2][:, 1]) * found[1][:, 1]
-        true = np.array([y[domain == g].mean() for g in (0, 1)])
-        covered.append(np.abs(found[0][:, 1] - true) <= half)
-    assert 0.9 <= np.mean(covered) <= 0.99
+def test_without_labeled_rows_of_both_kinds_there_is_no_interval() -> None:
+    codes, places = np.repeat([0, 1], [9, 9]), np.array([0] * 9 + [1] * 8 + [2])
+    shares, counts = np.full((3, 2), 0.5), np.array([450.0, 450])
+    known = Domains(np.full(3, 300.0), shares, 0 * shares, counts, counts[None])
+    rows = np.append(codes, 0), np.full((19, 2), 0.5), np.append(places, 2), np.ones(19)
+    shares, low, high = held_out_shares(*rows, known)
+    assert np.isfinite(shares).all()
+    assert np.isnan(low).tolist() == np.isnan(high).tolist() == [[True] * 2] * 2 + [[False] * 2]
+
+
+@pytest.mark.parametrize("useful", [0.0, 2.0])
+@pytest.mark.parametrize(
+    ("N", "n"),
+    [((3000, 1000), (40, 60)), ((3000, 1000), (25, 60)), ((3000, 900, 600), (15, 10, 9))],
+)
+def test_intervals_cover_under_label_shift_with_any_classifier(
+    useful: float, N: tuple[int, ...], n: tuple[int, ...]
+) -> None:
+    rng, K, covered = np.random.default_rng(3), len(N), []
+    by_class = 0.5 * np.eye(K, 3) + 1 / 6  # of each class the parts in three domains
+
+    def people(sizes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+        y = np.repeat(np.arange(K), sizes)
+        x = rng.normal(useful * np.eye(K)[y])  # the classifier's densities are right
+        p = np.array(N) * np.exp(useful * x)
+        if not useful:
+            p = rng.dirichlet(np.ones(K), len(y))
+        domain = (rng.random(len(y))[:, None] > by_class.cumsum(axis=1)[y]).sum(axis=1).clip(max=2)
+        return y, domain, p / p.sum(axis=1, keepdims=True)
+
+    counts = np.array(N, dtype=float)
+    for _ in range(60):
+        y, domain, p = people(N)
+        codes, places, own_p = people(n)
+        sizes = np.bincount(domain).astype(float)[:, None]
+        shares, true = np.zeros((2, 3, K))
+        np.add.at(shares, domain, p)
+        np.add.at(true, (domain, y), 1)
+        known = Domains(sizes[:, 0], shares / sizes, 0 * shares, counts, counts[None])
+        _, low, high = held_out_shares(codes, own_p, places, np.ones(len(codes)), known)
+        there = ~np.isnan(low)
+        covered += ((low <= true / sizes) & (true / sizes <= high))[there].tolist()
+    assert 0.92 <= np.mean(covered) <= 0.98
 
 
 def test_a_known_share_is_exact() -> None:
@@ -175,6 +228,11 @@ def test_too_few_labeled_rows_and_fitted_classifiers_leave_it_empty() -> None:
     assert table["held_out_share"].isna().all()
     assert table["differs"].isna().all()
     assert "1 has 3" in table.attrs["note"]
+    rows, weight = np.arange(100), np.ones(100)
+    weight[np.flatnonzero(y[:100] == 1)[4:]] = 0
+    classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
+    classifier.fit(X[rows], y[rows], X_unlabeled=X[100:], totals={1: 0.5}, sample_weight=weight)
+    assert "1 has 4" in classifier.estimates(n_imputations=2).attrs["note"]
     frozen = FrozenEstimator(LogisticRegression(max_iter=500).fit(X[:200], y[:200]))
     classifier = KnownTotalsClassifier(frozen, random_state=0)
     classifier.fit(X[:200], y[:200], X_unlabeled=X[200:], totals={1: 0.5})
@@ -184,7 +242,7 @@ def test_too_few_labeled_rows_and_fitted_classifiers_leave_it_empty() -> None:
 def test_holm_by_hand_and_errors() -> None:
     p = np.array([0.012, 0.02, 0.03, 0.2])
     off = stats.norm.isf(p / 2)[:, None] * [1, -1]
-    found = differs_by_chance(off, np.ones((4, 2)), np.full((4, 2), 1e9), 0.95)
+    found = differs_by_chance(off, np.ones((4, 2)), 0.95)
     assert found[:, 0].tolist() == [True, False, False, False]  # .012 * 4 < .05 <= .02 * 3
     X, y = make_twonorm(200, random_state=0)
     classifier = KnownTotalsClassifier(LogisticRegression(max_iter=500), random_state=0)
@@ -287,14 +345,3 @@ def test_figures_are_free_of_noise_of_arithmetic() -> None:
     )  # fmt: skip
     assert table["count"].astype(str).tolist() == ["199.2", "0.8"]
     assert all(len(str(value)) < 14 for value in table["share_low"])
-
-
-def test_without_labeled_rows_of_a_class_there_is_no_interval_by_held_out_rows() -> None:
-    held = tuple(np.full((1, 2), each) for each in (0.5, 0.1, 9.0))
-    table = estimates.estimates_table(
-        pd.DataFrame({"region": ["n"]}), ["a", "b"], np.array([200.0]), np.full((5, 1, 2), 100.0),
-        held, np.array([[3, 0]]),
-    )  # fmt: skip
-    assert table["held_out_low"].isna().tolist() == [False, True]
-    assert table["held_out_high"].isna().tolist() == [False, True]
-    assert table["held_out_share"].tolist() == [0.5, 0.5]

@@ -16,6 +16,7 @@ from c2rf.learners.bootstrap import (
     FOLDS_BY_SIZE,
     LabeledRows,
     held_out_calibration,
+    held_out_models,
     make_bootstrap,
     stratified_counts,
 )
@@ -134,3 +135,32 @@ def test_weights_count_in_calibration():
     labeled = LabeledRows(X, np.where(wrong, 1 - y, y), {"sample_weight": weight})
     found = held_out_calibration(LogisticRegression(), labeled, population, RATES, 1e-3, 0)
     assert 0.6 < found.inverse_temperature < 1.6
+
+
+def test_the_blend_is_prepared_once_and_fitted_without_each_fold():
+    class Counted(BlendClassifier):
+        prepared: ClassVar[list[int]] = []
+
+        def prepare(self, X, *others, **options):
+            self.prepared.append(len(X))
+            return super().prepare(X, *others, **options)
+
+    X, y = rows()
+    weight = np.where(np.arange(60) < 50, 1.0, 0.0)
+    population = np.random.default_rng(1).normal(size=(80, 2)) + 0.5
+    options = {"sample_weight": weight, "X_unlabeled": population, "rates": RATES}
+    template = Counted(base_learners=("trees", "svc"), n_estimators=5, random_state=0)
+    labeled = LabeledRows(X, y, options)
+    found = list(held_out_models(template, labeled, 0, "learning"))
+    assert Counted.prepared == [60]
+    held = np.concatenate([own for _, own, _ in found])
+    assert sorted(held) == list(range(50))  # rows without a weight are never held out
+    teacher = template.prepare(X, y, **options)
+    for model, own, number in found:
+        assert number == 5
+        kept = (~np.isin(np.arange(50), own)).astype(float)
+        logits = teacher.refit(kept, teacher.training.seed)[1].logits(X)
+        chances = model.predict_proba(X)
+        assert np.ptp(np.diff(np.log(chances) - logits, axis=1)) < 1e-9  # offsets of the classes
+    tables = [model.predict_proba(X) for model, _, _ in found]
+    assert (tables[0] != tables[1]).any()

@@ -59,7 +59,7 @@ def test_intervals_without_labeled_rows_or_information_are_marked() -> None:
     table = section(2)
     assert table.rows[0][3:6] == ["50.0 % (40.0\u201360.0)", "50.0 % (\u2013)", "0"]
     assert table.rows[1][3:6] == ["50.0 % (40.0\u201360.0)", "50.0 % (0.0\u2013100.0)", "3"]
-    assert table.note.startswith("\u2013: no labeled row of the class is in the domain")
+    assert table.note.startswith("\u2013: no labeled row of the class, or none")
     assert table.note.endswith("An interval from 0.0 % to 100.0 % contains no information.")
 
 

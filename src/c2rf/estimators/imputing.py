@@ -213,16 +213,16 @@ class Imputer:
         codes = np.searchsorted(training.owner.classes_, training.y)
         inside = labeled >= 0
         n_labeled = class_counts(labeled[inside], codes[inside], shape)
-        why = too_few_labeled(codes, self.found.counts.sum(axis=0), classes)
+        counting = codes[training.labeled(self.problem).counting]
+        why = too_few_labeled(counting, self.found.counts.sum(axis=0), classes)
         if isinstance(training.template, FrozenEstimator):
             why = "there are no estimates by held-out rows: the estimator was fitted before"
         held_out, p_value = None, float("nan")
         if not why:
-            (share, error, df), p_value = self._held_out(domains, labeled, codes)
+            shares, p_value = self._held_out(domains, labeled, codes, level)
             known = self.problem.known_in(domains)
             part = ((sizes - known.sum(axis=1)) / sizes)[:, None]
-            share = np.where(part > 0, share, 0.0) * part + known / sizes[:, None]
-            held_out = share, error * part, df
+            held_out = np.where(part > 0, shares, 0.0) * part + known / sizes[:, None]
         names = pd.DataFrame(index=range(1))
         if domains.columns:
             values = [name if len(domains.columns) > 1 else (name,) for name in domains.names]
@@ -234,11 +234,11 @@ class Imputer:
         return table
 
     def _held_out(
-        self, domains: Groups, labeled: Codes, codes: Codes
-    ) -> tuple[tuple[Floats, Floats, Floats], float]:
-        """Return the shares of the rows whose class is not known, and the p-value of label shift.
+        self, domains: Groups, labeled: Codes, codes: Codes, level: float
+    ) -> tuple[Floats, float]:
+        """Return the shares of the rows whose class is not known, with the ends of intervals.
 
-        By held-out labeled rows.
+        By held-out labeled rows; and the p-value of label shift.
         """
         training, problem = self.training, self.problem
         probabilities, of_sample = self.out_of_fold
@@ -269,7 +269,7 @@ class Imputer:
         own_weight = np.ones(len(codes)) if training.weight is None else training.weight
         known = Domains(np.where(sizes > 0, sizes, 1.0), shares, errors, counts, draws)
         return (
-            held_out_shares(codes, probabilities, labeled, own_weight, known),
+            held_out_shares(codes, probabilities, labeled, own_weight, known, level),
             label_shift_p_value(codes, labeled, own_weight, known._replace(sizes=sizes)),
         )
 

@@ -462,7 +462,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
             ``count``, ``share``, ``share_low``, ``share_high``, ``count_low``, ``count_high``. By
             held-out labeled rows, which holds under label shift however bad the classifier is, and
             need not add up: ``held_out_share``, ``held_out_low``, ``held_out_high``; these are
-            empty where a class has too few labeled rows, and ``attrs["note"]`` says so.
+            empty where a class has too few labeled rows, and ``attrs["note"]`` says so. The ends
+            are empty where a domain has no labeled row of the class, or none of any other.
             ``labeled_rows`` of the class in the domain; ``differs``, whether the two shares differ
             by more than chance, in the whole table together (Holm's test).
             ``attrs["label_shift"]`` is the p-value of a test of label shift that rests on no
@@ -472,7 +473,8 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         Notes
         -----
         Where the two kinds differ, either the probabilities or the assumption of label shift are
-        wrong: see :mod:`c2rf.inference.estimates`. The held-out kind learns five times again.
+        wrong: see :mod:`c2rf.inference.estimates`. The held-out kind fits the learner again to
+        four fifths of the labeled rows, five times.
 
         Examples
         --------

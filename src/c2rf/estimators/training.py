@@ -292,7 +292,7 @@ def estimate_rates(
             f"totals can be estimated with {LEAST_LABELED} labeled rows of each class or more; "
             f"{np.unique(y).tolist()[np.bincount(codes).argmin()]!r} has {least}"
         )
-    held = np.empty((len(y), len(np.unique(y))))
+    held = np.zeros((len(y), len(np.unique(y))))
     others = np.zeros((len(groups), held.shape[1]))
     labeled, floor = LabeledRows(X, y, weight_option(template, weight)), 1 / (10 * len(y))
     for model, rows, number in held_out_models(

@@ -90,6 +90,11 @@ class LabeledRows(NamedTuple):
         """How much each row counts."""
         return next(iter(self._weights().values()), None)
 
+    @property
+    def counting(self) -> Codes:
+        """The numbers of the rows that have a weight."""
+        return np.flatnonzero(np.ones(len(self.y)) if self.weight is None else self.weight)
+
     def fit(self, model: Any, rows: Codes) -> Any:
         """Fit a model to some of the rows, which may be repeated."""
         options = {**self.options, **{k: weight[rows] for k, weight in self._weights().items()}}
@@ -151,11 +156,14 @@ def held_out_models(
 ) -> Iterator[tuple[Any, Codes, int]]:
     """Yield models that learned without a fold of the labeled rows.
 
+    A learner that offers ``prepare`` is prepared once, by all rows, and fitted again without each
+    fold: what is chosen by cross-validation is the same in all.
+
     Parameters
     ----------
     template : classifier
-        The learner. One that looks at the population is shown the fold among it, so that both are
-        on the same footing.
+        The learner. Any other one that looks at the population is shown the fold among it, so that
+        both are on the same footing.
     labeled : LabeledRows
         What it is fitted to.
     seed : int
@@ -163,23 +171,41 @@ def held_out_models(
     doing : str
         What is reported as progress.
     n_folds : int
-        How many folds; the only row of a class is in none.
+        How many folds; the only row of a class is in none, nor are rows without a weight.
 
     Yields
     ------
     tuple
         The model, the numbers of the rows in the fold, and how many folds there are.
     """
-    parts = list(folds(labeled.codes, n_folds, np.random.RandomState(seed)))
+    rows = labeled.counting
+    parts = list(folds(labeled.codes[rows], n_folds, np.random.RandomState(seed)))
     steps = Countdown(doing, len(parts))
+    refit = None
     for kept, held in parts:
+        with steps.inside():
+            refit = refit or _fitted_without(template, labeled)
+            model = refit(rows[kept], rows[held])
+        yield model, rows[held], len(parts)
+        steps.done(1)
+
+
+def _fitted_without(template: Any, labeled: LabeledRows) -> Callable[[Codes, Codes], Any]:
+    """Return what fits a learner to rows that are kept, without those that are held out."""
+    if hasattr(template, "prepare"):
+        model = clone(template)
+        teacher = model.prepare(labeled.X, labeled.y, **labeled.options)
+        return lambda kept, _: model.refitted(
+            teacher, np.isin(labeled.counting, kept).astype(float)
+        )
+
+    def fitted(kept: Codes, held: Codes) -> Any:
         own = dict(labeled.options)
         if "X_unlabeled" in own:
             own["X_unlabeled"] = stacked([own["X_unlabeled"], _safe_indexing(labeled.X, held)])
-        with steps.inside():
-            model = labeled._replace(options=own).fit(clone(template), kept)
-        yield model, held, len(parts)
-        steps.done(1)
+        return labeled._replace(options=own).fit(clone(template), kept)
+
+    return fitted
 
 
 def held_out_calibration(

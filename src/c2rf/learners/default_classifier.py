@@ -27,6 +27,7 @@ does not pass the keywords on, so such a learner inside of one is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -467,6 +468,22 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):
         self.accuracies_ = [] if known is None else list(zip(names, known.tolist(), strict=True))
         self.weights_ = list(zip(names, teacher.stacking.weights.tolist(), strict=True))
         return teacher
+
+    def refitted(self, teacher: Teacher, weight: Floats) -> Self:
+        """Return a copy that is fitted to other weights of the labeled rows.
+
+        Parameters
+        ----------
+        teacher : Teacher
+            What :meth:`prepare` returned.
+        weight : ndarray of shape (n_labeled,)
+            How often each labeled row counts, of those with a weight.
+        """
+        again = copy(self)
+        with owned_threads():
+            logits, again._model = teacher.refit(weight, teacher.training.seed, self._n_threads())
+        again._offsets = matching_offsets(logits, self.rates_)
+        return again
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities in a population of the known rates.

@@ -107,8 +107,8 @@ def _note(table: pd.DataFrame) -> str:
     notes = []
     if (table["held_out_share"].notna() & table["held_out_low"].isna()).any():
         notes.append(
-            f"{NO_INTERVAL}: no labeled row of the class is in the domain, so the interval by "
-            "held-out rows would rest on the classifier."
+            f"{NO_INTERVAL}: no labeled row of the class, or none of any other class, is in the "
+            "domain, so the interval by held-out rows would rest on the classifier."
         )
     if ((table["held_out_low"] <= 0) & (table["held_out_high"] >= 1)).any():
         notes.append("An interval from 0.0 % to 100.0 % contains no information.")
