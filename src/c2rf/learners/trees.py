@@ -24,7 +24,6 @@ greatest value; the best of these splits is taken.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -110,34 +109,34 @@ class Forest:
         return np.concatenate(sums) / self.n_trees
 
     def _sums(self, X: Singles) -> Floats:
-        if are_compiled():
-            return predict_sums(X, self.nodes, self.values, self.shape)
         sums = np.zeros((len(X), self.values.shape[1]))
         for places in self._leaves(X):
-            sums += self.values[places]
+            sums += self.values.take(places, axis=0)
         return sums
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
         """Return, for every node, the sum of the amounts of the rows that end there."""
-        X = self._checked(X)
-        if are_compiled():
-            return np.asarray(leaf_sums(X, amounts, self.nodes, self.shape))
         sums = np.zeros((len(self.nodes), amounts.shape[1]))
-        for places in self._leaves(X):
+        for places in self._leaves(self._checked(X)):
             np.add.at(sums, places, amounts)
         return sums
 
-    def _leaves(self, X: Singles) -> Iterator[Codes]:
-        """Yield the leaves that rows fall in, tree by tree; for where nothing is compiled."""
+    def _leaves(self, X: Singles) -> NDArray[np.uint32]:
+        """Return the leaves that rows fall in, an array for each tree."""
+        found = np.empty((self.n_trees, len(X)), dtype=np.uint32)
+        if are_compiled():
+            find_leaves(X, self.nodes, self.shape, found)
+            return found
         columns, thresholds, left = (self.nodes[name] for name in NODE.names or ())
         first, every = 0, np.arange(len(X))
-        for n_nodes, depth in self.shape:
+        for tree, (n_nodes, depth) in enumerate(self.shape):
             places = np.full(len(X), first)
             for _ in range(depth):
                 above = X[every, columns[places]] > thresholds[places]
                 places = first + left[places] + above
-            yield places
+            found[tree] = places
             first += n_nodes
+        return found
 
     def _checked(self, X: Any) -> Singles:
         """Return rows in order; compiled loops do not look whether a column is there."""
@@ -538,57 +537,24 @@ def grow(
 
 
 @compiled
-def predict_sums(X: Any, nodes: Any, values: Any, shape: Any) -> Floats:
-    """Return the sum over the trees of the values of the leaves that rows fall in.
+def find_leaves(X: Any, nodes: Any, shape: Any, found: Any) -> None:
+    """Write the leaves that rows fall in to an array of trees by rows.
 
     Parameters
     ----------
     X : ndarray of float32, shape (n_rows, n_columns)
         Finite; row by row in memory.
-    nodes, values, shape : ndarray
-        What :func:`grow` returned.
-    """
-    n_rows, n_targets = len(X), values.shape[1]
-    sums = np.zeros((n_rows, n_targets))
-    places = np.empty(_BLOCK, dtype=np.uint32)
-    for start in range(0, n_rows, _BLOCK):
-        block = X[start : start + _BLOCK].ravel()
-        size, first = min(_BLOCK, n_rows - start), 0
-        for tree in range(len(shape)):
-            _descend(block, X.shape[1], nodes, first, shape[tree, 1], places[:size])
-            for row in range(size):
-                for k in range(n_targets):
-                    sums[start + row, k] += values[places[row], k]
-            first += shape[tree, 0]
-    return sums
-
-
-@compiled
-def leaf_sums(X: Any, amounts: Any, nodes: Any, shape: Any) -> Floats:
-    """Return, of every node, the sum of the amounts of the rows that end there.
-
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_rows, n_columns)
-        Finite; row by row in memory.
-    amounts : ndarray of shape (n_rows, n_amounts)
-        What is added up.
     nodes, shape : ndarray
         What :func:`grow` returned.
+    found : ndarray of uint32, shape (n_trees, n_rows)
+        Is overwritten with the numbers of nodes.
     """
-    n_rows, n_amounts = amounts.shape
-    sums = np.zeros((len(nodes), n_amounts))
-    places = np.empty(_BLOCK, dtype=np.uint32)
-    for start in range(0, n_rows, _BLOCK):
+    for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK].ravel()
-        size, first = min(_BLOCK, n_rows - start), 0
+        end, first = min(start + _BLOCK, len(X)), 0
         for tree in range(len(shape)):
-            _descend(block, X.shape[1], nodes, first, shape[tree, 1], places[:size])
-            for row in range(size):
-                for k in range(n_amounts):
-                    sums[places[row], k] += amounts[start + row, k]
+            _descend(block, X.shape[1], nodes, first, shape[tree, 1], found[tree, start:end])
             first += shape[tree, 0]
-    return sums
 
 
 @compiled
