@@ -1,4 +1,4 @@
-"""Votes per second, as ratios to scikit-learn within one run, for forests from shallow to deep.
+"""Votes per second, as ratios to scikit-learn within one run, for forests of all depths.
 
 usage: python -m benchmarks.votes [--quick]
 
@@ -22,7 +22,7 @@ from c2rf.forest.ensembles import Ensemble
 from c2rf.forest.votes import PatternTable
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 12, None)
-COLUMNS = ["depth", "trees", "points", "walked", "million_per_s", "each_tree", "forest_predict"]
+COLUMNS = ["depth", "trees", "points", "million_per_s", "each_tree", "forest_predict"]
 N_FEATURES = 20
 
 
@@ -59,7 +59,6 @@ def measure(depth: int | None, n_trees: int, n_points: int, rounds: int) -> dict
         "depth": depth or "full",
         "trees": n_trees,
         "points": n_points,
-        "walked": ensemble._are_shallow(),
         "million_per_s": n_points / seconds[2] / 1e6,
         "each_tree": seconds[0] / seconds[2],
         "forest_predict": seconds[1] / seconds[2],

@@ -40,7 +40,7 @@ def compile_cliques() -> None:
 
 
 def compile_votes() -> None:
-    """Ask a shallow tree."""
+    """Ask a tree."""
     tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])
     Ensemble([tree], np.arange(2)).votes(np.zeros((2, 1)))
 

@@ -371,9 +371,10 @@ FORESTS = {
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool])
 @pytest.mark.parametrize("name", FORESTS)
-@pytest.mark.parametrize("deepest", [0, 100])  # all by scikit-learn, all in compiled code
-def test_votes_of_ensembles_are_those_of_their_members(name, dtype, deepest, monkeypatch):
-    monkeypatch.setattr(c2rf.forest.ensembles, "_MOST_DEPTH", deepest)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_votes_of_ensembles_are_those_of_their_members(name, dtype, compiled, monkeypatch):
+    monkeypatch.setattr(c2rf.forest.ensembles, "can_compile", lambda: compiled)
+    monkeypatch.setattr(c2rf.forest.ensembles, "_ROWS_DOWN", 50)
     monkeypatch.setattr(c2rf.forest.ensembles, "_CHUNK_CELLS", 64 * 70)
     rng = np.random.default_rng(1)
     X = rng.normal(scale=3, size=(400, 10)).astype(dtype)

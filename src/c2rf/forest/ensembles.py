@@ -5,9 +5,9 @@ predict class codes, those of boosting and plain classifiers the classes themsel
 show each member some columns only. An :class:`Ensemble` knows these differences, so that nothing
 after it has to. :func:`make_ensemble` fits one or takes a fitted one, and refuses what cannot vote.
 
-Shallow trees are walked in compiled code, all trees for a row at a time. The votes are those of
-scikit-learn to the last bit: a value in single precision is compared with a threshold in double
-precision, and a missing value goes to the side that the node names.
+Trees are asked in compiled code. The votes are those of scikit-learn to the last bit: rounding a
+threshold down to single precision changes no comparison with values of single precision. Rows with
+missing values are asked of scikit-learn, whose nodes name the side that these go to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sklearn.utils import _safe_indexing, gen_batches, gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from c2rf._utils.compiled import can_compile, compiled
+from c2rf._utils.compiled import can_compile, flat_tree, leaves_of
 from c2rf._utils.text import listed
 from c2rf._utils.types import MOST_SEEDS
 from c2rf._utils.validation import CODED, ENSEMBLES, TREES, check_one_output, unfrozen
@@ -105,41 +105,34 @@ class Ensemble:
         words = np.zeros((n_rows, -(-n_members // 64)), dtype=np.uint64)
         are_trees = all(type(member) in TREES for member in self.members)
         are_trees = are_trees and isinstance(X, np.ndarray)
-        walked = self._nodes() if are_trees and self._are_shallow() else None
+        flat = self._flat() if are_trees and can_compile() else None
         with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
             for rows in gen_batches(n_rows, max(1, _CHUNK_CELLS // max(X.shape[1], n_members))):
                 data = _safe_indexing(X, rows)
                 data = as_single(data) if are_trees else data
-                if walked is not None:
+                # Where a missing value goes, only a node of scikit-learn knows.
+                if flat is not None and not np.isnan(data).any():
                     chunk, n_parts = words[rows], min(effective_n_jobs(n_jobs), len(data))
-                    parts = gen_even_slices(len(data), max(1, n_parts))
-                    parallel(delayed(_walk)(data[part], *walked, chunk[part]) for part in parts)
+                    parts = gen_even_slices(len(data), n_parts)
+                    parallel(delayed(_down)(data[part], *flat, chunk[part]) for part in parts)
                 else:
                     votes = parallel(delayed(self._predict)(k, data) for k in range(n_members))
                     words[rows] = pack(np.column_stack(votes))
         return words
 
-    def _are_shallow(self) -> bool:
-        """Whether to walk the trees here: deep ones are walked as quickly by scikit-learn."""
-        return can_compile() and all(m.tree_.max_depth <= _MOST_DEPTH for m in self.members)
-
-    def _nodes(self) -> tuple[Any, ...]:
-        """Return all trees in flat arrays, the first node of each first."""
-        trees = [member.tree_ for member in self.members]
-        starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
-        columns = self.columns or [np.arange(trees[0].n_features)] * len(trees)
-        per_tree = []
-        for k, (tree, start, own) in enumerate(zip(trees, starts, columns, strict=True)):
-            leaf, here = tree.children_left < 0, np.arange(tree.node_count)
-            children = np.where(leaf, here, [tree.children_left, tree.children_right])
-            column = own[np.maximum(tree.feature, 0)]  # leaves have none, and lead to themselves
-            misses_right = tree.missing_go_to_left == 0
-            per_tree.append(
-                (*(start + children), column, tree.threshold, misses_right, self._node_votes(k))
-            )
-        left, right, *rest = (np.concatenate(parts) for parts in zip(*per_tree, strict=True))
-        depths = np.array([tree.max_depth for tree in trees])
-        return starts, depths, np.column_stack([left, right]).ravel(), *rest
+    def _flat(self) -> tuple[Any, Any, Any]:
+        """Return all trees in flat arrays: nodes, their votes, and the size and depth of trees."""
+        all_nodes, all_votes, shape = [], [], []
+        for k, member in enumerate(self.members):
+            nodes, number = flat_tree(member.tree_)
+            if self.columns is not None:
+                nodes["column"] = self.columns[k][nodes["column"]]
+            votes = np.empty(len(nodes), dtype=bool)
+            votes[number] = self._node_votes(k)
+            all_nodes.append(nodes)
+            all_votes.append(votes)
+            shape.append((len(nodes), member.tree_.max_depth))
+        return np.concatenate(all_nodes), np.concatenate(all_votes), np.array(shape)
 
     def _predict(self, k: int, X: Any) -> NDArray[np.bool_]:
         """Return the votes of a member by its own predict."""
@@ -402,33 +395,15 @@ def _check_columns(model: Any, who: str, n_features: int, feature_names: Names) 
         )
 
 
-# Shallow trees
+# Trees
 
-_MOST_DEPTH = 6  # see benchmarks/votes.py
+_ROWS_DOWN = 1 << 12  # that go down all trees at a time
 
 
-@compiled
-def _walk(
-    X: Any,
-    starts: Any,
-    depths: Any,
-    children: Any,
-    columns: Any,
-    thresholds: Any,
-    misses_right: Any,
-    positive: Any,
-    words: Any,
-) -> None:  # pragma: no cover
-    """Set the bits of the trees that say +1, row by row; without branches that are guessed."""
-    for i in range(len(X)):
-        for k in range(len(starts)):
-            node = starts[k]
-            for _ in range(depths[k]):
-                x, threshold = X[i, columns[node]], thresholds[node]
-                missing = (x <= threshold) == (x > threshold)
-                right = (x > threshold) | (missing & misses_right[node])
-                node = children[2 * node + right]
-            words[i, k >> 6] |= np.uint64(positive[node]) << np.uint64(k & 63)
+def _down(X: Any, nodes: Any, votes: Any, shape: Any, words: Any) -> None:
+    """Write the packed votes of flat trees on rows."""
+    for rows in gen_batches(len(X), _ROWS_DOWN):
+        words[rows] = pack(votes.take(leaves_of(X[rows], nodes, shape)).T)
 
 
 def as_single(X: NDArray[Any]) -> NDArray[np.float32]:

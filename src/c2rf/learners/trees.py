@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import ExtraTreeRegressor
 
-from c2rf._utils.compiled import can_compile, compiled, summing
+from c2rf._utils.compiled import NODE, can_compile, compiled, flat_tree, leaves_of, summing
 from c2rf._utils.types import MOST_SEEDS, Codes, Floats, Ints, Singles
 from c2rf.exceptions import InputError
 from c2rf.learners.calibration import calibrated_means
@@ -110,33 +110,16 @@ class Forest:
 
     def _sums(self, X: Singles) -> Floats:
         sums = np.zeros((len(X), self.values.shape[1]))
-        for places in self._leaves(X):
+        for places in leaves_of(X, self.nodes, self.shape, are_compiled()):
             sums += self.values.take(places, axis=0)
         return sums
 
     def leaf_sums(self, X: Singles, amounts: Floats) -> Floats:
         """Return, for every node, the sum of the amounts of the rows that end there."""
         sums = np.zeros((len(self.nodes), amounts.shape[1]))
-        for places in self._leaves(self._checked(X)):
+        for places in leaves_of(self._checked(X), self.nodes, self.shape, are_compiled()):
             np.add.at(sums, places, amounts)
         return sums
-
-    def _leaves(self, X: Singles) -> NDArray[np.uint32]:
-        """Return the leaves that rows fall in, an array for each tree."""
-        found = np.empty((self.n_trees, len(X)), dtype=np.uint32)
-        if are_compiled():
-            find_leaves(X, self.nodes, self.shape, found)
-            return found
-        columns, thresholds, left = (self.nodes[name] for name in NODE.names or ())
-        first, every = 0, np.arange(len(X))
-        for tree, (n_nodes, depth) in enumerate(self.shape):
-            places = np.full(len(X), first)
-            for _ in range(depth):
-                above = X[every, columns[places]] > thresholds[places]
-                places = first + left[places] + above
-            found[tree] = places
-            first += n_nodes
-        return found
 
     def _checked(self, X: Any) -> Singles:
         """Return rows in order; compiled loops do not look whether a column is there."""
@@ -236,18 +219,7 @@ def _grow_plain(
         random_state=seed,
     )
     tree = model.fit(X, targets, sample_weight=weight).tree_
-    inner = np.flatnonzero(tree.children_left >= 0)
-    # Two children are neighbours here; there, the left one follows its parent.
-    number = np.zeros(tree.node_count, dtype=np.int32)
-    number[tree.children_left[inner]] = 2 * np.arange(len(inner)) + 1
-    number[tree.children_right[inner]] = 2 * np.arange(len(inner)) + 2
-    nodes = np.zeros(tree.node_count, dtype=NODE)
-    nodes["threshold"], nodes["left"] = np.inf, np.arange(tree.node_count)
-    nodes["column"][number[inner]] = tree.feature[inner]
-    rounded = tree.threshold[inner].astype(np.float32)
-    lower = np.nextafter(rounded, np.float32(-np.inf))
-    nodes["threshold"][number[inner]] = np.where(rounded > tree.threshold[inner], lower, rounded)
-    nodes["left"][number[inner]] = number[tree.children_left[inner]]
+    nodes, number = flat_tree(tree)
     values = np.empty((tree.node_count, targets.shape[1]), dtype=np.float32)
     values[number] = tree.value[:, :, 0]
     return nodes, values, np.array([[tree.node_count, tree.max_depth]])
@@ -299,15 +271,8 @@ def prior_corrected(
     return forest.with_values((scores - scores.mean(axis=0)).T)
 
 
-# What follows is compiled. A forest is three flat arrays. A node is twelve bytes: the column and
-# the threshold it compares, and the place of its left child, which the right one follows. A leaf
-# compares nothing and points to itself, so that many rows can go down in step without a single
-# branch to be predicted wrong.
+# What follows is compiled.
 
-NODE = np.dtype([("column", np.int32), ("threshold", np.float32), ("left", np.int32)])
-"""A leaf has column 0, an infinite threshold, and itself as left child."""
-
-_BLOCK = 256  # rows that go down in step: their nodes stay in the nearest cache
 _NO_GAIN = -1.0
 
 
@@ -534,38 +499,3 @@ def grow(
         shape[tree, 0], shape[tree, 1] = n_nodes, depth
         used += n_nodes
     return nodes[:used].copy(), values[:used].copy(), shape
-
-
-@compiled
-def find_leaves(X: Any, nodes: Any, shape: Any, found: Any) -> None:
-    """Write the leaves that rows fall in to an array of trees by rows.
-
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n_rows, n_columns)
-        Finite; row by row in memory.
-    nodes, shape : ndarray
-        What :func:`grow` returned.
-    found : ndarray of uint32, shape (n_trees, n_rows)
-        Is overwritten with the numbers of nodes.
-    """
-    for start in range(0, len(X), _BLOCK):
-        block = X[start : start + _BLOCK].ravel()
-        end, first = min(start + _BLOCK, len(X)), 0
-        for tree in range(len(shape)):
-            _descend(block, X.shape[1], nodes, first, shape[tree, 1], found[tree, start:end])
-            first += shape[tree, 0]
-
-
-@compiled
-def _descend(block: Any, n_columns: int, nodes: Any, first: int, depth: int, places: Any) -> None:
-    """Send some rows down a tree, in step; ``places`` are then the numbers of their leaves."""
-    root, width = np.uint64(first), np.uint64(n_columns)  # unsigned: no index is negative
-    places[:] = np.uint32(first)
-    for _ in range(depth):
-        for row in range(len(places)):
-            node = np.uint64(places[row])
-            value = block[np.uint64(row) * width + np.uint64(nodes[node]["column"])]
-            # Of a leaf no value is above the threshold, and its left child is itself.
-            left = np.uint32(np.uint64(nodes[node]["left"]) + root)
-            places[row] = left + np.uint32(value > nodes[node]["threshold"])
