@@ -51,7 +51,7 @@ def random_table(
         lean = rng.choice(np.array([-1, 1], dtype=np.int8), (rows, 1))
         votes = np.where(rng.random((rows, n_trees), dtype=np.float32) < follow, lean, -lean)
         part = PatternTable.from_votes(votes)
-        table = part if table is None else PatternTable.merged([table, part])
+        table = part if table is None else table.merge(part)
     keep = np.sort(rng.permutation(table.n_patterns)[:n_patterns])
     table = PatternTable(table.words[keep], np.ones(n_patterns, dtype=np.int64), n_trees)
     weights = rng.integers(1, 100, n_trees)

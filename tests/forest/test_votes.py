@@ -111,7 +111,7 @@ def test_merging_keeps_the_inverse_only_where_both_have_one():
 def test_merging_adds_counts_beyond_32_bits():
     words = np.array([[1]], dtype=np.uint64)
     big = PatternTable(words, np.array([2**40]), 1)
-    assert PatternTable.merged([big, big]).n_points == 2**41
+    assert big.merge(big).n_points == 2**41
 
 
 class TestTablesAreChecked:

@@ -232,6 +232,10 @@ class PatternTable:
         moved = [place[own] for place, own in zip(places, inverses, strict=True)]
         return replace(both, inverse=np.concatenate(moved))
 
+    def merge(self, other: PatternTable) -> PatternTable:
+        """Return the table of the rows of both, those of ``self`` first."""
+        return PatternTable.merged([self, other])
+
     def lookup_words(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return for each row of packed votes the index of its pattern, -1 where it has none."""
         if words.shape[1] == 1 and self.n_patterns:
