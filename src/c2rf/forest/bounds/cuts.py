@@ -234,28 +234,11 @@ class Separator:
         value = np.concatenate([z[self._rows], 1 - z[self._rows]])
         cuts = self._cliques.cuts(value)
         if len(cuts) < _FARKAS_CUTS:
-            found = dict.fromkeys(_until(should_stop, self._farkas_cuts(value)))
+            found = dict.fromkeys(takewhile(lambda _: not should_stop(), self._farkas_cuts(value)))
             cuts += sorted(found, key=lambda cut: (-_depth(cut, value), cut.literals))
         return [
             replace(cut, literals=tuple(self._names[list(cut.literals)].tolist())) for cut in cuts
         ]
-
-    def _smallest(self, value: Floats) -> Ints:
-        """Return likely literals but for those that imply no more than a smaller one as likely.
-
-        Small supports make proofs; lifting then makes the support large.
-        """
-        order = np.argsort(self._size, kind="stable")
-        order = order[value[order] > 0.5]
-        kept = np.zeros(len(order), dtype=np.int64)
-        n_kept = 0
-        for name in order:
-            so_far = kept[:n_kept]
-            within = ((self._words[so_far] & ~self._words[name]) == 0).all(axis=1)
-            if not (within & (value[so_far] >= value[name] - _EQUAL_VALUES)).any():
-                kept[n_kept] = name
-                n_kept += 1
-        return kept[:n_kept]
 
     # Lifting
 
@@ -293,7 +276,7 @@ class Separator:
 
     def _farkas_cuts(self, value: Floats) -> Iterator[Cut]:
         """Yield sets of literals, all likely by z, that multipliers show to exclude each other."""
-        names = self._smallest(value)
+        names = np.flatnonzero(value > 0.5)
         k, q = len(names), self._problem.n_columns
         for bounded in (False, True):
             program = self._multiplier_program(names, bounded)
@@ -337,10 +320,6 @@ class Separator:
             np.array([1.0, less_than_one]),
         )
         return program
-
-
-def _until(should_stop: Callable[[], bool], cuts: Iterator[Cut]) -> Iterator[Cut]:
-    return takewhile(lambda _: not should_stop(), cuts)
 
 
 def _depth(cut: Cut, value: Floats) -> float:
