@@ -199,7 +199,7 @@ def prepare(folder: Path, out: str) -> dict[str, bytes]:
             path.write_bytes(b"precious")
         else:
             path.mkdir()
-            (path / "part").write_bytes(b"precious")
+            (path / "part-0.parquet").write_bytes(b"precious")
     return contents(folder, out)
 
 

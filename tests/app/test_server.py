@@ -175,6 +175,13 @@ def test_what_is_wrong_is_said_before_anything_is_started(monkeypatch, tmp_path)
         assert server.free_port(port) not in (0, port)
         with pytest.raises(InputError, match=f"{port} is taken"):
             serve(port)
+    with socket.create_server(("127.0.0.1", 0)) as ended:
+        port = ended.getsockname()[1]
+        assert server.free_port(port) != port
+        with socket.create_connection(("127.0.0.1", port)) as visitor:
+            ended.accept()[0].close()  # first, so that the system remembers this end
+            assert visitor.recv(1) == b""
+    assert server.free_port(port) == port
     with pytest.raises(InputError, match="a size like 500MB"):
         server.megabytes("lots")
     monkeypatch.setattr(server, "find_spec", lambda name: None)

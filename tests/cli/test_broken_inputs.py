@@ -51,6 +51,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     PEOPLE.write()
     for name in OUTPUTS:
         Path(name).write_text("precious")
+    for link, target in (("loop.csv", "loop.csv"), ("lost.csv", "absent/out.csv")):
+        Path(link).symlink_to(target)
     return tmp_path
 
 
@@ -265,6 +267,13 @@ OPTIONS = [
     ("labeled.csv", "absent.csv", "absent.csv: there is no such file"),
     ("unlabeled.csv", "absent.csv", "absent.csv: there is no such file"),
     ("--out out.csv", "--out absent/out.csv", "there is no folder absent"),
+    ("--out out.csv", "--out lost.csv", "there is no folder"),
+    ("--out out.csv", "--out loop.csv", "loop.csv cannot be written: it is a link to itself"),
+    ("--out out.csv", "--out ''", ". is a folder that holds other things than labels, such as"),
+    ("--out out.csv", "--out .", ". is a folder that holds other things than labels, such as"),
+    ("--out out.csv", "--out .csv", ".csv: labels are written as"),
+    ("labeled.csv", f"{'x' * 300}.csv", "x.csv"),
+    ("unlabeled.csv", f"{'x' * 300}.csv", "x.csv"),
     ("--out out.csv", "--out o.pdf", "o.pdf: labels are written as"),
     ("--report report.html", "--report o.pdf", "a report is a page of HTML"),
     ("--save-model model.skops", "--save-model m.pickle", "a model is a file of skops"),

@@ -132,6 +132,8 @@ class TestWhatVerifyClaims:
         ):
             line = f"verify votes.csv s.json --certificate p.json {other}"
             assert what in self.said(capsys, line, 1)
+        for wrong in ("--lower nan", "--upper -1"):
+            assert "0 < lower <= upper" in self.said(capsys, f"verify votes.csv s.json {wrong}", 2)
 
     def test_a_proof_alone(self, capsys):
         line = "verify votes.csv --certificate p.json --total 4"

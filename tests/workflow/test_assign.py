@@ -175,6 +175,15 @@ class TestCommand:
         assert message in " ".join(capsys.readouterr().err.split())
         assert not out.exists()
 
+    def test_refuses_what_the_output_does_not_hold_before_the_work(
+        self, scores, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setattr("c2rf.workflow.assign.make_bounds", pytest.fail)
+        pd.read_csv(scores).assign(note="x" * 40_000).to_csv(scores, index=False)
+        line = f"assign {scores} --probabilities no=p_no,yes=p_yes --totals yes=10 --out"
+        assert main([*line.split(), str(tmp_path / "l.xlsx")]) == 2
+        assert "a text in column 'note' has more" in capsys.readouterr().err
+
 
 def test_rows_rounded_to_two_places_add_up_well_enough():
     found = c2rf.assign([[0.33, 0.33, 0.33], [0.34, 0.34, 0.33]], {0: 1, 1: 1}, random_state=0)

@@ -32,6 +32,7 @@ from c2rf.workflow.model_file import (
     StoredModel,
     _check_tree,
     _check_trees,
+    predict_rows,
     versions,
 )
 from margins import margin
@@ -268,6 +269,20 @@ def test_bitsets_of_categories_that_are_not_there_are_refused():
     for each in tampered:
         with pytest.raises(InputError, match="links that lead nowhere"):
             _check_trees([each])
+
+
+def test_a_model_whose_parts_do_not_fit_together_is_refused():
+    model = stored("c2rf")
+    model.classifier.weights_ = model.classifier.weights_[:2]
+    with pytest.raises(InputError, match="the model does not fit together"):
+        predict_rows(model, PEOPLE.unlabeled)
+
+
+def test_what_the_output_does_not_hold_is_refused_before_the_work(monkeypatch):
+    model, long = stored("c2rf"), PEOPLE.unlabeled.assign(note="x" * 40_000)
+    monkeypatch.setattr("c2rf.workflow.model_file.score_rows", pytest.fail)
+    with pytest.raises(InputError, match="a text in column 'note' has more"):
+        predict_rows(model, long, out=Path("labels.xlsx"))
 
 
 def test_a_sparse_table_whose_places_lead_out_of_it_is_refused():

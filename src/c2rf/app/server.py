@@ -214,11 +214,8 @@ def megabytes(text: str) -> int:
 def free_port(usual: int = 8501) -> int:
     """Return a free port: that of Streamlit, or else any."""
     for port in (usual, 0):
-        with socket.socket() as listener:
-            try:
-                listener.bind((HERE, port))
-            except OSError:
-                continue
+        # A port whose last page has just ended is free, though its connections are remembered.
+        with suppress(OSError), socket.create_server((HERE, port)) as listener:
             return int(listener.getsockname()[1])
     raise InputError("there is no free port for the page")
 

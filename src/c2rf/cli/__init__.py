@@ -142,8 +142,9 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):
         return FAILED
     if isinstance(error, OSError) and error.strerror:
-        where = "an output failed: " if error.filename is None else f"{error.filename}: "
-        return _say(f"{where}{error.strerror}", FAILED)
+        if error.filename is not None:
+            return _say(f"{error.filename}: {error.strerror}", USER_MISTAKE)
+        return _say(f"an output failed: {error.strerror}", FAILED)
     return _say(
         f"unexpected {type(error).__name__}: {error} (a mistake in c2rf: please report it; "
         f"with {SHOW_TRACEBACK}=1 in the environment it says where)",

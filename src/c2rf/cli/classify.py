@@ -181,7 +181,9 @@ def predict(
         terminal.plain_warnings(),
         at_scheduler(chosen.scheduler, chosen.engine, None, chosen.master),
     ):
-        found = predict_rows(stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as)
+        found = predict_rows(
+            stored, file, id=chosen.id, engine=chosen.engine, how=chosen.read_as, out=out
+        )
         cautions = found.save(out, force=force, spreadsheet_safe=spreadsheet_safe)
     terminal.warn_of_cells(cautions, spreadsheet_safe)
     lines = [(f"label {short(str(name))}", f"{n:,}") for name, n in found.counts]
@@ -262,7 +264,7 @@ def assign(
         found, rows = assign_file(
             file, columns, known, id=chosen.id, weight=chosen.weight,
             totals_policy=chosen.totals_policy, random_state=chosen.random_state,
-            how=chosen.read_as,
+            how=chosen.read_as, out=out,
         )  # fmt: skip
         extra = [path for path in (offsets_out, sql_out) if path is not None]
         with atomic_outputs(extra, force=force) as temporaries:

@@ -208,7 +208,7 @@ def verify(
     import c2rf
     from c2rf.data.forest_files import StoredSolution, read_certificate, read_votes
     from c2rf.data.totals import parse_total
-    from c2rf.forest.problem import check_total
+    from c2rf.forest.problem import check_box, check_total
     from c2rf.forest.verify import proven_bound
 
     known = None if total is None else parse_total(total)
@@ -233,6 +233,7 @@ def verify(
         terminal.say([("proven", f"{claim}, by {certificate}")], quiet=quiet)
         return
     stored.check_votes(cast)
+    check_box(stored.lower if lower is None else lower, stored.upper if upper is None else upper)
     given = {"n_positive": n_positive, "lower": lower, "upper": upper, "offset": shift}
     taken = [name for name, value in given.items() if value is None]
     for name, value in given.items():

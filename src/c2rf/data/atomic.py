@@ -57,14 +57,17 @@ def check_output(
     c2rf.exceptions.InputError: no-such-folder/out.csv cannot be written: there is no folder \
 no-such-folder
     """
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    if os.path.islink(place):
+        raise InputError(f"{path} cannot be written: it is a link to itself")
+    if not place.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {place.parent}")
     if len(os.fsencode(path.name)) > 255:
         raise InputError(f"{path} cannot be written: a name has at most 255 bytes")
     if path.exists() and not path.is_file() and not (as_folder and path.is_dir()):
         raise InputError(f"{path} cannot be written: it is not a regular file")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path} cannot be written: no permission to write to {path.parent}")
+    if not os.access(place.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: no permission to write to {place.parent}")
     if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
         raise InputError(f"{path} is an input; choose another name for the output")
     _check_replaceable(path, force)

@@ -35,7 +35,13 @@ from c2rf.totals.bounds import totals_table
 from c2rf.totals.groups import read_weights
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import read_totals
-from c2rf.workflow.predictions import PREDICTED, Predictions, by_probabilities, shown_columns
+from c2rf.workflow.predictions import (
+    PREDICTED,
+    Predictions,
+    by_probabilities,
+    check_shown,
+    shown_columns,
+)
 from c2rf.workflow.prepare import profile_population
 from c2rf.workflow.tables import column_names, find_rows
 from c2rf.workflow.totals import read_known
@@ -240,6 +246,7 @@ def assign_file(
     totals_policy: Literal["strict", "scale"] = "strict",
     random_state: int = 0,
     how: ReadAs = AS_FOUND,
+    out: Path | None = None,
 ) -> tuple[AssignedLabels, Predictions]:
     """Do the same for the rows of a file, and return also the rows with label and confidence.
 
@@ -257,6 +264,8 @@ def assign_file(
         As for :func:`assign`.
     how : ReadAs
         How the file is to be read.
+    out : Path, optional
+        Where the labels are to go; what its format does not hold is refused before the work.
     """
     rows = find_rows(path, "auto", how, id)
     names = column_names(rows)
@@ -266,6 +275,8 @@ def assign_file(
     check_column("--id", id, names)
     check_column("--weight", weight, names)
     shown = shown_columns(names, id, PREDICTED)
+    if out is not None:
+        check_shown(out, rows, shown)
     known, _ = read_known(totals, pd.Series(classes, name="class"), names, how, rows)
     grouping = tuple(map(str, known.columns))
     for name in grouping:

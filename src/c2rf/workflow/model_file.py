@@ -35,13 +35,14 @@ from c2rf.data.formats import naming_source
 from c2rf.data.population.interface import Population
 from c2rf.data.profile import check_column
 from c2rf.data.totals import Bins
-from c2rf.exceptions import InputError
+from c2rf.exceptions import C2RFError, InputError
 from c2rf.learners.trees import Forest
 from c2rf.totals.groups import Groups
 from c2rf.workflow.predictions import (
     LABEL,
     PREDICTED,
     Predictions,
+    check_shown,
     score_rows,
     shifted_and_probabilities,
     shown_columns,
@@ -320,6 +321,7 @@ def predict_rows(
     id: str | None = None,
     engine: str = "auto",
     how: ReadAs = AS_FOUND,
+    out: Path | None = None,
 ) -> Predictions:
     """Label rows with a stored model; no total is met for them.
 
@@ -335,6 +337,8 @@ def predict_rows(
         As for :func:`c2rf.classify`.
     how : ReadAs
         How a file is to be read.
+    out : Path, optional
+        Where they are to go; what its format does not hold is refused before the work.
 
     Returns
     -------
@@ -345,8 +349,15 @@ def predict_rows(
     names = column_names(rows)
     check_column(for_user("id", "--id"), id, names)
     shown = shown_columns(names, id)
+    if out is not None:
+        check_shown(out, rows, shown)
     X, groups = _as_numbers(model, rows)
-    columns = score_rows(model.classifier, X, groups, model.positive)
+    try:
+        columns = score_rows(model.classifier, X, groups, model.positive)
+    except C2RFError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"the model does not fit together ({error}); make it again") from error
     classes = np.array(model.classifier.classes_, dtype=object)
     added = dict(zip(PREDICTED, columns, strict=True))
     return Predictions(rows, shown, added, {LABEL: classes})

@@ -7,6 +7,7 @@ they are written where the rows are, on a cluster by its workers.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ from c2rf.data.population.interface import (
 )
 from c2rf.data.population.memory import Memory
 from c2rf.data.population.spark import SparkArray
-from c2rf.data.write import TableWriter, check_size, check_writable
+from c2rf.data.write import TableWriter, check_size, check_texts, check_writable
 from c2rf.estimators.c2rf import C2RFClassifier
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.exceptions import InputError
@@ -247,7 +248,19 @@ def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path]
         check_table(path, force=force)
     else:
         check_output(path, force=force, inputs=inputs, as_folder=is_folder(path))
-        (PARQUET.check_package if is_folder(path) else check_writable)(path)
+        for other in path.iterdir() if path.is_dir() else ():
+            if not re.fullmatch(r"part-\d+\.parquet", other.name):
+                raise InputError(
+                    f"{path} is a folder that holds other things than labels, such as "
+                    f"{other.name}; choose another name"
+                )
+        is_named = not path.name.startswith(".")  # not just by an ending
+        (PARQUET.check_package if is_folder(path) and is_named else check_writable)(path)
+
+
+def check_shown(path: Path, rows: Population, shown: list[str]) -> None:
+    """Refuse, before any work is done, longer texts than a format holds."""
+    check_texts(path, (as_pandas(chunk.data)[shown] for chunk in rows.chunks(shown)))
 
 
 def shown_columns(names: list[str], id: str | None, added: Sequence[str] = PREDICTED) -> list[str]:

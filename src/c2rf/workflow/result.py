@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.frames import as_pandas
 from c2rf._utils.text import count
 from c2rf._utils.types import Ints
 from c2rf.data.atomic import atomic_outputs, check_output
@@ -26,7 +26,6 @@ from c2rf.data.population.spark import SparkRows
 from c2rf.data.write import (
     TableWriter,
     check_size,
-    check_texts,
     check_writable,
     write_formatted,
 )
@@ -42,6 +41,7 @@ from c2rf.workflow.predictions import (
     Accuracy,
     Predictions,
     check_labels_name,
+    check_shown,
     is_folder,
 )
 from c2rf.workflow.prepare import PreparedData, check_domains, domains_by
@@ -365,7 +365,7 @@ class Outputs:
                 "say where the labels should go with --out; or --report, --save-model, "
                 "--imputations-out, --estimates-out"
             )
-        places = [path.resolve() for path in self.named.values()]
+        places = [os.path.realpath(path) for path in self.named.values()]
         if len(set(places)) < len(places):
             raise InputError(
                 "--out, --report, --save-model, --imputations-out and --estimates-out must be "
@@ -383,8 +383,7 @@ class Outputs:
         """Refuse, before any work is done, more rows or longer texts than a format holds."""
         if self.labels is not None:
             check_size(self.labels, data.n_rows, len(data.shown) + len(PREDICTED))
-            shown = data.rows.chunks(data.shown)
-            check_texts(self.labels, (as_pandas(chunk.data)[data.shown] for chunk in shown))
+            check_shown(self.labels, data.rows, data.shown)
         if self.imputations is not None:
             number = data.options.imputations or USUAL_IMPUTATIONS
             n_rows, n_columns = (

@@ -20,7 +20,7 @@ from c2rf._utils.text import for_user, option_name
 from c2rf._utils.types import Floats
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
-from c2rf.data.formats import DUCKDB, PARQUET, find_format, plain_path, read_file
+from c2rf.data.formats import DUCKDB, PARQUET, find_format, naming_source, plain_path, read_file
 from c2rf.data.population import as_population
 from c2rf.data.population.duckdb import find_table
 from c2rf.data.population.files import find_files
@@ -61,7 +61,8 @@ def find_rows(
         Of a DuckDB file: one SELECT whose rows are meant.
     """
     if isinstance(given, (str, os.PathLike)):
-        return _of_path(Path(given), engine, how, id, query)
+        with naming_source(given):
+            return _of_path(Path(given), engine, how, id, query)
     if query is not None:
         raise InputError(
             f"{option_name('query')} needs a DuckDB file; found {_called(given, 'rows')}"
