@@ -380,14 +380,15 @@ def _class_level(index: Any, classes: list[Any]) -> int:
 def _counts_or_rates(totals: list[Any]) -> list[Any]:
     """Return the totals of one table, whose floats are all counts or all rates.
 
-    They are counts if a float is above 1, or if any number is above 1 and all floats are whole.
+    They are counts if a float is above 1, or if any number is above 1 and all floats are whole: a
+    column of a frame has a single type. Ranges keep theirs, so (0.0, 1.0) is no range of counts.
 
     Examples
     --------
     >>> _counts_or_rates([3.0, 1.0]), _counts_or_rates([0.5, 1.0])
     ([3, 1], [0.5, 1.0])
-    >>> _counts_or_rates([3, 1.0]), _counts_or_rates([3, (0.5, 1.0)])
-    ([3, 1], [3, (0.5, 1.0)])
+    >>> _counts_or_rates([3, 1.0]), _counts_or_rates([3.0, (0.0, 1.0), (1.0, 2.0)])
+    ([3, 1], [3, (0.0, 1.0), (1, 2)])
     """
     ends = [end for total in totals for end in (total if _is_range(total) else (total,))]
     floats = [end for end in ends if is_number(end) and not isinstance(end, Integral)]
@@ -395,10 +396,12 @@ def _counts_or_rates(totals: list[Any]) -> list[Any]:
     large = any(is_number(end) and end > 1 for end in ends)
     if not any(end > 1 for end in floats) and not (large and are_whole):
         return totals
-    return [
-        tuple(_as_count(end) for end in total) if _is_range(total) else _as_count(total)
-        for total in totals
-    ]
+    return [_as_counts(total) if _is_range(total) else _as_count(total) for total in totals]
+
+
+def _as_counts(ends: Any) -> Any:
+    is_given = all(map(is_number, ends)) and max(ends) > 1
+    return tuple(map(_as_count, ends)) if is_given else ends
 
 
 def _as_count(value: Any) -> Any:
