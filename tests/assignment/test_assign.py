@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -129,3 +131,54 @@ def test_bounds_that_say_nothing_have_no_offsets(n_classes):
     alone = AssignmentProblem(nothing, Groups([0, 1], groups, ("g",))).solve(logs)
     np.testing.assert_array_equal(alone.offsets, np.zeros((2, n_classes)))
     np.testing.assert_array_equal(alone.labels, logs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranges_change_probabilities_no_more_than_they_must(seed):
+    """The conditions of the least divergence: offsets differ only at the end of a range."""
+    rng = np.random.default_rng(seed)
+    logs = np.log(rng.dirichlet([3, 2, 1], 200))
+    groups = rng.integers(0, 3, 200)
+    sizes = np.bincount(groups)
+    there = np.zeros((3, 3))
+    np.add.at(there, groups, np.exp(logs))
+    lower = np.floor(there * rng.uniform(0.7, 1.3, (3, 3))).astype(np.int64)
+    upper = np.ceil(lower * rng.uniform(1.0, 1.3, (3, 3))).astype(np.int64)
+    upper[:, 0] = sizes
+    lower[:, 0] = 0
+    lower[0, 1], upper[0, 1] = 0, there[0, 1] * 0.8
+    lower[2], upper[2] = 0, sizes[2]
+    bounds = Bounds(lower.sum(axis=0), upper.sum(axis=0), lower, upper, sizes)
+    problem = AssignmentProblem(bounds, Groups([0, 1, 2], groups, ("g",)))
+    expected = problem.expected_counts(logs, problem.solve(logs).counts)
+    offsets = problem.smooth_offsets(logs, expected)
+    sums = np.zeros((3, 3))
+    np.add.at(sums, groups, softmax(logs + offsets[groups], axis=1))
+    np.testing.assert_allclose(sums, expected, atol=1e-6)
+    assert (sums >= lower - 1e-6).all()
+    assert (sums <= upper + 1e-6).all()
+    np.testing.assert_allclose(offsets[2], 0, atol=1e-5)
+    for k in (1, 2):
+        beyond = offsets[:2, k] - offsets[:2, 0]
+        assert (beyond[sums[:2, k] > lower[:2, k] + 1e-3] <= 1e-5).all()
+        assert (beyond[sums[:2, k] < upper[:2, k] - 1e-3] >= -1e-5).all()
+    assert np.abs(offsets[:2]).max() > 0.01
+
+
+def test_expected_counts_of_weighted_rows_and_known_classes():
+    rng = np.random.default_rng(0)
+    logs, weights = np.log(rng.dirichlet([2, 1, 1], 100)), rng.integers(1, 4, 100).astype(float)
+    n = int(weights.sum())
+    most = np.array([n, 40, n])
+    bounds = Bounds.overall(np.zeros(3, np.int64), most, n)
+    problem = AssignmentProblem(bounds, Groups.none(100), weights)
+    expected = problem.expected_counts(logs, problem.solve(logs).counts)
+    assert expected[0, 1] == pytest.approx(40)
+    assert expected.sum() == pytest.approx(n)
+    known = np.where(np.arange(100) < 10, 1, -1)
+    few = AssignmentProblem(Bounds.overall(most * 0, [100, 20, 100], 100), Groups.none(100))
+    few = replace(few, known=known)
+    expected = few.expected_counts(logs, few.solve(logs).counts)
+    own = np.exp(logs[10:]).sum(axis=0)
+    assert expected[0, 1] == pytest.approx(20)
+    assert expected[0, 0] > own[0] > 20

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from c2rf import Estimate, InputError, KnownTotalsClassifier
@@ -59,7 +61,9 @@ def test_known_labels_are_kept_and_totals_are_met(case: str) -> None:
     codes = np.searchsorted(classifier.classes_, TRUTH[rows])
     assert (proba[rows, codes] == 1).all()
     met = np.bincount(np.searchsorted(classifier.classes_, classifier.transduction_))
-    np.testing.assert_allclose(proba.sum(axis=0), met, atol=1e-6)
+    least, most = (95, 110) if case == "range" else (met, met)
+    assert (proba.sum(axis=0) >= np.subtract(least, 1e-6)).all()
+    assert (proba.sum(axis=0) <= np.add(most, 1e-6)).all()
     drawn = classifier.impute(3)
     assert (drawn[:, rows] == TRUTH[rows]).all()
     if case not in ("range", "estimate"):
@@ -119,3 +123,61 @@ def test_errors_name_row_class_and_total() -> None:
         fit(TRUTH, CASES["overall"][0])
     with pytest.raises(InputError, match="310; found 2"):
         fit([None, 1], CASES["overall"][0])
+
+
+def labeled_with(chances: list[list[float]], **options: Any) -> KnownTotalsClassifier:
+    """Label rows of these probabilities, with weights and known classes that are at odds."""
+    labels = np.array(list("abc")[: len(chances[0])])
+    model = FrozenEstimator(Given().fit(np.eye(len(labels)), labels))
+    classifier = KnownTotalsClassifier(model, random_state=0)
+    if "groups" in options:
+        options["unlabeled_groups"] = pd.DataFrame({"g": list(options.pop("groups"))})
+    rows = np.array(chances)
+    return classifier.fit(np.eye(len(labels)), labels, X_unlabeled=rows, **options)
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """Its probabilities are the columns."""
+
+    def fit(self, X: Any, y: Any) -> Given:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(X)
+
+
+def cell(group: str, label: str, total: Any) -> dict[str, Any]:
+    return {"g": group, "class": label, "total": total}
+
+
+class TestTotalsThatKnownClassesExceed:
+    def test_rows_of_weight_zero_alone_are_left(self) -> None:
+        found = labeled_with(
+            [[0.4, 0.6], [0.5, 0.5]], totals={"a": 5},
+            unlabeled_weight=[0, 5], unlabeled_labels=[None, "a"],
+        )  # fmt: skip
+        assert found.transduction_.tolist() == ["b", "a"]
+
+    def test_groups_whose_totals_are_zero_have_rows_of_half_a_unit(self) -> None:
+        zeros = [cell("x", "a", 0), cell("y", "a", 0), cell("y", "b", 0), cell("z", "a", 0)]
+        found = labeled_with(
+            [[0.49, 0.51], [0.4, 0.6], [0.44, 0.56]], totals=[{"b": 1}, zeros], groups="xyz",
+            unlabeled_weight=[0.5] * 3, unlabeled_labels=[None, None, "a"],
+        )  # fmt: skip
+        assert found.transduction_[[0, 2]].tolist() == ["b", "a"]
+        assert found.totals_met_["off"].abs().max() == 0.5
+
+    def test_what_is_left_of_a_group_is_less_than_a_total(self) -> None:
+        found = labeled_with(
+            [[0.5, 0.25, 0.25]] * 3, totals=[cell("y", "a", (0, 1)), cell("y", "c", 2)],
+            unlabeled_weight=[1.5, 1, 1.5], unlabeled_labels=[None, "b", None], groups="xyy",
+        )  # fmt: skip
+        assert found.transduction_.tolist() == ["a", "b", "c"]
+        assert found.totals_met_["off"].tolist() == [0, -0.5]
+
+    @pytest.mark.parametrize("totals", [{"a": 2}, [cell("x", "a", 1)]])
+    def test_whole_rows_are_refused(self, totals: Any) -> None:
+        groups = {} if isinstance(totals, dict) else {"groups": "xz"}
+        with pytest.raises(InputError, match="cannot be met with the classes of rows that are"):
+            labeled_with([[0.5, 0.5]] * 2, totals=totals, unlabeled_labels=["b", None], **groups)

@@ -246,3 +246,16 @@ def test_the_rule_for_probabilities_without_doubt():
     assert found.offsets.abs().min().max() > 900  # no exponential
     labels = duckdb.sql(f"SELECT {found.sql()} AS label FROM rows").df()["label"]
     assert labels.tolist() == found.labels.tolist() == ["c1", "c1", "c1", "c0"]
+
+
+def test_totals_of_zero_for_a_group_of_hardly_any_weight():
+    table = [[1.0, 0.0], [0.83, 0.17], [1.0, 0.0], [0.6, 0.4], [0.46, 0.54]]
+    totals = [
+        {"g": "x", "class": "a", "total": (1, 3)},
+        {"g": "y", "class": "a", "total": 0},
+        {"g": "y", "class": "b", "total": 0},
+    ]
+    weights = [3, 3, 1, 1e-6, 1]
+    groups = {"g": list("xxxyx")}
+    found = c2rf.assign(table, totals, classes=["a", "b"], groups=groups, weights=weights)
+    assert found.totals_met["off"].abs().sum() == 1e-6

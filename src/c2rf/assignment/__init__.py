@@ -31,11 +31,12 @@ from c2rf.assignment.duals import (
     drop_zero_totals,
     matching_offsets,
     smooth_duals,
+    sums_within,
 )
 from c2rf.assignment.one_margin import label_one_margin, sample_bounds
 from c2rf.assignment.parts import Parts, ScoredRows, class_counts
 from c2rf.assignment.passes import are_many, draw
-from c2rf.assignment.weighted import label_weighted
+from c2rf.assignment.weighted import in_fractions, label_weighted
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import Bounds, LinearConstraints
 from c2rf.totals.groups import Groups
@@ -232,6 +233,38 @@ class AssignmentProblem:
             return logs
         return ScoredRows(logs, self.groups.codes, self.weights, self.bounds.n_groups)
 
+    def expected_counts(self, logs: Any, counts: Any) -> Any:
+        """Return what corrected probabilities are to add up to in each group.
+
+        That is what the totals say. Where they leave it open, it is what the probabilities say
+        themselves, and not how many labels there are: the likeliest labels of rows that are all
+        more likely "yes" than not are all "yes".
+
+        Parameters
+        ----------
+        logs : ndarray of shape (n_rows, n_classes), or Parts
+            Logarithms of probabilities.
+        counts : ndarray of shape (n_groups, n_classes)
+            What the labels add up to.
+        """
+        if self.known is not None:
+            rows, left = self.left
+            known = self.known_counts
+            return left.expected_counts(logs[rows], counts - known) + known
+        bounds = self.bounds if self.weights is None else in_fractions(self.bounds)
+        implied = bounds.with_implied_bounds()
+        if self.is_plain:
+            are_open = implied.group_lower < implied.group_upper
+        else:
+            of_all = LinearConstraints.of(bounds)
+            are_open = of_all.lower < of_all.upper
+        if not are_open.any():
+            return counts
+        scored = few = self.parts(logs)
+        if are_many(scored):
+            few, _ = draw(scored, implied.group_sizes, self.seed, FEW_DRAWN)
+        return sums_within(scored, few, implied)
+
     def smooth_offsets(self, logs: Any, counts: Any, rows: Codes | None = None) -> Floats:
         """Return class offsets with which sums of probabilities are the totals, in all margins.
 
@@ -240,7 +273,7 @@ class AssignmentProblem:
         logs : ndarray of shape (n_rows, n_classes), or Parts
             Logarithms of probabilities.
         counts : ndarray of shape (n_groups, n_classes)
-            What the labels add up to, where a total is a range.
+            What the probabilities are to add up to, where a total is a range.
         rows : ndarray of int, optional
             The rows that these are, if not all.
         """

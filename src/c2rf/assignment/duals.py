@@ -46,6 +46,7 @@ _MANY_TOTALS = 400  # with more totals equations are sparse: most of them share 
 # Far from the solution the Hessian says little: no step is longer than this many temperatures.
 _LONGEST_STEP = 20.0
 _MOST_HALVINGS = 30
+_COLDEST_RANGES = 1e-6  # where sums of probabilities are within a range
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,9 @@ def drop_zero_totals(
     none = constraints.upper <= 0
     closed[constraints.matrix[none].indices] = -np.inf
     offsets = closed.reshape(bounds.group_lower.shape)
-    offsets[bounds.group_sizes == 0] = 0.0  # rows of weight zero have some class, too
+    # Rows of weight zero have some class, too, and those of so small weights that totals of zero
+    # are met nearly.
+    offsets[(offsets < 0).all(axis=1) | (bounds.group_sizes == 0)] = 0.0
     return constraints.some(~none), offsets
 
 
@@ -149,7 +152,7 @@ def anneal_to_few(
 def spread_of(scored: ScoredRows) -> float:
     """Return the largest difference of two scores of a row."""
     tables = (np.asarray(scored.scores[rows]) for rows in scored.blocks())
-    return max(float(np.ptp(table, axis=1).max()) for table in tables) or 1.0
+    return max(float(np.ptp(table, axis=1).max(initial=0.0)) for table in tables) or 1.0
 
 
 def smooth_duals(
@@ -159,13 +162,17 @@ def smooth_duals(
     duals: Floats,
     temperature: float,
     accuracy: float,
+    range_temperature: float | None = None,
 ) -> Floats:
     """Return the duals with which expected sizes meet the totals at a temperature.
 
-    The ``accuracy`` is the part of all rows by which the expected sizes may miss.
+    The ``accuracy`` is the part of all rows by which the expected sizes may miss. Ranges have the
+    same temperature, unless theirs is given.
     """
     total = scored.weight
-    value, gradient, hessian = _smoothed_dual(scored, constraints, offsets, duals, temperature)
+    temperatures = temperature, range_temperature or temperature
+    dual = partial(_smoothed_dual, scored, constraints, offsets, temperatures)
+    value, gradient, hessian = dual(duals)
     for _ in range(_MOST_STEPS):
         if np.abs(gradient).max(initial=0.0) <= accuracy * total:
             break
@@ -173,7 +180,7 @@ def smooth_duals(
         longest = np.abs(step).max()
         step *= min(1.0, _LONGEST_STEP * temperature / longest) if longest else 1.0
         for _ in range(_MOST_HALVINGS):
-            there = _smoothed_dual(scored, constraints, offsets, duals + step, temperature)
+            there = dual(duals + step)
             if there[0] <= value + 1e-4 * float(gradient @ step) + 1e-13 * abs(value):
                 break
             step /= 2
@@ -181,6 +188,28 @@ def smooth_duals(
             break
         duals, (value, gradient, hessian) = duals + step, there
     return duals
+
+
+def sums_within(scored: Parts, few: Parts, bounds: Bounds) -> Floats:
+    """Return what probabilities add up to if they are changed as little as the bounds ask for.
+
+    Within its range a sum has no dual: the ranges are cooled, and the probabilities are not.
+
+    Parameters
+    ----------
+    scored, few : Parts
+        The rows, and those of them by which first duals are found.
+    bounds : Bounds
+        They can be met.
+    """
+    constraints, closed = drop_zero_totals(LinearConstraints.of(bounds), bounds)
+    duals, temperature = np.zeros(len(constraints.lower)), 1.0
+    while temperature > _COLDEST_RANGES:
+        duals = smooth_duals(few, constraints, closed, duals, 1.0, 1e-6, temperature)
+        temperature /= _COOLING
+    duals = smooth_duals(scored, constraints, closed, duals, 1.0, 1e-12, temperature)
+    sums: Floats = expected_sizes(scored, class_offsets(constraints, duals, closed), 1.0)[1]
+    return sums
 
 
 def matching_offsets(scored: Parts, counts: Any, start: Floats | None = None) -> Floats:
@@ -253,21 +282,25 @@ def _smoothed_dual(
     scored: Parts,
     constraints: LinearConstraints,
     offsets: Floats,
+    temperatures: tuple[float, float],
     duals: Floats,
-    temperature: float,
 ) -> tuple[float, Floats, csr_array]:
-    """Return the smoothed dual function, its gradient and its Hessian."""
+    """Return the smoothed dual function, its gradient and its Hessian.
+
+    The temperatures are those of rows and of ranges.
+    """
+    temperature, of_ranges = temperatures
     value, sizes, products = expected_sizes(
         scored, class_offsets(constraints, duals, offsets), temperature
     )
     low, width = constraints.lower, constraints.upper - constraints.lower
     # max(-lambda lo, -lambda up), smoothed: the share of the width that is wanted.
-    share = expit(-duals / temperature)
+    share = expit(-duals / of_ranges)
     wanted = low + width * share
-    value += float(-duals @ low + (width * temperature) @ np.logaddexp(0, -duals / temperature))
+    value += float(-duals @ low + (width * of_ranges) @ np.logaddexp(0, -duals / of_ranges))
     blocks = _block_diagonal(sizes, products) / temperature
     hessian = constraints.matrix @ blocks @ constraints.matrix.T
-    hessian += diags_array(width * share * (1 - share) / temperature)
+    hessian += diags_array(width * share * (1 - share) / of_ranges)
     return value, constraints.matrix @ sizes.ravel() - wanted, hessian
 
 

@@ -20,7 +20,7 @@ no longer end closer than what is known. If none is left at the end, nothing is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +34,7 @@ from c2rf.assignment.duals import Assignment
 from c2rf.assignment.parts import Parts, ScoredRows, best_classes
 from c2rf.assignment.passes import label_all
 from c2rf.totals.bounds import Bounds, LinearConstraints
+from c2rf.totals.reconcile import nearest_table
 
 CLOSE = 5e-4
 """Swaps go on until no total is off by more than this part of the mean weight."""
@@ -43,6 +44,7 @@ MOST_SUMS = 200_000
 """With more different sums than this, nothing is claimed."""
 
 _MOST_NODES = 20_000
+_ROUNDED = 1e-12  # part of all weights that a sum may be off for rounding alone
 _MOST_ROUNDS = 40
 _CANDIDATES = 400
 _N_TRIED = (25, 50, 100, 200, 400)
@@ -56,16 +58,16 @@ def label_weighted(parts: Parts, bounds: Bounds, seed: int) -> Assignment:
     parts : Parts
         The rows; those of weight zero are labeled, and count nothing.
     bounds : Bounds
-        Of sums of weights; they can be met in fractions of rows.
+        Of sums of weights; they can be met nearly.
     seed : int
         Draws the sample.
     """
-    first, near, relaxed = next(relaxations(parts, bounds, seed))
+    first, near, relaxed = next(relaxations(parts, in_fractions(bounds), seed))
     heavy, stated = relaxed.scored, LinearConstraints.of(bounds)
     step = parts.reduce(_common_divisor, _divisor_of_all)
     ends = np.concatenate([stated.lower, stated.upper])
     whole = step > 0 and bool((ends == np.rint(ends)).all())
-    is_small = heavy.is_alone and heavy.n_rows <= FEW_ROWS
+    is_small = heavy.is_alone and 0 < heavy.n_rows <= FEW_ROWS
     labels = _smallest_deviation(heavy, relaxed, stated) if whole and is_small else None
     if labels is None:
         tolerance = 0.0 if whole else CLOSE * heavy.weight / max(heavy.n_rows, 1)
@@ -114,6 +116,22 @@ def _losses(scored: ScoredRows, relaxed: Relaxation, labels: Codes) -> Floats:
         shifted.max(axis=1, initial=-np.inf) - shifted[np.arange(len(rows)), labels[rows]]
     )
     return losses
+
+
+def in_fractions(bounds: Bounds) -> Bounds:
+    """Return the bounds, widened by as little as it takes for fractions of rows to meet them."""
+    constraints = LinearConstraints.of(bounds)
+    least = np.minimum(constraints.lower, constraints.upper)
+    counts, *_ = nearest_table(constraints.between(least, constraints.upper))
+    off = float(np.abs(constraints.missed(counts)).max(initial=0.0))
+    if off <= _ROUNDED * float(constraints.group_sizes.sum()):
+        return bounds
+    margins = []
+    for margin in bounds.all_margins():
+        found = margin.sums(counts)
+        lower, upper = np.minimum(margin.lower, found), np.maximum(margin.upper, found)
+        margins.append(replace(margin, lower=lower, upper=upper))
+    return bounds.with_all_margins(margins)
 
 
 def _rounded(relaxed: Relaxation) -> Codes:

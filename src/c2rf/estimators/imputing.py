@@ -96,6 +96,8 @@ class Imputer:
         The totals.
     found : Assignment
         The labels.
+    expected : ndarray of shape (n_groups, n_classes)
+        What corrected probabilities add up to.
     logs : ndarray of shape (n_rows, n_classes), or parts that are brought here when needed
         Logarithms of the probabilities learned from all labeled rows, times the factor.
     factor : float
@@ -114,6 +116,7 @@ class Imputer:
     training: Training
     problem: AssignmentProblem
     found: Assignment
+    expected: Any
     logs: Any
     factor: float = 1.0
     deviation: float = 0.0
@@ -133,7 +136,7 @@ class Imputer:
     @cached_property
     def out_of_fold(self) -> tuple[Floats, Floats]:
         """Learn without held-out labeled rows: probabilities of these, and of the sample."""
-        return self.training.out_of_fold(self.problem, self.found.counts)
+        return self.training.out_of_fold(self.problem, self.expected)
 
     def impute(self, n_imputations: int) -> NDArray[Any]:
         """Return the numbers of classes by each imputation; what was drawn before is kept."""
@@ -177,7 +180,7 @@ class Imputer:
         steps = Countdown("estimating how many labels are right", n_draws + 1)
         for factor in np.exp(deviation * np.append(0.0, quantiles)):
             logs = factor * self.full
-            logs += probability_offsets(self.problem, logs, self.found.counts)[groups]
+            logs += probability_offsets(self.problem, logs, self.expected)[groups]
             right = softmax(logs, axis=1)[np.arange(len(labels)), labels]
             if self.problem.known is not None:
                 right[self.problem.known >= 0] = 1.0

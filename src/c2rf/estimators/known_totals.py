@@ -127,8 +127,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         The class of each unlabeled row, in their order. Only with totals, as all below. Of a Dask
         collection it is a lazy one that is aligned with it.
     transduction_proba_ : ndarray of shape (n_unlabeled, n_classes)
-        The probability of each class for each unlabeled row, corrected such that their means, in
-        every group, are the shares of the labels. Where nothing is known they are not corrected.
+        The probability of each class for each unlabeled row, corrected such that they add up to
+        the totals, in every group. Where a total is a range, or there is none, they are changed no
+        more than it asks for.
     scores_ : ndarray of shape (n_unlabeled, n_classes)
         The probabilities by which the unlabeled rows were ranked, before any correction.
     calibrated_by_ : {"learner", "held-out rows", None}
@@ -681,16 +682,17 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         if problem.weights is not None:
             missed = float(self.totals_met_["off"].abs().sum())
             self.assignment_ |= {"missed": missed, "cost": found.cost, "closest": found.closest}
-        self._learn_proba_offsets(training, problem, logs, counts)
+        expected = problem.expected_counts(logs, counts)
+        self._learn_proba_offsets(training, problem, logs, expected)
         if groups.columns:
             self.group_offsets_ = dict(zip(groups.names, found.offsets, strict=True))
         population = training.rows.rows
         codes = population.aligned(found.labels)
-        offsets = probability_offsets(problem, logs, counts)
+        offsets = probability_offsets(problem, logs, expected)
         self._rows = ScoredPopulation(
             population, self.classes_, codes, scores, offsets, self._floor, problem, factor
         )
-        self._imputer = Imputer(training, problem, found, logs, factor, deviation)
+        self._imputer = Imputer(training, problem, found, expected, logs, factor, deviation)
 
     def _bring_here(self) -> None:
         """Bring what the workers of a cluster keep of each row here, before they are left."""

@@ -364,7 +364,7 @@ def check_classes(model: Any, classes: NDArray[Any]) -> None:
 def probability_offsets(
     problem: AssignmentProblem, logs: Floats, counts: Any, rows: Codes | None = None
 ) -> Floats:
-    """Return class offsets with which mean probabilities in every group are the shares of labels.
+    """Return class offsets with which probabilities in every group add up to given numbers.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def probability_offsets(
     logs : ndarray of shape (n_rows, n_classes)
         Logarithms of probabilities.
     counts : ndarray of shape (n_groups, n_classes)
-        What the labels add up to.
+        What they are to add up to.
     rows : ndarray of int, optional
         The rows that these are, if not all.
 

@@ -124,6 +124,8 @@ def _group_sums(constraints: LinearConstraints) -> csr_array:
 
 def is_consistent(constraints: LinearConstraints) -> bool:
     """Say whether all constraints can hold at once, if counts may be fractional."""
+    if (constraints.lower > constraints.upper).any():
+        return False
     _, missed, _ = nearest_table(constraints)
     return not missed.any()
 

@@ -94,8 +94,12 @@ class AssignedLabels:
 
     @cached_property
     def probabilities(self) -> Floats:
-        """Probabilities corrected such that their means in every group are the shares of labels."""
-        offsets = probability_offsets(self.problem, self.logs, self.counts)
+        """Probabilities corrected such that they add up to the totals, in every group.
+
+        Where a total is a range, or there is none, they are changed no more than it asks for.
+        """
+        counts = self.problem.expected_counts(self.logs, self.counts)
+        offsets = probability_offsets(self.problem, self.logs, counts)
         return np.asarray(softmax(self.logs + offsets[self.problem.groups.codes], axis=1))
 
     @cached_property
