@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,9 @@ from c2rf.data.population.memory import Memory
 from c2rf.forest.problem import Solution
 from c2rf.totals.bounds import Bounds
 from c2rf.totals.groups import Groups
+from c2rf.totals.stated import Totals
 from c2rf.workflow.predictions import Predictions
+from c2rf.workflow.prepare import PreparedData
 from c2rf.workflow.result import Classification
 
 
@@ -52,11 +56,12 @@ def made_up(
             totals=None,
         ),
         "names": ("l.csv", "u.csv"),
+        "n_checked": 0,
         "labels": np.array(["yes"] * 30 + ["no"] * 10, dtype=object),
         "rows": Memory(np.zeros((n, 1))),
         "n_rows": n,
         "columns": [column("age", "numbers", 9)],
-        "totals": SimpleNamespace(overall=stated, margins=()),
+        "totals": Totals(stated),
         "bounds": Bounds.overall(counts, counts, n),
         "groups": Groups.none(n),
         "positive": "yes",
@@ -68,11 +73,9 @@ def made_up(
         "weights": None,
         "known": None,
         "labeled_weights": None,
-        "totals_of": None,
         "bins": {},
         "seconds": {"learning": 1.5},
     } | data
-    tables["n_known"] = 0 if tables["known"] is None else int((tables["known"] >= 0).sum())
     added = {
         "label": codes,
         "score": usual if scores is None else scores,
@@ -80,9 +83,17 @@ def made_up(
     }
     predictions = Predictions(tables["rows"], [], added, {"label": np.array(classes)})
     classifier = ranking(len(classes)) if classifier is None else classifier
-    result = Classification(SimpleNamespace(**tables), classifier, predictions, command)
+    result = Classification(MadeUpData(**tables), classifier, predictions, command)
     vars(result).update({"balance": balance(), "importance": None} | (found or {}))
     return result
+
+
+class MadeUpData(SimpleNamespace):
+    """What was found out about tables; what follows from it is computed as it really is."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = inspect.getattr_static(PreparedData, name)
+        return found.func(self) if isinstance(found, cached_property) else found.fget(self)
 
 
 def column(

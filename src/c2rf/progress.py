@@ -192,8 +192,9 @@ def line(event: Event) -> str:
 
 @contextmanager
 def shown(
-    for_what: str = "", every: float | None = None, hint: str = "", hint_after: float = 60.0
-) -> Iterator[Listener]:
+    for_what: str = "", every: float | None = None, hint: str = "", hint_after: float = 60.0,
+    say: Callable[[str], str] = str,
+) -> Iterator[Listener]:  # fmt: skip
     """Show events on standard error while the block runs; yield what takes them.
 
     On a terminal there is one line, which changes with every event and every second. Elsewhere
@@ -207,13 +208,15 @@ def shown(
         Seconds between two lines where there is no terminal.
     hint, hint_after : str and float
         A text to add at the end, once this number of seconds has passed.
+    say : callable
+        Returns a text in the language of the user.
     """
     start, is_over, is_live = time.monotonic(), threading.Event(), sys.stderr.isatty()
     last = ""
 
     def text() -> str:
         seconds = time.monotonic() - start
-        now = f"{': '.join(filter(None, (for_what, last)))} ({seconds:.0f} s)"
+        now = say(f"{': '.join(filter(None, (for_what, last)))} ({seconds:.0f} s)")
         return f"{now} {hint}" if hint and seconds >= hint_after else now
 
     def listen(event: Event) -> None:

@@ -40,7 +40,7 @@ def test_groups_that_are_ranges_can_be_chosen_for_estimates():
     app = AppTest.from_file(page.__file__, default_timeout=120).run()
     app.radio(key="way").set_value("The example").run()
     app.text_input(key="bin").set_value("young=age:under 30,30+").run()
-    assert "grouped by 'young'" in page.re.sub(r"\\", "", app.warning[0].value)
+    assert "are by 'young'" in page.re.sub(r"\\", "", app.warning[0].value)
     app.multiselect(key="estimates_by").set_value(["region", "young"]).run()
     assert not app.exception
     assert "fit together" in app.success[0].value
@@ -107,7 +107,7 @@ def test_totals_files_are_checked_together(tmp_path):
     )  # fmt: skip
     remarks, tables, _, n_changed = all_known(inputs)
     assert n_changed == 0
-    assert "totals.csv: semicolons, UTF-8; a wide table by region" in remarks[0]
+    assert "totals.csv: semicolons, UTF-8; a wide table by 'region'" in remarks[0]
     assert [title for title, _ in tables] == ["all rows", "by region"]
     overall, groups = (table.set_index("group") for _, table in tables)
     assert overall.loc["all", "yes"] == totals["yes"]

@@ -299,7 +299,7 @@ def test_a_broken_option(capsys, old, new, said):
     [
         ("class,total\nyes,40\n", "must have the columns region, class, total"),
         ("region,total\nnorth,4\n", "missing: class"),
-        ("region,class,total\nnorth,yes,x\n", "data row 1: the total must be a count"),
+        ("region,class,total\nnorth,yes,x\n", "row 2: the total must be a count"),
         ("region,class,total\nnorth,,4\n", "'class' is empty"),
         ("region,class,total\n,yes,4\n", "'region' is empty"),
         ("region,class,total\neast,yes,4\n", "'east'"),

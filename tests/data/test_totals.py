@@ -247,9 +247,9 @@ class TestFiles:
             self.read(tmp_path, "region,no,yes,all\nn,75%,25%,90%\n")
 
     def test_empty_cells_where_there_must_be_something(self, tmp_path):
-        with pytest.raises(InputError, match="data row 2: 'total' is empty"):
+        with pytest.raises(InputError, match="row 3: 'total' is empty"):
             self.read(tmp_path, "region,class,total\nn,yes,4\ns,yes,\n")
-        with pytest.raises(InputError, match="data row 1: 'region' is empty"):
+        with pytest.raises(InputError, match="row 2: 'region' is empty"):
             self.read(tmp_path, "region,no,yes\n,8,4\n")
 
 

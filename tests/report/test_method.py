@@ -112,11 +112,11 @@ class TestCautions:
             ({"labels": np.array(["yes"] * 40 + ["no"] * 3, dtype=object)}, "'no'\u2069 (3)"),
             (
                 {"columns": [column("t", "one-hot", 4, (0, 0), 7)]},
-                "Unseen levels: 7 unlabeled rows (11.7 %)",
+                "Unseen levels: 7 rows of the population (11.7 %)",
             ),
             (
                 {"columns": [column("t", "one-hot", 4, (3, 30), 0)]},
-                "Missing values: 3 labeled cells and 30 unlabeled cells",
+                "Missing values: 3 cells of the sample and 30 cells of the population",
             ),
             (
                 {"columns": [column("t", "one-hot", 4, (3, 30), 0)]},

@@ -27,7 +27,7 @@ def texts(section):
 class TestData:
     def test_how_biased_the_sample_is(self):
         said = texts(data_section(made_up()))[-1]
-        assert "75.0 % of it are 'yes', but of the rows to be labeled 33.3 % are" in said
+        assert "75.0 % of it are 'yes', but of the rows without a label 33.3 % are" in said
         assert "41.7 percentage points" in said
 
     def test_a_sample_that_is_like_the_population_is_not_called_biased(self):

@@ -170,7 +170,9 @@ def test_adjustments_in_words_and_as_a_table():
     exact = Adjustment((), (), "yes", "7", 7.0, 9.0, 0.0)
     estimate = Adjustment(("region", None), ("n", 3), "no", "12+-3", 12.0, 7.5, 3.0)
     assert str(exact) == "'yes' in all rows: 7 became 9"
-    assert str(estimate) == "'no' in region n, group 3: 12 became 7.5, -1.5 standard errors"
+    assert str(estimate) == "'no' in region 'n', group 3: 12 became 7.5, -1.5 standard errors"
+    census = replace(exact, before=1410.0, after=1411.0, labeled=11.0)
+    assert str(census) == "'yes' in all rows: 1,410 became 1,411 (with 11 labeled ones)"
     table = adjustments_table([exact, estimate])
     assert table["moved"].tolist() == [2.0, -4.5]
     assert np.isnan(table["standard_errors"][0])

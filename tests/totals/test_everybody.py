@@ -68,13 +68,13 @@ def test_sums_tell_whom_totals_are_about(totals, expected):
 
 def test_where_only_some_totals_tell_the_user_must():
     totals = Totals({"no": 100, "yes": 70}, (Margin(("region",), {"north": {"yes": 40}}),))
-    with pytest.raises(InputError, match=r'the totals by region.*totals_of="everybody"'):
+    with pytest.raises(InputError, match=r"the totals by 'region'.*totals_of=.everybody"):
         whom(totals)
 
 
 def test_sums_of_neither_are_not_scaled_to_the_wrong_people():
     totals = Totals({"no": 100, "yes": 65})
-    with pytest.raises(InputError, match=r"to 165, neither .* \(140\) nor .* the 30 labeled") as e:
+    with pytest.raises(InputError, match=r"165, neither to the 140 .* nor .* the 30 la") as e:
         whom(totals)
     assert "scale" not in str(e.value)
     groups, labeled = PEOPLE

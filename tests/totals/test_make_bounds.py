@@ -194,7 +194,7 @@ class TestGroups:
         assert "'c'" in str(caught.value)
 
     def test_complete_overall_totals_are_kept_and_those_of_some_groups_give_way(self):
-        with pytest.warns(UserWarning, match="'a' in region north: 5 became 1"):
+        with pytest.warns(UserWarning, match="'a' in region 'north': 5 became 1"):
             bounds = grouped({"a": 1, "b": 5, "c": 4}, {"north": {"a": 5}}, "scale")
         assert bounds.lower.tolist() == bounds.upper.tolist() == [1, 5, 4]
         assert can_be_met(bounds)
@@ -423,7 +423,7 @@ def test_adjustments_name_the_column_and_what_was_stated():
     with pytest.warns(UserWarning, match="the totals of region 'n' add up to 16, but there are 12"):
         bounds = bounds_of(given, "scale", columns=("region",))
     assert [(a.where, a.stated, a.before, a.after) for a in bounds.adjustments] == [
-        ("region n", "8", 8.0, 6.0), ("region n", "8", 8.0, 6.0),
+        ("region 'n'", "8", 8.0, 6.0), ("region 'n'", "8", 8.0, 6.0),
     ]  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
+from c2rf.exceptions import InputError
+from c2rf.report import report_content
 from c2rf.workflow.known_rows import checked_weights
 from people import make_people
 
@@ -42,6 +44,25 @@ def test_checked_rows_keep_their_class_and_count() -> None:
     drawn = result.imputations.set_index("id").loc[labels.index]
     assert (drawn.to_numpy() == TRUTH[labels.index].to_numpy()[:, None]).all()
     assert "39 labeled rows are among the rows to label" in result.summary()
+    assert "80 rows and 39 checked rows of the check file" in result.summary()
+
+
+def test_checked_people_who_were_asked_before_count_once(tmp_path: Path) -> None:
+    checked = sheet(20)
+    path = tmp_path / "found.csv"
+    checked.to_csv(path, index=False)
+    again = checked["id"][:4]
+    rows = PEOPLE.unlabeled.set_index("id", drop=False).loc[again].assign(sick=TRUTH[again])
+    labeled = pd.concat([PEOPLE.labeled, rows], ignore_index=True)
+    more = {"totals": PEOPLE.totals(), "checked": path, **HOW}
+    result = c2rf.classify(labeled, PEOPLE.unlabeled, **more)
+    assert len(result.data.labels) == len(labeled) + 16
+    assert f"{len(labeled)} rows and 16 checked rows of found.csv" in result.summary()
+    assert "found.csv: commas" in result.summary()
+    assert "16 checked rows of found.csv" in report_content(result).lead[0][1][0]
+    labeled.loc[len(labeled) - 1, "sick"] = "yes" if rows["sick"].iloc[-1] == "no" else "no"
+    with pytest.raises(InputError, match=f"'{again.iloc[-1]}' has two labels"):
+        c2rf.classify(labeled, PEOPLE.unlabeled, **more)
 
 
 def test_weights_of_a_class_add_up_to_the_effective_number() -> None:

@@ -60,10 +60,25 @@ def test_ids_that_lost_their_zeros_are_refused(padded):
 def test_everybody_counts_each_person_once():
     half = pd.concat([PEOPLE.labeled.drop(columns="sick")[:15], PEOPLE.unlabeled])
     result = c2rf.classify(PEOPLE.labeled, half, totals=TOTALS, id="id", **BASE)
-    assert "175 rows to label and 25 labeled ones besides" in result.summary()
-    assert "175 rows, 15 of them labeled" in result.summary()
-    data = next(each for each in report_content(result).sections if each.name == "data")
+    summary = " ".join(result.summary().split())
+    about = "the 175 rows of the unlabeled table and 25 labeled ones besides; these were subtracted"
+    assert f"totals of everybody: {about}" in summary
+    assert "unlabeled 160 rows, and 15 more whose label is known" in summary
+    n_yes = int((PEOPLE.labeled["sick"][15:] == "yes").sum())
+    assert f"(known: {TOTALS['yes']}, less {n_yes} labeled)" in summary
+    page = report_content(result)
+    data = next(each for each in page.sections if each.name == "data")
     assert "160 rows of the unlabeled table have no label" in data.blocks[0].text
+    share = (PEOPLE.truth == "yes").mean()  # of the 160 rows without a label, not of all 175
+    assert f"but of the rows without a label {100 * share:.1f} % are" in data.blocks[-1].text
+    assert "160 of 175 rows of the unlabeled table without a label" in page.lead[0][1][0]
+    assert "160 rows got a label" in page.lead[1][1][0]
+    assert len(result.population_sample.rows) == 160
+    estimates = result.estimates("region")
+    assert estimates.attrs["whom"] == (
+        "the shares are of the 175 rows of the unlabeled table alone, not of everybody whom the "
+        "totals count"
+    )
     expected = PEOPLE.truth.value_counts() + PEOPLE.labeled["sick"][:15].value_counts()
     assert result.counts == expected.to_dict()
 
@@ -126,7 +141,7 @@ def with_sex(words: tuple[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_a_column_without_a_common_value_is_named_with_both():
     result = c2rf.classify(*with_sex(("Mann", "Frau")), totals={"yes": 60}, **BASE)
     remarks = "\n".join(result.data.remarks)
-    assert "no value of 'sex' is in both tables: 'm', 'w' in the labeled rows, 'Frau', 'Mann'" in (
+    assert "No value of 'sex' is in both tables: 'm', 'w' in the labeled rows, 'Frau', 'Mann'" in (
         remarks
     )
     assert not c2rf.classify(*with_sex(("m", "w")), totals={"yes": 60}, **BASE).data.remarks

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +12,7 @@ from c2rf.datasets import make_twonorm
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report import report_content
 from c2rf.totals.bounds import Adjustment, Bounds
+from c2rf.totals.stated import Margin, Totals
 from c2rf.workflow.summary import MOST_COLUMNS, plan_lines, preview, previews, summary_lines
 from made_up import column, forest, made_up, ranking
 
@@ -45,7 +44,7 @@ def test_estimated_totals_are_not_called_known():
     first = " ".join(sentence for _, sentences in page.lead for sentence in sentences)
     assert "totals that are estimated over all rows" in first
     assert "All estimated totals are met exactly" in first
-    assert "the totals are not known but estimated" in first
+    assert "The totals are not known but estimated" in first
     others = [str(b.text) for s in page.sections for b in s.blocks if b.kind in ("text", "key")]
     known = [text for text in others if "known" in text]
     assert not known
@@ -132,8 +131,7 @@ def test_columns_that_are_special_or_left_out():
 
 
 def test_groups_with_totals():
-    margin = SimpleNamespace(columns=("region",), by_group={"n": {}, "s": {}})
-    totals = SimpleNamespace(overall={"yes": 20}, margins=(margin,))
+    totals = Totals({"yes": 20}, (Margin(("region",), {"n": {}, "s": {}}),))
     assert lines(totals=totals)["groups"] == "2 groups of region with totals"
 
 

@@ -340,7 +340,7 @@ def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]
     """Return remarks on totals, tables of all that is known, new groups, and changed totals."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
     read = [f"{name}: {how}" for name, how in data.read_as if name not in data.names]
-    whom = [] if data.totals_of is None else [f"The totals are of {data.totals_of}."]
+    whom = [f"The totals are of {data.totals_of}."] if data.totals_of else []
     adjusted = data.bounds.adjustments
     remarks = [*read, *whom, *data.remarks, *map(str, adjusted)]
     return remarks, list(known_tables(data)), list(data.bins), len(adjusted)

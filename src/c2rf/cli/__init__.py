@@ -15,7 +15,7 @@ import typer
 
 from c2rf._utils.compiled import is_interrupt
 from c2rf._utils.text import for_command_line, printable
-from c2rf.cli import audit, bench, classify, demo, solve
+from c2rf.cli import audit, bench, classify, demo, solve, terminal
 from c2rf.cli.common import (
     FAILED,
     INTERRUPTED,
@@ -87,11 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # names of files may hold bytes that are no text
             stream.reconfigure(errors="backslashreplace")
     code = 0
-    try:
-        with for_command_line(), _no_interrupt_is_lost():
-            app(given, prog_name="c2rf", obj=given)
-    except BaseException as error:
-        code = _exit_code(error)
+    with terminal.speaking(given):
+        try:
+            with for_command_line(), _no_interrupt_is_lost():
+                app(given, prog_name="c2rf", obj=given)
+        except BaseException as error:
+            code = _exit_code(error)
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -162,5 +163,6 @@ def _left(code: object) -> int:
 def _say(error: object, code: int) -> int:
     """Print an error as one line and return the exit code."""
     with suppress(OSError, ValueError):
-        print("c2rf:", printable(" ".join(str(error).split())), file=sys.stderr, flush=True)
+        said = terminal.in_words(" ".join(str(error).split()))
+        print("c2rf:", printable(said), file=sys.stderr, flush=True)
     return code

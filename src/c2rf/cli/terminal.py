@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from c2rf._utils.text import count, printable
@@ -17,6 +19,30 @@ if TYPE_CHECKING:
 
     from c2rf.data.dialect import ReadAs
     from c2rf.workflow.summary import TablePreview
+
+
+_language: ContextVar[str] = ContextVar("language", default="en")
+
+
+@contextmanager
+def speaking(words: Sequence[str]) -> Iterator[None]:
+    """Let progress and errors be in the language that the words of a command ask for."""
+    asked = re.search(r"\x1f--language[=\x1f]([a-z]+)", "\x1f".join(["", *words]))
+    token = _language.set(asked[1] if asked else "en")
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
+
+def in_words(text: str) -> str:
+    """Return a text in the language of the command; in English if there is no such language."""
+    language = _language.get()
+    if language == "en":
+        return text
+    from c2rf.report.language import languages, translated
+
+    return translated(text, language) if language in languages() else text
 
 
 LINE_SECONDS = 10.0
@@ -70,7 +96,7 @@ def warn_of_cells(cautions: Mapping[str, int], made_safe: bool) -> None:
     for what, sentence in _CAUTIONS.items():
         if cautions[what] and not (what == "formulas" and made_safe):
             found = count(cautions[what], "text" if what == "changed" else "cell")
-            print(f"c2rf: {sentence.format(found)}", file=sys.stderr)
+            print(f"c2rf: {in_words(sentence.format(found))}", file=sys.stderr)
 
 
 def show_previews(
@@ -91,7 +117,13 @@ def _show_preview(found: TablePreview, language: str) -> None:
 
     rows = found.columns
     if "type" in rows:
+        is_number = rows["type"] == "number"
         rows = rows.assign(type=[translated(kind, language) for kind in rows["type"]])
+        for name in [name for name in rows if str(name).startswith("row ")]:
+            marked = [translated(cell, language) for cell in rows[name]]
+            rows[name] = rows[name].where(~is_number, marked)
+        for name in ("values", "empty"):
+            rows[name] = [translated(f"{n:,}", language) for n in rows[name]]
     console().print(Text(translated(found.title, language, {found.name})), soft_wrap=True)
     table = Table()
     for name in rows:
@@ -115,5 +147,8 @@ def waiting(
     if quiet:
         yield
         return
-    with shown(for_what, every, hint, **more) as listener, progress_callback(listener):
+    with (
+        shown(for_what, every, hint, say=in_words, **more) as listener,
+        progress_callback(listener),
+    ):
         yield

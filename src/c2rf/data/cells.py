@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from c2rf._utils.text import all_of, count
 from c2rf._utils.types import Codes, Floats
 from c2rf.data.dialect import Dialect, ReadAs
 from c2rf.data.numerals import (
@@ -499,6 +500,7 @@ class TypedCells:
     def __init__(self, path: Path, how: ReadAs) -> None:
         self.path, self.how = path, how
         self._dialect, self._seen = Dialect(decimal=how.decimal), set[str]()
+        self._signs: Counter[str] = Counter()
 
     def table(self, columns: Mapping[str, Sequence[Any]], first_row: int = 1) -> pd.DataFrame:
         """Return a table whose first row has this number."""
@@ -514,20 +516,23 @@ class TypedCells:
             decimal=decimal or self._dialect.decimal, marks=self._dialect.marks | marks
         )
         plain = plain_numbers(pd.DataFrame(texts), self._dialect, self.path, first_row)
-        return pd.DataFrame(
-            {
-                name: typed_column(
-                    _with_numbers(cells, plain[name].tolist()) if name in texts else cells
-                )
-                for name, cells in columns.items()
-            }
-        )
+        found: dict[str, Sequence[Any]] = dict(columns)
+        for name in texts:
+            found[name] = _with_numbers(columns[name], plain[name].tolist())
+            pairs = zip(texts[name], found[name], strict=True)
+            self._signs.update(t for t, cell in pairs if cell is None and t in MISSING_NUMBERS)
+        return pd.DataFrame({name: typed_column(cells) for name, cells in found.items()})
 
     @property
     def note(self) -> str:
         """How numbers in text were understood, where that is worth a word."""
         is_found = self._dialect.decimal == "," and self.how.decimal is None
-        return f", decimal {NAMES[',']} in text" if is_found else ""
+        said = f", decimal {NAMES[',']} in text" if is_found else ""
+        n = self._signs.total()
+        if n:
+            are = "is a missing value" if n == 1 else "are missing values"
+            said += f", {count(n, 'cell')} ({all_of(sorted(self._signs))}) among numbers {are}"
+        return said
 
 
 def _with_numbers(cells: Sequence[Any], texts: Sequence[str]) -> list[Any]:

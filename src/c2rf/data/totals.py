@@ -134,10 +134,14 @@ def parse_totals(text: str, decimal: str | None = None) -> dict[str, Total]:
     ({'yes': 0.12, 'no': (0.8, 0.9)}, {'yes': 0.576, 'no': 0.424})
     >>> parse_totals('"Bonn, old=1",x=y=2')  # as in CSV, quotes protect commas
     {'Bonn, old': 1, 'x=y': 2}
+    >>> parse_totals("yes=57,6%;no=42,4%")
+    {'yes': 0.576, 'no': 0.424}
     """
     totals: dict[str, Total] = {}
     parts: list[str] = []
-    for part in next(csv.reader([text], skipinitialspace=True), []):
+    semicolons = ";" in text and all("=" in part for part in text.split(";"))
+    mark = ";" if semicolons else ","
+    for part in next(csv.reader([text], delimiter=mark, skipinitialspace=True), []):
         if parts and "=" not in part:  # 57,6%
             parts[-1] += f",{part}"
         else:
@@ -329,13 +333,29 @@ class TotalsTable:
         values : callable, optional
             Takes a column, returns its values in the unlabeled rows: another one may be a sum.
         """
-        cells, note = self.cells(how)
+        cells, note, places = self.cells(how)
         cells = _spelled_as(cells, columns, classes)
+        try:
+            rows, mark, said = self._read(cells, places, columns, classes, how, values)
+        except InputError as error:
+            filled, names = _filled_down(cells)
+            try:
+                rows, mark, said = self._read(filled, places, columns, classes, how, values)
+            except InputError:
+                raise error from None
+            said += f"; empty cells of {all_of(names)} are read as the cell above"
+        return rows, f"{note}{mark}; {said}"
+
+    def _read(
+        self, cells: Cells, places: Sequence[str], columns: Sequence[str], classes: Sequence[str],
+        how: ReadAs, values: Values | None,
+    ) -> tuple[list[Row], str, str]:  # fmt: skip
+        """Return the rows of a long table, their decimal mark if it tells, and what was done."""
         found: dict[str, tuple[list[Row], str]] = {}
         errors: dict[str, InputError] = {}
         for mark in OTHER:
             try:
-                found[mark] = self._interpreted(cells, mark, columns, classes, values)
+                found[mark] = self._interpreted(cells, places, mark, columns, classes, values)
             except InputError as error:
                 errors[mark] = error
         told = self.decimal or how.decimal or how.likely
@@ -357,25 +377,27 @@ class TotalsTable:
                     f"point and {other['total']} with a decimal comma; say which with {options}"
                 )
             mark, (rows, said) = told, found[told]
-        if len(found) == 1 or said is not found["."][1]:
-            note += f", decimal {NAMES[mark]}"
-        return rows, f"{note}; {said}"
+        is_told = len(found) == 1 or said is not found["."][1]
+        return rows, f", decimal {NAMES[mark]}" * is_told, said
 
-    def cells(self, how: ReadAs) -> tuple[Cells, str]:
-        """Return the cells of all columns, and how they were read."""
+    def cells(self, how: ReadAs) -> tuple[Cells, str, list[str]]:
+        """Return the cells of all columns, how they were read, and where each row is."""
         from c2rf.data.formats import columns_of
 
         if not isinstance(self.given, Path):
             frame, note = self.given, "a table in memory"
             cells = {str(name): column.tolist() for name, column in frame.items()}
+            places = [f"{self.name}, data row {r + 1}" for r in range(len(frame))]
         else:
-            rows, note = _grid(self.given, how)
+            rows, first, note = _grid(self.given, how)
             cells = columns_of(rows, self.given)
-        return {name: list(map(_cell, column)) for name, column in cells.items()}, note
+            numbers = [first + r for r, row in enumerate(rows) if any(map(_cell, row))]
+            places = [f"{self.name}, row {number}" for number in numbers[1:]]
+        return {name: list(map(_cell, column)) for name, column in cells.items()}, note, places
 
     def _interpreted(
-        self, cells: Cells, mark: str, columns: Sequence[str], classes: Sequence[str],
-        values: Values | None,
+        self, cells: Cells, places: Sequence[str], mark: str, columns: Sequence[str],
+        classes: Sequence[str], values: Values | None,
     ) -> tuple[list[Row], str]:  # fmt: skip
         """Return the rows of a long table, with this decimal mark, and what was done."""
         groups, pairs, error, said = self._layout(cells, columns, classes)
@@ -384,13 +406,13 @@ class TotalsTable:
         if ignored:
             hint = f"its columns {all_of(ignored)} were ignored, because the unlabeled rows do not "
             hint += "have them"
-        totals, lines = dict[Place, Any](), dict[Place, int]()
+        totals, lines = dict[Place, Any](), dict[Place, str]()
         dashes, in_doubt = dict[Place, str](), ""
         may_be_open = {name for _, name in pairs if _are_totals(cells[name])}
         for r, (by_class, name) in itertools.product(range(len(cells[pairs[0][1]])), pairs):
             label = name if by_class is None else cells[by_class][r]
             place = (*(cells[group][r] for group in groups), label)
-            cell, where = cells[name][r], f"{self.name}, data row {r + 1}"
+            cell, where = cells[name][r], places[r]
             if by_class is not None and cell is None:
                 raise InputError(f"{where}: {name!r} is empty")
             if place in totals and None not in place:
@@ -403,7 +425,7 @@ class TotalsTable:
             if label is None:
                 raise InputError(f"{where}: {by_class!r} is empty")
             what = f"{where}: the total" + (f" of {name!r}" if by_class is None else "")
-            lines[place] = r
+            lines.setdefault(place, where)
             total = None
             if cell is not None and not (cell in UNKNOWN and name in may_be_open):
                 total = _read_total(name, cell, what, mark, error is not None)
@@ -467,7 +489,7 @@ class TotalsTable:
                         f"({listed(list(classes))}){meant}"
                     )
         numbers = [name for name in others if _are_totals(cells[name])]
-        by = ", ".join(groups)
+        by = all_of(groups)
         if wide:
             if error is not None:
                 raise InputError(
@@ -529,8 +551,32 @@ _FOOTNOTE = re.compile(
 )
 
 
-def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
-    """Return the rows of a file, the names first, without titles and notes, and how it was read."""
+def _filled_down(cells: Cells) -> tuple[Cells, list[str]]:
+    """Return a table whose groups stand in the first row of a block only, with all cells filled.
+
+    Those of the innermost group are as they are, and so are empty cells beside a new outer one:
+    these are sums.
+
+    Examples
+    --------
+    >>> _filled_down({"sex": ["f", None, "m", None], "age": ["old", "young"] * 2, "n": ["1"] * 4})
+    ({'sex': ['f', 'f', 'm', 'm'], 'age': ['old', 'young', 'old', 'young'], 'n': [...]}, ['sex'])
+    """
+    labels = [name for name, column in cells.items() if not _are_totals(column)]
+    filled, names = {name: list(column) for name, column in cells.items()}, dict[str, None]()
+    for r in range(1, len(cells[labels[-1]]) if labels else 0):
+        for name in labels[:-1]:
+            if cells[name][r] is not None or cells[labels[-1]][r] is None:
+                break  # a new block, or a sum
+            filled[name][r], names[name] = filled[name][r - 1], None
+    return filled, list(names)
+
+
+def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], int, str]:
+    """Return the rows of a file without titles and notes, the number of the first, and a note.
+
+    The first are the names, and rows are numbered as in a spreadsheet.
+    """
     from c2rf.data.formats import EXCEL, OPEN_DOCUMENT, TEXT, find_format, read_file
 
     kind = find_format(path)
@@ -538,7 +584,7 @@ def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
         return _grid_of_text(path, how)
     if kind not in (EXCEL, OPEN_DOCUMENT):
         table = read_file(path, how)
-        return [list(table.frame), *table.frame.to_numpy(dtype=object).tolist()], table.read_as
+        return [list(table.frame), *table.frame.to_numpy(dtype=object).tolist()], 1, table.read_as
     kind.check_package(path)
     sheet = kind.module.read_sheet(path, how)
     for name in sheet.others:  # below a cover
@@ -548,17 +594,19 @@ def _grid(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
     first, last = _table_in(sheet.rows)
     if last - first < 2:
         first, last = 0, len(sheet.rows)
+    sheet = sheet.filled(first)
     sheet.check_merged(path, first, last)
-    return sheet.rows[first:last], sheet.note + _left_out(sheet.rows, first, last)
+    note = sheet.note + _left_out(sheet.rows, first, last)
+    return sheet.rows[first:last], sheet.first + first + 1, note
 
 
-def _grid_of_text(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
+def _grid_of_text(path: Path, how: ReadAs) -> tuple[list[list[Any]], int, str]:
     """Return the rows of a text file; one without titles and notes is read as other tables are."""
     from c2rf.data.dialect import SEPARATORS, Dialect, find_encoding, find_shape, opened
     from c2rf.data.formats import naming_source
     from c2rf.data.formats.text import records
 
-    encoding, found = how.encoding or find_encoding(path), list[tuple[int, list[Any], str]]()
+    encoding, found = how.encoding or find_encoding(path), list[tuple[int, list[Any], int, str]]()
     with naming_source(path), opened(path) as file:
         content = file.read(_MOST_BYTES)
         lines = content.decode(encoding) if len(content) < _MOST_BYTES else ""
@@ -567,18 +615,19 @@ def _grid_of_text(path: Path, how: ReadAs) -> tuple[list[list[Any]], str]:
         with suppress(csv.Error):
             rows = list(dialect.reader(io.StringIO(lines, newline=""), strict=True))
             first, last = _table_in(rows)
-            table = list(filter(None, rows[first:last]))
-            if len(set(map(len, table))) == 1:
+            table = rows[first:last]
+            if len(set(map(len, filter(None, table)))) == 1:
                 note = _left_out(rows, first, last)
-                found.append((len(table), table, note and f"{dialect}{note}"))
+                size = len(list(filter(None, table)))
+                found.append((size, table, first + 1, note and f"{dialect}{note}"))
     sizes = [size for size, *_ in found]
     if sizes and sizes.count(max(sizes)) == 1:
-        _, table, note = found[sizes.index(max(sizes))]
-        if note and len(table) > 1:
-            return table, note
+        size, table, start, note = found[sizes.index(max(sizes))]
+        if note and size > 1:
+            return table, start, note
     dialect, _ = find_shape(path, how)
     with naming_source(path):
-        return list(records(path, dialect)), str(dialect)
+        return list(records(path, dialect)), 1, str(dialect)
 
 
 def _table_in(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
@@ -695,13 +744,13 @@ def _read_total(name: str, text: str, where: str, mark: str, is_estimate: bool) 
 class _PlacedTotals:
     """The totals of a table, of which some are sums of others.
 
-    ``axes`` are the grouping columns of the table, ``lines`` the row of each total in it.
+    ``axes`` are the grouping columns of the table, ``lines`` say where each total is.
     """
 
     table: str
     axes: Sequence[str]
     totals: dict[Place, Any]
-    lines: Mapping[Place, int]
+    lines: Mapping[Place, str]
     classes: Sequence[str]
     values: Values | None
 
@@ -727,7 +776,7 @@ class _PlacedTotals:
             patterns.setdefault(pattern, []).append(place)
         base = {place: totals[place] for place in patterns.pop((False,) * len(sums), [])}
         base |= dict.fromkeys(self._of_missing_class(base, patterns))
-        notes: list[str] = []
+        notes, misses = list[str](), list[int]()
         for pattern, places in sorted(patterns.items(), key=lambda each: sum(each[0])):
             parts: dict[Place, list[Place]] = {}
             for place in base:
@@ -742,18 +791,21 @@ class _PlacedTotals:
                     exact |= {place, *own}
                 if len(missing) == 1 and isinstance(off, int):
                     base[missing[0]] = off
-                    notes.append(f"{', '.join(map(str, missing[0]))} filled in as {off:,}")
+                    notes.append(f"{all_of(missing[0])} filled in as {off:,}")
                 elif off and not missing:
-                    notes.append(f"a sum is off by {abs(off):,}, as rounding does")
+                    misses.append(abs(off))
                 odd = [label for label, is_odd in zip(place, pattern, strict=True) if is_odd]
                 checked |= {"a row of sums" if label is None else repr(label) for label in odd}
         if checked:
             notes.insert(0, f"the sums {', '.join(sorted(checked))} were checked and left out")
         if len(notes) > 4:
-            notes = [*notes[:4], f"and {len(notes) - 4} more"]
+            notes = [*notes[:4], f"and {len(notes) - 4:,} more"]
+        if misses:
+            off_by = f"{count(len(misses), 'sum')} {'is' if len(misses) == 1 else 'are'} off by"
+            notes.append(f"{off_by} {max(misses):,} at most, as rounding does")
         for place in base:
             self._check_filled(place)
-        free = [", ".join(place) for place, total in base.items() if total is None]
+        free = [all_of(place) for place, total in base.items() if total is None]
         if free:
             notes.append(f"read as open, because no total is there: {listed_names(free, 3)}")
         known = {place: total for place, total in base.items() if total is not None}
@@ -821,7 +873,7 @@ class _PlacedTotals:
         elif not all(isinstance(each, (int, float)) for each in (*given, stated)):
             return 0  # ranges and estimates need not add up
         self._check_filled(place)
-        where, sum_name = f"{self.table}, data row {self.lines[place] + 1}", place[-1]
+        where, sum_name = self.lines[place], place[-1]
         if sum(pattern) > 1 or not pattern[-1]:
             raise InputError(
                 f"{where}, looks like a row of sums, but {sum_name!r} adds up to {found} and not "
@@ -863,8 +915,10 @@ class _PlacedTotals:
         """Refuse an empty cell of a group or class that must not be."""
         if None in place:
             name = [*self.axes, "class"][place.index(None)]
-            line = self.lines[place] + 1
-            raise InputError(f"{self.table}, data row {line}: {name!r} is empty")
+            raise InputError(
+                f"{self.lines[place]}: {name!r} is empty, and the row adds up to nothing that "
+                "would make it a sum; fill the cell in"
+            )
 
 
 def _free(place: Place, pattern: tuple[bool, ...]) -> Place:

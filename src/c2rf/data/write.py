@@ -245,9 +245,9 @@ def write_formatted(
 ) -> Counter[str]:
     """Write a table to be read: in a workbook with shares as percentages, a fixed header, a note.
 
-    Columns of floats between 0 and 1 are shares, others are counts. ``table.attrs["note"]`` goes
-    below the rows. Files of other formats are written as by :class:`TableWriter`, whose
-    ``cautions`` are returned.
+    Columns of floats between 0 and 1 are shares, others are counts. The lines of
+    ``table.attrs["note"]`` go below the rows. Files of other formats are written as by
+    :class:`TableWriter`, whose ``cautions`` are returned.
     """
     if path.suffix.lower() != ".xlsx":
         with TableWriter(path, like, spreadsheet_safe=spreadsheet_safe) as writer:
@@ -272,8 +272,8 @@ def write_formatted(
         sheet.freeze_panes(1, 0)
         if len(table):
             sheet.autofilter(0, 0, len(table), len(table.columns) - 1)
-        if table.attrs.get("note"):
-            sheet.write_string(len(table) + 2, 0, table.attrs["note"])
+        for place, line in enumerate(table.attrs.get("note", "").splitlines()):
+            sheet.write_string(len(table) + 2 + place, 0, line)
     return Counter()
 
 

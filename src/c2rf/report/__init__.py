@@ -90,5 +90,6 @@ def make_page(result: Classification) -> str:
 def names_of(result: Classification) -> set[str]:
     """Return names of the user, which no language changes."""
     data = result.data
-    columns = [each.name for each in data.columns]
-    return {short(name) for name in (*data.classes, *columns, data.options.target)}
+    columns = (*(each.name for each in data.columns), *data.left_out, *data.bins)
+    names = (*data.classes, *columns, *data.groups.columns, data.options.target)
+    return {short(str(name)) for name in names}

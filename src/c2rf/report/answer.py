@@ -24,6 +24,7 @@ from c2rf.report.measures import (
     right_by_class,
     robustness,
     row_names,
+    stated_total,
     totals_called,
     unreliable_classes,
 )
@@ -32,6 +33,7 @@ from c2rf.totals.bounds import Bounds, MarginBounds
 from c2rf.totals.groups import Groups
 
 if TYPE_CHECKING:
+    from c2rf.workflow.prepare import PreparedData
     from c2rf.workflow.result import Classification
 
 MOST_NAMED = 5
@@ -45,16 +47,27 @@ MOST_CONFUSED = 12
 def question(result: Classification) -> list[str]:
     """Say what was asked: of which rows, from which sample, by which totals, of whom."""
     data = result.data
-    labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
     by = [", ".join(short(str(name)) for name in margin.columns) for margin in data.totals.margins]
     called = "estimated" if totals_called(data) == "estimated" else "known"
     known = [*(["over all rows"] if data.totals.overall else []), *(f"by {each}" for each in by)]
     return [
-        f"Which {quoted(data.options.target)} have the {count(data.n_rows, 'row')} of "
-        f"{unlabeled_file}, judged by {count(len(data.labels), 'labeled row')} of {labeled_file} "
-        f"and by totals that are {called} {listed_names(known, 6)}?",
-        *([f"They are of {data.totals_of}."] if data.totals_of else []),
+        f"Which {quoted(data.options.target)} have the {rows_to_label(data)}, judged by "
+        f"{labeled_rows(data)} and by totals that are {called} {listed_names(known, 6)}?",
+        *([f"The totals are of {data.totals_of}."] if data.totals_of else []),
     ]
+
+
+def rows_to_label(data: PreparedData) -> str:
+    """Say how many rows get a label, of which file."""
+    if not data.n_known:
+        return f"{count(data.n_rows, 'row')} of {data.population}"
+    return f"{data.n_open:,} of {count(data.n_rows, 'row')} of {data.population} without a label"
+
+
+def labeled_rows(data: PreparedData) -> str:
+    """Say how many labeled rows there are, and of which files."""
+    rows = count(data.n_labeled, "labeled row")
+    return f"{rows} of {short(data.names[0], 80)}{data.checked_rows}"
 
 
 def how_sure(result: Classification) -> str:
@@ -79,7 +92,9 @@ def opening(result: Classification) -> str:
     )
     more = ", …" * (len(given) > len(largest))
     weights = "" if data.weights is None else "in sums of weights "
-    rows = f"{count(data.n_rows, 'row')} got a label of {quoted(data.options.target)}"
+    rows = f"{count(data.n_open, 'row')} got a label of {quoted(data.options.target)}"
+    if data.n_known:
+        rows += f", and {data.n_known:,} more keep theirs"
     return f"{rows}: {weights}{amounts}{more}. {how_totals_are_met(result)}"
 
 
@@ -169,7 +184,16 @@ def _adjustments(result: Classification) -> Table:
         numbers = f"{each.before:,.6g}", f"{each.after:,.6g}", moved
         rows.append([each.where, each.label, *numbers])
     header = ["where", "class", "given", "met", "moved by"]
-    return Table("Totals that were changed", header, rows, n_names=2)
+    note = _about_everybody(result.data)
+    return Table("Totals that were changed", header, rows, note, n_names=2)
+
+
+def _about_everybody(data: PreparedData) -> str:
+    """Say of totals that they count more rows than have got a label here."""
+    if not data.totals_of:
+        return ""
+    n = f"{round(data.subtracted.sum()):,}"
+    return f"The totals count {n} labeled rows besides, which are not among the labels given."
 
 
 def _overall(result: Classification) -> Table:
@@ -177,12 +201,11 @@ def _overall(result: Classification) -> Table:
     given = result.group_counts.sum(axis=0)
     rows = (
         [
-            name, percent(np.mean(data.labels == name)), span(int(low), int(high), n),
-            f"{labels:,}", percent(labels / n), _difference(labels, low, high),
+            name, percent(np.mean(data.labels == name)), stated_total(data, k),
+            f"{given[k]:,}", percent(given[k] / n),
+            _difference(given[k], bounds.lower[k], bounds.upper[k]),
         ]
-        for name, low, high, labels in zip(
-            data.classes, bounds.lower, bounds.upper, given, strict=True
-        )
+        for k, name in enumerate(data.classes)
     )  # fmt: skip
     header = [
         "class",
@@ -192,7 +215,7 @@ def _overall(result: Classification) -> Table:
         "share",
         "off by",
     ]
-    return Table(_title(result), header, rows)
+    return Table(_title(result), header, rows, _about_everybody(data))
 
 
 def _title(result: Classification) -> str:
@@ -293,7 +316,8 @@ def _expected_overall(result: Classification, confusion: Any) -> str:
     sentence = f"{expected_right(result)}{comma} are expected to be right: {rows}"
     by = result.classifier.calibrated_by_
     doubt = f" But {CALIBRATED_BY[by]}." if by is None else ""
-    return as_sentence(sentence) + level + doubt
+    known = f" Of these, {result.data.n_known:,} were known." if result.data.n_known else ""
+    return as_sentence(sentence) + known + level + doubt
 
 
 def _interval(share: Pooled) -> list[float]:
@@ -350,7 +374,7 @@ def confidence_section(result: Classification) -> Iterator[Block]:
     nearest = nearest_rows(found.scores)
     rows = [
         [
-            name, data.classes[found.codes[row]], f"{found.scores[row]:.4g}",
+            name, data.classes[found.codes[row]], f"{round(found.scores[row], 4) + 0.0:g}",
             percent(found.confidence[row]),
         ]
         for row, name in zip(nearest, row_names(data, nearest), strict=True)

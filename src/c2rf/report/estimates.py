@@ -9,7 +9,7 @@ import pandas as pd
 
 from c2rf._utils.text import listed_names, percent, quoted, short
 from c2rf.report import figures
-from c2rf.report.measures import about_estimates
+from c2rf.report.measures import about_estimates, notes_of
 from c2rf.report.page import MOST_OPEN, Block, Picture, Table, Text, not_shown
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def domain_names(table: pd.DataFrame, columns: list[str]) -> list[str]:
 
 def _note(table: pd.DataFrame) -> str:
     """Say what intervals by held-out rows are left out, and which say nothing."""
-    notes = []
+    notes = [f"{note}." for note in notes_of(table)[:1]]
     if (table["held_out_share"].notna() & table["held_out_low"].isna()).any():
         notes.append(
             f"{NO_INTERVAL}: no labeled row of the class, or none of any other class, is in the "

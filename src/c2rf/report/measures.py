@@ -52,9 +52,15 @@ def about_estimates(table: pd.DataFrame) -> str:
     found = count(len(table), "share")
     if not table["differs"].isna().all():
         off = int(table["differs"].sum())
-        found += f", of which {off:,} by held-out rows differ by more than chance"
-    note = table.attrs.get("note")
-    return f"{found}. {note[:1].upper()}{note[1:]}" if note else found
+        how_many = "none differs" if off == 0 else "1 differs" if off == 1 else f"{off:,} differ"
+        found += f", of which {how_many} by held-out rows by more than chance"
+    return ". ".join([found, *notes_of(table)])
+
+
+def notes_of(table: pd.DataFrame) -> list[str]:
+    """Return what is said of a table of estimates: whom it is about, and what to believe."""
+    notes = (table.attrs.get("whom"), table.attrs.get("note"))
+    return [f"{note[:1].upper()}{note[1:]}" for note in notes if note]
 
 
 def population_size(data: PreparedData) -> int:
@@ -116,8 +122,12 @@ def _ids_of_rows(rows: Ints, id: str, chunk: Chunk) -> pd.Series[Any]:
 
 
 def sample_population(data: PreparedData, seed: int) -> RowSample:
-    """Draw rows of the population, as numbers."""
-    return draw_sample(data.X_unlabeled.counted(), MOST_COMPARED, [seed, 6])
+    """Draw rows whose label is not known, as numbers; of all rows if there are none."""
+    drawn = draw_sample(data.X_unlabeled.counted(), MOST_COMPARED, [seed, 6])
+    if data.known is None or not data.n_open:
+        return drawn
+    own = data.known[drawn.rows] < 0
+    return drawn._replace(data=np.asarray(drawn.data)[own], rows=drawn.rows[own])
 
 
 def find_balance(data: PreparedData, sample: Floats, counts: Floats) -> pd.DataFrame:
@@ -262,9 +272,7 @@ def find_importance(
 def known_total(result: Classification, k: int) -> str:
     """Say what was known of the number of rows of a class, or from what it was adjusted."""
     data, adjusted = result.data, result.data.bounds.adjustments
-    total = span(
-        round(data.bounds.lower[k]), round(data.bounds.upper[k]), population_size(result.data)
-    )
+    total = stated_total(data, k)
     own = [each for each in adjusted if not each.columns and each.label == data.classes[k]]
     if own:
         return f"adjusted from {own[0].before:,.12g} to {total}"
@@ -272,6 +280,16 @@ def known_total(result: Classification, k: int) -> str:
         return total
     known = "after adjustments" if adjusted else totals_called(data)
     return f"{known}{' in sums of weights' * (data.weights is not None)}: {total}"
+
+
+def stated_total(data: PreparedData, k: int) -> str:
+    """Write the total of a class as it was stated, and how many labeled rows were subtracted."""
+    ends = round(data.bounds.lower[k]), round(data.bounds.upper[k])
+    labeled, total = round(data.subtracted[k]), span(*ends, population_size(data))
+    if not labeled or total == "not known":
+        return total
+    stated = span(ends[0] + labeled, ends[1] + labeled, ends[1] + labeled + 1)
+    return f"{stated}, less {labeled:,} labeled"
 
 
 def totals_called(data: PreparedData) -> str:

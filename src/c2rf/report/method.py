@@ -188,12 +188,12 @@ def _columns(result: Classification) -> Table:
         for c in result.data.columns
     )  # fmt: skip
     header = [
-        "column", "used as", "different values", "empty, labeled", "empty, unlabeled",
-        "unseen, unlabeled",
+        "column", "used as", "different values", "empty in the sample", "empty in the population",
+        "unseen in the population",
     ]  # fmt: skip
     note = (
-        "Different values are those among the labeled; unseen are unlabeled rows with a text "
-        "that no labeled row has."
+        "Different values are those among the labeled; unseen are rows of the population with a "
+        "text that no labeled row has."
     )
     title = "The columns that were learned from"
     return Table(title, header, rows, note, n_names=2)
@@ -263,7 +263,7 @@ def _about_sample(result: Classification) -> Iterator[str]:
 def _about_scores(result: Classification) -> Iterator[str]:
     rows, found = result.shown_rows, result.predictions
     scores, confidence = found.scores[rows], found.confidence[rows]
-    n = result.data.n_rows - result.data.n_known
+    n = result.data.n_open
 
     def of_all(n_shown: int) -> int:
         """Return how many of all rows it is, if it is this many of those shown."""
@@ -298,17 +298,17 @@ def _about_columns(result: Classification) -> Iterator[str]:
     for column in columns:
         if column.unseen:
             yield (
-                f"Unseen levels: {count(column.unseen, 'unlabeled row')} "
+                f"Unseen levels: {count(column.unseen, 'row')} of the population "
                 f"({percent(column.unseen / n)}) have a value of {quoted(column.name)} "
                 "that no labeled row has. They are judged by their other columns."
             )
     gaps = [c for c in columns if sum(c.missing)]
     if gaps:
         names = _listed([c.name for c in gaps])
-        labeled, unlabeled = (sum(c.missing[k] for c in gaps) for k in (0, 1))
+        sample, population = (count(sum(c.missing[k] for c in gaps), "cell") for k in (0, 1))
         yield (
-            f"Missing values: {count(labeled, 'labeled cell')} and "
-            f"{count(unlabeled, 'unlabeled cell')} are empty, in {names}. They are not filled in: "
+            f"Missing values: {sample} of the sample and {population} of the population are empty, "
+            f"in {names}. They are not filled in: "
             "being empty is treated as a value of its own, which misleads if it means different "
             "things in the two files."
         )

@@ -14,6 +14,7 @@ import pandas as pd
 
 from c2rf._utils.text import count, percent, quoted, short
 from c2rf.report import figures
+from c2rf.report.answer import labeled_rows
 from c2rf.report.language import our_name
 from c2rf.report.measures import LARGE, SMALL, labeled_counts, population_size, totals_called
 from c2rf.report.page import Block, Picture, Table, Text, not_shown
@@ -31,13 +32,11 @@ MOST_LEFT_OUT = 20
 def data_section(result: Classification) -> Iterator[Block]:
     """Say what was learned from what, and how biased the sample is."""
     data = result.data
-    labeled_file, unlabeled_file = (short(name, 80) for name in data.names)
     known = "estimated" if totals_called(data) == "estimated" else "known"
     yield Text(
         f"{quoted(data.options.target)} was learned from {count(len(data.columns), 'column')} of "
-        f"{count(len(data.labels), 'labeled row')} of {labeled_file}. "
-        f"{count(data.n_rows - data.n_known, 'row')} of {unlabeled_file} have no label, "
-        f"but it is {known} how many of them there are of each class."
+        f"{labeled_rows(data)}. {count(data.n_open, 'row')} of {short(data.names[1], 80)} have no "
+        f"label, but it is {known} how many of them there are of each class."
     )
     for name, dialect in dict(data.read_as).items():
         yield Text(f"{short(name, 80)} was read as: {dialect}.")
@@ -57,7 +56,10 @@ def _bias(result: Classification) -> str:
     """Say how far the sample is from what is known."""
     data, bounds, n = result.data, result.bounds, population_size(result.data)
     sample = labeled_counts(data) / len(data.labels)
-    low, high = bounds.lower / n, bounds.upper / n
+    n_open = max(n - data.known_counts.sum(), 1)
+    low, high = (
+        np.maximum(e - data.known_counts, 0) / n_open for e in (bounds.lower, bounds.upper)
+    )
     apart = np.maximum(low - sample, 0) + np.maximum(sample - high, 0)
     # Of equal distances, that of a class which the sample has too often.
     worst = int(np.lexsort((high - sample, -apart.round(9)))[0])
@@ -68,7 +70,7 @@ def _bias(result: Classification) -> str:
         known += f" to {percent(high[worst])}"
     return (
         f"The labeled sample is biased: {percent(sample[worst])} of it are "
-        f"{quoted(data.classes[worst])}, but of the rows to be labeled {known} are. That is "
+        f"{quoted(data.classes[worst])}, but of the rows without a label {known} are. That is "
         f"{100 * apart[worst]:.1f} percentage points apart, and a classifier that only learns from "
         "the sample would carry it on."
     )

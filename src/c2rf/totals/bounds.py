@@ -32,6 +32,18 @@ from c2rf.totals.stated import Totals
 _KNOWN_WITHIN = 0.1  # of all rows: wider ranges of a class say too little to be used as its rate
 
 
+def named_values(columns: Sequence[str | None], values: Sequence[Any]) -> str:
+    """Name a group.
+
+    Examples
+    --------
+    >>> named_values(("region", None), ("north", 3)), named_values((), ())
+    ("region 'north', group 3", '')
+    """
+    named = zip(columns, values, strict=True)
+    return ", ".join(f"{name or 'group'} {value!r}" for name, value in named)
+
+
 @dataclass(frozen=True)
 class Adjustment:
     """A total that was changed, because it contradicted others.
@@ -48,6 +60,8 @@ class Adjustment:
         In rows: what was given, and what is met.
     se : float
         The standard error of the total, 0 for an exact one.
+    labeled : float
+        The labeled rows among these, where totals are of everybody.
     """
 
     columns: tuple[str | None, ...]
@@ -57,12 +71,12 @@ class Adjustment:
     before: float
     after: float
     se: float
+    labeled: float = 0.0
 
     @property
     def where(self) -> str:
         """The group in words."""
-        named = zip(self.columns, self.group, strict=True)
-        return ", ".join(f"{name or 'group'} {value}" for name, value in named) or "all rows"
+        return named_values(self.columns, self.group) or "all rows"
 
     @property
     def standard_errors(self) -> float | None:
@@ -72,7 +86,9 @@ class Adjustment:
     def __str__(self) -> str:
         errors = self.standard_errors
         by = "" if errors is None else f", {errors:+.1f} standard errors"
-        return f"{self.label!r} in {self.where}: {self.before:g} became {self.after:g}{by}"
+        among = f" (with {self.labeled:,.12g} labeled ones)" if self.labeled else ""
+        ends = f"{self.before:,.12g} became {self.after:,.12g}"
+        return f"{self.label!r} in {self.where}: {ends}{by}{among}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -507,8 +523,8 @@ def adjustments_table(adjustments: Sequence[Adjustment]) -> pd.DataFrame:
     --------
     >>> moved = Adjustment(("region",), ("north",), "yes", "120+-5", 120.0, 114.0, 5.0)
     >>> print(adjustments_table([moved]).to_string(index=False))
-           where class  given  before  after  moved  standard_errors
-    region north   yes 120+-5   120.0  114.0   -6.0             -1.2
+             where class  given  before  after  moved  standard_errors
+    region 'north'   yes 120+-5   120.0  114.0   -6.0             -1.2
     """
     names = ["where", "class", "given", "before", "after", "moved", "standard_errors"]
     rows = [

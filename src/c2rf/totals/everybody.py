@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf._utils.text import count, for_user
+from c2rf._utils.text import all_of, count, for_user
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import MarginBounds, open_margins
 from c2rf.totals.groups import Groups
@@ -97,8 +97,8 @@ def about_whom(
         for columns in (columns for columns, whom in told.items() if whom == "in doubt"):
             total = "" if columns else f" to {sum(totals.overall.values()):g},"
             raise InputError(
-                f"{_called(columns)} add up{total} neither to the rows to label "
-                f"({sizes.sum():g}) nor to these and the {labeled.counts.sum():g} labeled rows; "
+                f"{_called(columns)} add up{total} neither to the {sizes.sum():,.12g} unlabeled "
+                f"rows nor to these and the {labeled.counts.sum():,.12g} labeled ones besides; "
                 f"correct them, or say whom they are about: {either}"
             )
     if said != "everybody":
@@ -169,20 +169,20 @@ def _whom(row: Mapping[Any, Any], n: float, extra: float, classes: Sequence[Any]
     return "in doubt" if near == "everybody" and off[near] < extra else None
 
 
-def in_words(sizes: NDArray[Any], labeled: Labeled) -> str:
+def in_words(n_rows: int, n_labeled: int, population: str) -> str:
     """Say that the labeled rows were subtracted.
 
     Examples
     --------
-    >>> in_words(np.array([90]), Labeled([None], np.array([[10]])))
-    'everybody: 90 rows to label and 10 labeled ones besides; these were subtracted'
+    >>> in_words(90, 10, "people.csv")
+    'everybody: the 90 rows of people.csv and 10 labeled ones besides; these were subtracted'
     """
     return (
-        f"everybody: {count(round(sizes.sum()), 'row')} to label and "
-        f"{round(labeled.counts.sum()):,} labeled ones besides; these were subtracted"
+        f"everybody: the {count(n_rows, 'row')} of {population} and {n_labeled:,} labeled ones "
+        "besides; these were subtracted"
     )
 
 
 def _called(columns: tuple[str | None, ...]) -> str:
     """Name overall totals, or those of a margin."""
-    return f"the totals by {', '.join(map(str, columns))}" if columns else "totals over all rows"
+    return f"the totals by {all_of(list(columns))}" if columns else "totals over all rows"

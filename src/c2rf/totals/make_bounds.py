@@ -36,6 +36,7 @@ from c2rf.totals.bounds import (
     LinearConstraints,
     MarginBounds,
     can_be_met,
+    named_values,
     open_margins,
 )
 from c2rf.totals.everybody import sum_of, with_labeled
@@ -529,8 +530,8 @@ def _adjustment(
     after: float,
 ) -> Adjustment:
     return Adjustment(
-        margin.columns, margin.values(category), label, total.written, float(before),
-        float(after), total.se,
+        margin.columns, margin.values(category), label, total.written,
+        float(before + total.labeled), float(after + total.labeled), total.se, total.labeled,
     )  # fmt: skip
 
 
@@ -543,8 +544,7 @@ def _columns(margin: MarginBounds) -> str:
 
 def _group(margin: MarginBounds, category: int) -> str:
     """Name a category, as "region 'north', age 'old'"; nothing for all rows."""
-    named = zip(margin.columns, margin.values(category), strict=True)
-    return ", ".join(f"{name or 'group'} {value!r}" for name, value in named)
+    return named_values(margin.columns, margin.values(category))
 
 
 def _whose(margin: MarginBounds, category: int) -> str:

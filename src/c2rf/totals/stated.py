@@ -419,7 +419,8 @@ def _as_count(value: Any) -> Any:
 class StatedTotal:
     """One total: a range in rows, not yet rounded, and what the user wrote, in short.
 
-    ``se`` is its standard error in rows, 0 for an exact one.
+    ``se`` is its standard error in rows, 0 for an exact one; ``labeled`` are the labeled rows that
+    were subtracted.
     """
 
     low: float
@@ -427,13 +428,15 @@ class StatedTotal:
     is_rate: bool
     written: str
     se: float = 0.0
+    labeled: float = 0.0
 
     def without(self, labeled: float) -> StatedTotal:
         """Return what is left of a total of everybody for the rows to label."""
         if not labeled:
             return self
         low, high = (max(end - labeled, 0.0) for end in (self.low, self.high))
-        return replace(self, low=low, high=high, written=f"{self.written} less {labeled:g} labeled")
+        less = f"{self.written} less {labeled:g} labeled"
+        return replace(self, low=low, high=high, written=less, labeled=labeled)
 
 
 def read_stated(total: Any, n: float, what: str, policy: Policy) -> StatedTotal:

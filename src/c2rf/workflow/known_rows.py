@@ -91,8 +91,7 @@ def people_in_both(
     for name, label in zip(own, labels, strict=True):
         if by_id.setdefault(name, label) != label and (found == name).any():
             raise InputError(
-                f"the id {name!r} has two labels, {by_id[name]!r} and {label!r}, in the labeled "
-                "table; keep one of them"
+                f"the id {name!r} has two labels, {by_id[name]!r} and {label!r}; keep one of them"
             )
     if not len(found):
         return None
@@ -226,6 +225,8 @@ def with_checked(
 ) -> tuple[pd.DataFrame, Floats]:
     """Return the labeled table with the checked rows at its end, and how likely they were drawn.
 
+    Those that are in the labeled table already, with the same class, are there once.
+
     Parameters
     ----------
     table : DataFrame
@@ -271,6 +272,11 @@ def with_checked(
                 f"above 0 and at most 1; found {sheet[PROBABILITY][wrong].iloc[0]}"
             )
         likely = numbers.to_numpy(dtype=float)[decided]
+    if id in table:
+        asked = set(zip(as_text(table[id]), as_text(table[target]), strict=True))
+        pairs = zip(as_text(found[id]), truth[decided], strict=True)
+        new = np.array([pair not in asked for pair in pairs])
+        found, likely = found[new], likely[new]
     parts = [table, found.reindex(columns=names)]
     return pd.concat(parts, ignore_index=True), likely
 

@@ -19,7 +19,16 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name, percent
+from c2rf._utils.text import (
+    all_of,
+    count,
+    for_user,
+    listed,
+    nearest,
+    option_name,
+    percent,
+    short,
+)
 from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import ReadAs
@@ -82,7 +91,9 @@ class PreparedData:
     options : Options
         The options.
     names : tuple of str
-        What the labeled and the unlabeled table are called.
+        What the labeled and the unlabeled table are called, and the check file if there is one.
+    n_checked : int
+        How many of the labeled rows, the last ones, are of the check file.
     table, labels : DataFrame, ndarray of str
         The labeled rows as they are, and their classes as text.
     labeled_weights : ndarray of shape (n_labeled,), optional
@@ -114,7 +125,8 @@ class PreparedData:
     """
 
     options: Options
-    names: tuple[str, str]
+    names: tuple[str, ...]
+    n_checked: int
     table: pd.DataFrame
     labels: Texts
     labeled_weights: Floats | None
@@ -164,6 +176,44 @@ class PreparedData:
         return 0 if self.known is None else int((self.known != UNKNOWN).sum())
 
     @property
+    def n_open(self) -> int:
+        """Number of unlabeled rows whose label is not known."""
+        return self.n_rows - self.n_known
+
+    @cached_property
+    def known_counts(self) -> Floats:
+        """How many unlabeled rows of each class are known, or the sum of their weights."""
+        if self.known is None:
+            return np.zeros(len(self.classes))
+        own = self.known != UNKNOWN
+        each = None if self.weights is None else self.weights[own]
+        return np.bincount(self.known[own], each, len(self.classes)).astype(float)
+
+    @property
+    def subtracted(self) -> Floats:
+        """How many labeled rows of each class were subtracted from totals of everybody."""
+        labeled = self.totals.labeled
+        return np.zeros(len(self.classes)) if labeled is None else labeled.counts.sum(axis=0)
+
+    @property
+    def population(self) -> str:
+        """What the unlabeled rows are called."""
+        is_one = self.names[0] == self.names[1]
+        return short(self.names[1], 80) + " without a label" * is_one
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labeled rows, without those that were checked."""
+        return len(self.labels) - self.n_checked
+
+    @property
+    def checked_rows(self) -> str:
+        """How many rows of the check file were learned from besides, "" if none."""
+        if not self.n_checked:
+            return ""
+        return f" and {count(self.n_checked, 'checked row')} of {short(self.names[2], 80)}"
+
+    @property
     def positive(self) -> str | None:
         """Of two classes the one that positive scores predict: that of the first total."""
         if len(self.classes) > 2:
@@ -171,10 +221,12 @@ class PreparedData:
         return next(iter(self.totals.overall), self.classes[1])
 
     @property
-    def totals_of(self) -> str | None:
-        """Whom the totals were about, where the labeled rows were subtracted."""
+    def totals_of(self) -> str:
+        """Whom totals were about where the labeled rows were subtracted, else ""."""
+        if self.totals.labeled is None:
+            return ""
         sizes = self.groups.sizes if self.weights is None else self.weights
-        return None if self.totals.labeled is None else in_words(sizes, self.totals.labeled)
+        return in_words(round(sizes.sum()), round(self.subtracted.sum()), self.population)
 
     @property
     def codes(self) -> list[str]:
@@ -252,6 +304,7 @@ def prepare(labeled: Any, unlabeled: Any, options: Options) -> PreparedData:
     data = PreparedData(
         options=options,
         names=tables.names,
+        n_checked=0 if tables.drawn_with is None else len(tables.drawn_with),
         table=table,
         labels=labels,
         labeled_weights=own_weights,
@@ -298,9 +351,9 @@ def _stated_totals(
         f"{name!r} {percent(total.value)} ± {percent(total.se)}" for name, total in found.items()
     )
     return found, [
-        "the totals are not known but estimated, from the labeled rows and the population: "
-        f"{figures}. That is right only if, within a class, the labeled rows are like the "
-        "population.",
+        "The totals are not known but estimated, from the labeled rows and the population (± a "
+        f"standard error): {figures}. That is right only if, within a class, the labeled rows are "
+        "like the population.",
         *filter(None, [said]),
     ]
 
@@ -344,7 +397,7 @@ def _remarks_on_columns(
             )
         if each.signs_found:
             remarks.append(
-                f"in {name!r} {count(each.signs_found.total(), 'cell')} "
+                f"In {name!r} {count(each.signs_found.total(), 'cell')} "
                 f"({all_of(list(each.signs_found))}) among numbers are taken as missing values."
             )
     return remarks
@@ -357,7 +410,7 @@ def _columns_apart(profiles: Sequence[ColumnProfile], grouping: Sequence[str]) -
         if 0 < each.unseen == each.unlabeled.given and len(each.texts.values):
             both = (each.texts.values, each.unlabeled.few)
             ends = (listed(sorted(values), 5) for values in both)
-            said = "no value of {!r} is in both tables: {} in the labeled rows, {} in the others"
+            said = "No value of {!r} is in both tables: {} in the labeled rows, {} in the others"
             said = said.format(each.name, *ends)
             if each.name in grouping:
                 drop = for_user(f"drop=[{each.name!r}]", f"--drop {each.name}")
@@ -384,7 +437,8 @@ def _naming_who_counts_twice(remarks: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(" ".join([*remarks, str(error)])) from error
+        said = str(error)
+        raise InputError(" ".join([*remarks, f"{said[:1].upper()}{said[1:]}"])) from error
 
 
 def _check_possible(data: PreparedData) -> None:

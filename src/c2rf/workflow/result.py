@@ -33,6 +33,7 @@ from c2rf.exceptions import InputError
 from c2rf.inference.accuracy import ExpectedAccuracy
 from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report import make_page, measures, names_of
+from c2rf.report.language import translated
 from c2rf.totals.bounds import Bounds, adjustments_table, totals_table
 from c2rf.workflow.model_file import StoredModel, need_skops, versions
 from c2rf.workflow.options import Options
@@ -202,7 +203,11 @@ class Classification:
         number = max(2, data.options.imputations or USUAL_IMPUTATIONS)
         domains, labeled = domains_by(data, columns)
         with self.classifier._jobs():
-            return self.classifier._imputer.estimates(domains, labeled, number, 0.95)
+            found: pd.DataFrame = self.classifier._imputer.estimates(domains, labeled, number, 0.95)
+        alone = " alone, not of everybody whom the totals count" if data.totals_of else ""
+        rows = f"{count(data.n_rows, 'row')} of {data.population}"
+        found.attrs["whom"] = f"the shares are of the {rows}{alone}"
+        return found
 
     @cached_property
     def published(self) -> list[pd.DataFrame]:
@@ -232,7 +237,7 @@ class Classification:
 
     @cached_property
     def population_sample(self) -> RowSample:
-        """Rows of the population, as numbers."""
+        """Rows of the population whose label is not known, as numbers."""
         return measures.sample_population(self.data, self.data.options.random_state)
 
     @cached_property
@@ -240,6 +245,8 @@ class Classification:
         """The labeled sample against the population, column by column."""
         sample = np.asarray(self.population_sample.data)
         counts = np.array(list(self.counts.values()), dtype=float)
+        if self.data.known is not None and self.data.n_open:
+            counts -= np.bincount(self.data.known + 1, minlength=len(counts) + 1)[1:]
         return measures.find_balance(self.data, sample, counts)
 
     @cached_property
@@ -437,7 +444,11 @@ class Outputs:
 
 
 def _write_estimates(result: Any, number: int, safe: bool, path: Path) -> None:
-    table, like = result.published[number], result.data.rows.dialect
+    table, like = result.published[number].copy(), result.data.rows.dialect
+    language, names = result.data.options.language, names_of(result)
+    table.attrs["note"] = "\n".join(
+        translated(f"{note}.", language, names) for note in measures.notes_of(table)
+    )
     write_formatted(path, table, like, spreadsheet_safe=safe)
 
 

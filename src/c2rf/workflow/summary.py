@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import count, for_user, listed_names, percent, proof, short, span
+from c2rf._utils.text import count, for_user, listed_names, percent, proof, short
 from c2rf.data.cells import TypedCells, as_text, is_date
 from c2rf.data.dialect import AS_FOUND, ReadAs
 from c2rf.data.profile import ColumnProfile
@@ -27,8 +27,8 @@ from c2rf.report.measures import (
     expected_right,
     how_likely,
     known_total,
-    population_size,
     robustness,
+    stated_total,
     unreliable_classes,
     used_as,
 )
@@ -56,10 +56,8 @@ def in_language(lines: Sequence[Line], language: str, keep: Collection[str] = ()
 
 def plan_lines(data: PreparedData) -> list[Line]:
     """Say what would be done."""
-    bounds, n = data.bounds, population_size(data)
     totals = [
-        (f"total of {short(name)}", span(round(low), round(high), n))
-        for name, low, high in zip(data.classes, bounds.lower, bounds.upper, strict=True)
+        (f"total of {short(name)}", stated_total(data, k)) for k, name in enumerate(data.classes)
     ]
     method = ("method", data.options.method)
     return [*_tables(data), method, *totals, *_groups(data), *_columns(data)]
@@ -84,17 +82,17 @@ def summary_lines(result: Classification) -> list[Line]:
 
 def _tables(data: PreparedData) -> list[Line]:
     weighted = "" if data.labeled_weights is None else ", learned from by their weights"
-    known = f", {data.n_known:,} of them labeled" if data.n_known else ""
+    known = f", and {data.n_known:,} more whose label is known" if data.n_known else ""
     return [
         *(("read as", f"{name}: {dialect}") for name, dialect in dict.fromkeys(data.read_as)),
-        ("labeled", count(len(data.labels), "row") + weighted),
-        ("unlabeled", count(data.n_rows, "row") + known),
+        ("labeled", count(data.n_labeled, "row") + data.checked_rows + weighted),
+        ("unlabeled", f"{count(data.n_open, 'row')}{known}"),
     ]
 
 
 def _groups(data: PreparedData) -> list[Line]:
     """Say which groups have totals, and whom totals are about if not the rows to label alone."""
-    whom = [] if data.totals_of is None else [("totals of", data.totals_of)]
+    whom = [("totals of", data.totals_of)] if data.totals_of else []
     return whom + [
         (
             "groups",
@@ -290,7 +288,7 @@ def previews(paths: Sequence[Path], how: ReadAs, totals: Sequence[Path]) -> list
 
 
 def _preview_of_totals(path: Path, how: ReadAs) -> TablePreview:
-    cells, note = TotalsTable(path, "").cells(how)
+    cells, note, _ = TotalsTable(path, "").cells(how)
     for mark in (how.decimal, ",", "."):
         try:
             found = preview(TypedCells(path, replace(how, decimal=mark)).table(cells))

@@ -34,6 +34,9 @@ from c2rf.workflow.options import Options
 
 LARGE_FILE = 1 << 29
 """A file with more bytes than this is read into memory only with ``engine="memory"``."""
+READ_AS = "read as"
+"""Where a table keeps how its file was understood."""
+
 _PACKED = 6  # about as much smaller are compressed tables of text
 
 
@@ -167,23 +170,23 @@ class Tables(NamedTuple):
     Parameters
     ----------
     names : tuple of str
-        What the labeled and the unlabeled table are called.
+        What the labeled and the unlabeled table are called, and the check file if there is one.
     labeled : DataFrame
         The labeled rows.
     rows : Population
         The unlabeled rows.
     read_as : tuple of str
-        How both files were understood; empty for tables in memory.
+        How these files were understood; empty for tables in memory.
     decimal : str or None
         The decimal mark of the files.
     drawn_with : ndarray, optional
         With which probability each of the last labeled rows, which were checked, was drawn.
     """
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     labeled: pd.DataFrame
     rows: Population
-    read_as: tuple[str, str]
+    read_as: tuple[str, ...]
     decimal: str | None = None
     drawn_with: Floats | None = None
 
@@ -194,24 +197,26 @@ def read_tables(labeled: Any, unlabeled: Any, options: Options) -> Tables:
     Without an unlabeled table they are the labeled rows whose target is empty.
     """
     how, target = options.read_as, options.target
-    names = _called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")
+    names = [_called(labeled, "the labeled table"), _called(unlabeled, "the unlabeled table")]
     table, read = _read_labeled(labeled, how)
     if options.missing and target in table:
         known = as_text(table[target], options.missing).notna()
         table = table.assign(**{target: table[target].where(known)})
     if unlabeled is None:
         table, rest = _by_target(table, target)
-        names, rows = (names[0], names[0]), find_rows(rest, options.engine)
+        names, rows = [names[0]] * 2, find_rows(rest, options.engine)
         rows.dialect = read.dialect
     else:
         rows = find_rows(unlabeled, options.engine, how, options.id, options.query)
-    drawn_with = None
+    drawn_with, read_as = None, [read.read_as, rows.read_as]
     if options.checked is not None and target in table:
         sheet = read_frame(options.checked, "the check file", how)
         table, drawn_with = with_checked(table, rows, sheet, target, options.id)
+        names.append(_called(options.checked, "the check file"))
+        read_as.append(sheet.attrs.get(READ_AS, ""))
     marks = (each.dialect.decimal for each in (read, rows) if each.dialect is not None)
     decimal = next(filter(None, marks), None)
-    return Tables(names, table, rows, (read.read_as, rows.read_as), decimal, drawn_with)
+    return Tables(tuple(names), table, rows, tuple(read_as), decimal, drawn_with)
 
 
 def _read_labeled(given: Any, how: ReadAs) -> tuple[pd.DataFrame, Population]:
@@ -238,7 +243,7 @@ def read_frame(given: Any, what: str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
     name = getattr(given, "attrs", {}).get(FILE)
     if isinstance(given, (str, Path)):
         name = Path(given).name
-    table.attrs = {} if name is None else {FILE: name}
+    table.attrs = {READ_AS: found.read_as} | ({} if name is None else {FILE: name})
     return table
 
 

@@ -136,8 +136,8 @@ def find_all_bins(
         wanted = list(dict.fromkeys([*totals.columns, *chain.from_iterable(options.tables_by)]))
         if each.name not in wanted:
             raise InputError(
-                f"{option_name('bin')}: neither totals nor estimates are grouped by {each.name!r}, "
-                f"but by {all_of(wanted) or 'nothing'}"
+                f"{option_name('bin')}: neither totals nor estimates are by {each.name!r}, but by "
+                f"{all_of(wanted) or 'nothing'}; name it in {option_name('estimates_by')}, too"
             )
     taken = [options.id, options.weight, options.target]
     for margin in totals.margins:

@@ -14,6 +14,7 @@ from c2rf._utils.text import all_of, for_user, nearest
 from c2rf.data.cells import TypedCells
 from c2rf.data.dialect import MORE_BYTES, ReadAs, check_unpacked, most_bytes
 from c2rf.data.formats import ReadTable, columns_of, find_format
+from c2rf.data.numerals import readings
 from c2rf.exceptions import InputError
 
 _TIMES_THE_FILE = 4  # bytes of memory allowed for each byte of the unpacked file
@@ -23,16 +24,31 @@ class Sheet(NamedTuple):
     """The cells of a sheet as they stand.
 
     ``merged`` are the first and the last place, row and column, of cells that are merged; ``first``
-    is the number of the first row that is not empty, ``others`` are sheets that were not read, and
-    ``note`` says what was.
+    and ``left`` are the numbers of the first row and column that are not empty, ``others`` are
+    sheets that were not read, and ``note`` says what was.
     """
 
     name: str
     rows: list[list[Any]]
     merged: list[tuple[tuple[int, int], tuple[int, int]]]
     first: int
+    left: int
     others: list[str]
     note: str
+
+    def filled(self, header: int) -> Sheet:
+        """Return the sheet with texts in all cells that are merged downwards below its header."""
+        rows, others = [list(row) for row in self.rows], []
+        for (top, left), (bottom, right) in self.merged:
+            own = rows[top - self.first : bottom + 1 - self.first]
+            is_below = left == right and top > header + self.first and len(own) > 0
+            text = own[0][left - self.left] if is_below else None
+            if isinstance(text, str) and not readings(text):
+                for row in own:
+                    row[left - self.left] = text
+            else:
+                others.append(((top, left), (bottom, right)))
+        return self._replace(rows=rows, merged=others)
 
     def check_merged(self, path: Path, start: int, end: int) -> None:
         """Refuse merged cells in some rows: only the first of them has a value."""
@@ -66,7 +82,7 @@ def read_sheet(path: Path, how: ReadAs) -> Sheet:
     kind = find_format(path).name
     unread = f" (not read: {all_of(others)})" if others else ""
     note = f"{kind}, sheet {name!r}{unread}"
-    return Sheet(name, rows, found["merged"], found["first"], others, note)
+    return Sheet(name, rows, found["merged"], found["start"][0], found["start"][1], others, note)
 
 
 def _in_process(path: Path, sheet: str | None) -> dict[str, Any]:

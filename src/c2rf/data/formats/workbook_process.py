@@ -26,7 +26,7 @@ def read(path: str, wanted: str | None) -> dict[str, Any]:
         if wanted in names:
             sheet = book.get_sheet_by_name(wanted)
             found["rows"] = sheet.to_python(skip_empty_area=True)
-            found["first"] = (sheet.start or (0, 0))[0]
+            found["start"] = sheet.start or (0, 0)
             found["merged"] = sheet.merged_cell_ranges or []
         return found
 
