@@ -259,3 +259,25 @@ def test_totals_of_zero_for_a_group_of_hardly_any_weight():
     groups = {"g": list("xxxyx")}
     found = c2rf.assign(table, totals, classes=["a", "b"], groups=groups, weights=weights)
     assert found.totals_met["off"].abs().sum() == 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:.*changed to fit together")
+@pytest.mark.parametrize("seed", range(20))
+def test_estimates_of_very_different_errors_end_in_totals_that_can_be_met(seed):
+    rng = np.random.default_rng(seed)
+    groups = pd.DataFrame({"a": list("zyyx"), "b": list("uuuu")})
+
+    def estimate(most):
+        return c2rf.Estimate(float(rng.integers(0, most)), se=10.0 ** rng.uniform(-2, 1))
+
+    totals = [
+        [{"a": "x", "class": "c0", "total": estimate(2)}],
+        [{"b": "u", "class": label, "total": estimate(5)} for label in ("c0", "c1")],
+        [
+            {"a": a, "b": "u", "class": label, "total": estimate(3)}
+            for a, label in [("x", "c1"), ("y", "c0"), ("y", "c1"), ("z", "c1")]
+        ],
+    ]
+    table = [[0.4, 0.6], [0.3, 0.7], [0.8, 0.2], [0.05, 0.95]]
+    found = c2rf.assign(table, totals, classes=["c0", "c1"], groups=groups)
+    assert not found.totals_met["off"].any()

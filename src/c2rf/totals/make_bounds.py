@@ -368,7 +368,8 @@ def _bounds_in_margins(
         if missed.any() and policy == "strict":
             raise InputError(_not_whole(missed, is_proven, rounding(allowed), name))
     met = allowed.matrix @ counts.ravel()
-    met = np.where(np.abs(met - target) <= rounding(allowed), np.maximum(target, 0.0), met)
+    if is_weighted:
+        met = np.where(np.abs(met - target) <= rounding(allowed), np.maximum(target, 0.0), met)
     stays = is_range & (met >= low - _TOLERANCE) & (met <= high + _TOLERANCE)
     changed = dict(_changed(as_stated, np.where(stays, target, met), is_weighted))
     adjustments = [
