@@ -60,6 +60,7 @@ def test_no_variance_within():
     assert pooled.standard_error == pytest.approx(np.sqrt(4 / 3))
 
 
+@pytest.mark.filterwarnings("ignore:variances are so small")
 @given(
     st.integers(2, 6),
     st.lists(st.integers(1, 3), max_size=2),
@@ -78,6 +79,7 @@ def test_arrays_are_pooled_figure_by_figure(m, shape, with_variances, seed):
             assert np.asarray(getattr(together, name))[place] == pytest.approx(getattr(alone, name))
 
 
+@pytest.mark.filterwarnings("ignore:variances are so small")
 @given(st.integers(2, 40), st.floats(0, 10), st.floats(0, 10), st.floats(1, 1e6))
 def test_degrees_are_never_more_than_without_missing_labels(m, spread, variance, df):
     values = spread * np.linspace(-1, 1, m)
