@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import c2rf
 from c2rf.cli import terminal
 from c2rf.estimators import imputing
-from c2rf.learners.bootstrap import LabeledRows, held_out_models
+from c2rf.learners.bootstrap import LabeledSample, held_out_models
 from c2rf.progress import (
     Countdown,
     Event,
@@ -193,7 +193,7 @@ def test_steps_of_a_fit_do_not_hide_which_of_several_fits_it_is():
     X, y = c2rf.datasets.make_twonorm(100, random_state=0)
     heard: list[Event] = []
     with progress_callback(heard.append):
-        list(held_out_models(Talks(), LabeledRows(X, y, {}), 0, "fitting to parts"))
+        list(held_out_models(Talks(), LabeledSample(X, y, {}), 0, "fitting to parts"))
     assert {event.phase for event in heard} == {"fitting to parts"}
     assert [event.done for event in heard] == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]
 

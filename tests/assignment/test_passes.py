@@ -224,7 +224,7 @@ def test_of_very_many_equal_rows_a_hash_says_who_is_near(near, many_equal, n_cla
     apart = assign(scores, bounds, groups, 0)
     (rows, rest), *_ = near
     assert rows.n_rows < 10_000
-    assert rest.n_cut > 2000
+    assert rest.n_split > 2000
     assert apart.objective == pytest.approx(at_once.objective, rel=1e-12)
     assert apart.gap <= 1e-9
     np.testing.assert_array_equal(apart.counts.sum(axis=0), at_once.counts.sum(axis=0))
@@ -238,7 +238,7 @@ def test_equal_rows_with_crossing_margins_are_cut_too(near, many_equal, monkeypa
     scores, groups, bounds = large_case(40_000)
     scores = np.round(scores / 4)
     found = assign(scores, bounds, groups, 0)
-    assert near[0][1].n_cut > 2000
+    assert near[0][1].n_split > 2000
     for margin in bounds.margins:
         sums = margin.sums(table(found.labels, groups, scores.shape[1]))
         assert (sums >= margin.lower).all()
@@ -250,11 +250,11 @@ def test_a_wrong_cut_is_found_out(many_equal, monkeypatch):
     case = make(2, 40_000, 2, 1, "overall", False)
     case = np.round(case[0] / 2), *case[1:]
     expected = small(case, many=False).labels
-    cuts = passes._cuts
+    splits = passes._tie_splits
     for shift in (-0.4, 0.3):
         monkeypatch.setattr(
-            passes, "_cuts",
-            lambda *args, shift=shift: (c := cuts(*args))._replace(ends=(c.ends + shift) % 1),
+            passes, "_tie_splits",
+            lambda *args, shift=shift: (c := splits(*args))._replace(ends=(c.ends + shift) % 1),
         )  # fmt: skip
         found = assign(case[0], case[2], case[1], 0)
         np.testing.assert_array_equal(found.labels, expected)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from c2rf import BlendClassifier
 from c2rf.learners.bootstrap import (
     FOLDS_BY_SIZE,
-    LabeledRows,
+    LabeledSample,
     held_out_calibration,
     held_out_models,
     make_bootstrap,
@@ -32,7 +32,7 @@ def rows(n=60, seed=0):
 
 def replicates(template, n=2, **options):
     X, y = rows()
-    bootstrap = make_bootstrap(template, LabeledRows(X, y, options))
+    bootstrap = make_bootstrap(template, LabeledSample(X, y, options))
     return [bootstrap(np.random.default_rng(k)) for k in range(n)]
 
 
@@ -84,7 +84,7 @@ def test_weights_of_rows_are_drawn_with_them():
     weight = np.where(other, 1e-9, 1.0)  # rows with wrong classes do not count
     model = make_pipeline(StandardScaler(), LogisticRegression())
     options = {"logisticregression__sample_weight": weight}
-    bootstrap = make_bootstrap(model, LabeledRows(X, flipped, options))
+    bootstrap = make_bootstrap(model, LabeledSample(X, flipped, options))
     predict = bootstrap(np.random.default_rng(0)).predict_log_proba
     assert (predict(X).argmax(axis=1) == y).mean() > 0.7
 
@@ -102,7 +102,9 @@ class CountingFits(LogisticRegression):
 def calibrated(model, n, options=None, rates=RATES):
     X, y = rows(n)
     population, _ = rows(300, seed=9)
-    return held_out_calibration(model, LabeledRows(X, y, options or {}), population, rates, 1e-3, 0)
+    return held_out_calibration(
+        model, LabeledSample(X, y, options or {}), population, rates, 1e-3, 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_weights_count_in_calibration():
     X, y = rows(1000)
     wrong = np.arange(1000) % 2 == 0
     weight, population = np.where(wrong, 1e-9, 1.0), rows(300, seed=9)[0]
-    labeled = LabeledRows(X, np.where(wrong, 1 - y, y), {"sample_weight": weight})
+    labeled = LabeledSample(X, np.where(wrong, 1 - y, y), {"sample_weight": weight})
     found = held_out_calibration(LogisticRegression(), labeled, population, RATES, 1e-3, 0)
     assert 0.6 < found.inverse_temperature < 1.6
 
@@ -150,7 +152,7 @@ def test_the_blend_is_prepared_once_and_fitted_without_each_fold():
     population = np.random.default_rng(1).normal(size=(80, 2)) + 0.5
     options = {"sample_weight": weight, "X_unlabeled": population, "rates": RATES}
     template = Counted(base_learners=("trees", "svc"), n_estimators=5, random_state=0)
-    labeled = LabeledRows(X, y, options)
+    labeled = LabeledSample(X, y, options)
     found = list(held_out_models(template, labeled, 0, "learning"))
     assert Counted.prepared == [60]
     held = np.concatenate([own for _, own, _ in found])

@@ -16,8 +16,8 @@ from c2rf.learners.trees import (
     LEAF_RIDGE,
     Forest,
     Growth,
+    correct_leaves,
     grow_forest,
-    prior_corrected,
 )
 from plain import plain_copy
 
@@ -197,7 +197,7 @@ class TestPriorCorrected:
     def test_is_least_squares_on_the_indicators_of_leaves(self):
         X, codes, weight, rates, population = self.problem()
         forest = grow_forest(X, np.eye(3)[codes], Growth(1, 2), seed=0, weight=weight)
-        corrected = prior_corrected(forest, X, codes, weight, rates, population)
+        corrected = correct_leaves(forest, X, codes, weight, rates, population)
         n_nodes = len(forest.leaf_sums(X, np.ones((len(X), 1))))
         own, others = (self.indicators(forest, rows, n_nodes) for rows in (X, population))
         counts = np.bincount(codes, weight)
@@ -216,7 +216,7 @@ class TestPriorCorrected:
         for n_rows in (1, 100):
             population = np.repeat(X, [1000 - n_rows, n_rows], axis=0)
             rates = np.array([1 - n_rows / 1000, n_rows / 1000])
-            corrected = prior_corrected(forest, X, np.array([0, 1]), np.ones(2), rates, population)
+            corrected = correct_leaves(forest, X, np.array([0, 1]), np.ones(2), rates, population)
             scores.append(corrected.predict(X)[1, 1])
         assert scores[0] < 0.5 * scores[1]
 
@@ -228,7 +228,7 @@ class TestPriorCorrected:
             rates = np.array([len(rest) - n_positive, n_positive]) / len(rest)
             Z, others = X[own].astype(np.float32), X[rest].astype(np.float32)
             plain = grow_forest(Z, np.eye(2)[codes], Growth(60, 4), seed)
-            corrected = prior_corrected(plain, Z, codes, np.ones(len(codes)), rates, others)
+            corrected = correct_leaves(plain, Z, codes, np.ones(len(codes)), rates, others)
             shares = [
                 y[rest][np.argsort(-forest.predict(others)[:, 1])[:n_positive]].mean()
                 for forest in (plain, corrected)

@@ -516,7 +516,7 @@ def close_gap(relaxed: Relaxation, labels: Codes, seed: int) -> tuple[Codes, Fra
     rows = relaxed.movable(gap)
     # Rows elsewhere cannot change in better labels if they are farther from a boundary than that.
     rest = relaxed.scored.elsewhere
-    is_far = gap < reach(rest, relaxed.offsets) and not (rest and rest.n_cut)
+    is_far = gap < reach(rest, relaxed.offsets) and not (rest and rest.n_split)
     if gap <= CLOSE or len(rows) > MOST_FREE or not is_far:
         return labels, gap
     before = relaxed.best.labels

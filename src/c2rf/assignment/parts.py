@@ -97,13 +97,13 @@ class Elsewhere(NamedTuple):
         Sizes of their classes; of weighted rows sums of weights.
     losses : ndarray of shape (n_groups, n_classes, n_classes)
         The least that one of them loses by a change of class.
-    n_cut : int
+    n_split : int
         How many more there are whose losses are those of equal rows that are looked at.
     """
 
     counts: Any
     losses: Floats
-    n_cut: int = 0
+    n_split: int = 0
 
 
 @dataclass(frozen=True, eq=False)

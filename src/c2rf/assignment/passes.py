@@ -6,7 +6,7 @@
 3. A pass returns the rows within a bracket around the boundaries, and sums of all others
    (:class:`~c2rf.assignment.parts.Elsewhere`). The rows are assigned exactly, here, within what
    the others leave of each total. Of very many equal rows on a boundary a hash of their numbers
-   says who is in the bracket (:class:`Cuts`).
+   says who is in the bracket (:class:`TieSplits`).
 4. If the others are not in their best class then, the bracket was too narrow, and is widened.
 5. A last pass labels all rows where they are, and adds up what they miss by not having their best
    class: the exact proof.
@@ -98,7 +98,7 @@ def _merge_drawn(drawn: Sequence[tuple[ScoredRows, float]]) -> tuple[ScoredRows,
     return joined(rows), max(largest)
 
 
-class Cuts(NamedTuple):
+class TieSplits(NamedTuple):
     """Kinds of very many equal rows on a boundary: by a hash of its number each has a class.
 
     Only rows whose hash is near the end of a class are looked at. As long as some of them are in
@@ -146,7 +146,7 @@ class Cuts(NamedTuple):
         return bool(there[first < last].all())
 
 
-def _keys(rows: Cuts | ScoredRows) -> Floats:
+def _keys(rows: TieSplits | ScoredRows) -> Floats:
     """Return a number for each row: of equal rows the same one, of others hardly ever."""
     total = np.sqrt(2) * rows.groups
     for k, column in enumerate(rows.scores.T):
@@ -170,7 +170,7 @@ class FirstDuals(NamedTuple):
         To which they were annealed, None if they were not.
     largest : float or None
         The largest absolute score of all rows, where they were looked through for it.
-    cuts : Cuts or None
+    splits : TieSplits or None
         Equal rows on a boundary of which not all are near.
     """
 
@@ -179,25 +179,25 @@ class FirstDuals(NamedTuple):
     radii: Floats
     temperature: float | None = None
     largest: float | None = None
-    cuts: Cuts | None = None
+    splits: TieSplits | None = None
 
     def widened(self) -> FirstDuals:
         """Return the same duals, but for more rows near the boundaries."""
-        cuts = self.cuts and self.cuts._replace(widths=_WIDEN * self.cuts.widths)
-        return self._replace(radii=_WIDEN * self.radii, cuts=cuts)
+        splits = self.splits and self.splits._replace(widths=_WIDEN * self.splits.widths)
+        return self._replace(radii=_WIDEN * self.radii, splits=splits)
 
     def classes(self, part: ScoredRows) -> tuple[Codes, NDArray[np.bool_], Codes]:
-        """Return the classes of rows, which of them are near a boundary, and which are cut off."""
+        """Return the classes of rows, which are near a boundary, and which are split off."""
         best = best_classes(part, self.offsets)
         labels, is_near = best.labels, best.distances <= self.radii[part.groups]
-        if self.cuts is None:
+        if self.splits is None:
             return labels, is_near, labels[:0]
-        rows, _, labels[rows], is_near[rows] = self.cuts.split(part)
+        rows, _, labels[rows], is_near[rows] = self.splits.split(part)
         return labels, is_near, rows[~is_near[rows]]
 
     def hold(self, near: ScoredRows, labels: Codes) -> bool:
-        """Say whether the labels of rows near the boundaries agree with where rows were cut."""
-        return self.cuts is None or self.cuts.hold(near, labels)
+        """Say whether the labels of rows near the boundaries agree with where ties were split."""
+        return self.splits is None or self.splits.hold(near, labels)
 
 
 def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDuals:
@@ -262,8 +262,8 @@ def first_duals(parts: Parts, bounds: Bounds, seed: int, least: int) -> FirstDua
     radii, distances = _radii(sample, offsets, shares)
     radii = _wider(radii, largest)
     near = sample.taken(np.flatnonzero(distances <= radii[sample.groups]))
-    cuts = _cuts(near, offsets, last, n_near, seed)
-    return FirstDuals(duals, offsets, radii, last, largest, cuts)
+    splits = _tie_splits(near, offsets, last, n_near, seed)
+    return FirstDuals(duals, offsets, radii, last, largest, splits)
 
 
 def _radii(sample: ScoredRows, offsets: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -284,10 +284,10 @@ def _wider(radii: Floats, largest: float) -> Floats:
     return _WIDEN * radii + 2.0**-40 * largest
 
 
-def _cuts(
+def _tie_splits(
     near: ScoredRows, offsets: Floats, temperature: float, n_near: Floats, seed: int
-) -> Cuts | None:
-    """Return where equal rows of the sample are to be cut: each class has its expected share."""
+) -> TieSplits | None:
+    """Return where equal rows of the sample are to be split: each class has its expected share."""
     first, kinds, times = distinct_scores(near)
     many = np.flatnonzero(times >= _MANY_EQUAL)
     if not len(many):
@@ -298,7 +298,7 @@ def _cuts(
     # Besides the error of a rank, the number of rows with a small hash differs by chance.
     masses, sizes = (np.bincount(each, near.weights) for each in (kinds, near.groups))
     widths = np.maximum((n_near[: len(sizes)] / sizes)[groups], _NEAR * masses[many] ** -0.5)
-    return Cuts(groups, scores, ends, widths[:, None], seed)
+    return TieSplits(groups, scores, ends, widths[:, None], seed)
 
 
 def _sizes(offsets: Floats, part: ScoredRows) -> Floats:
@@ -312,13 +312,13 @@ def bracket(parts: Parts, first: FirstDuals) -> ScoredRows:
 
 
 def _bracketed(first: FirstDuals, part: ScoredRows) -> tuple[ScoredRows, Elsewhere]:
-    labels, is_near, cut_off = first.classes(part)
+    labels, is_near, split_off = first.classes(part)
     far = np.flatnonzero(~is_near)
     counts = part.taken(far).counts(labels[far])
-    if len(cut_off):  # their losses are those of equal rows in the bracket
-        far = np.setdiff1d(far, cut_off, assume_unique=True)
+    if len(split_off):  # their losses are those of equal rows in the bracket
+        far = np.setdiff1d(far, split_off, assume_unique=True)
     losses = least_losses(part.scores[far], part.groups[far], labels[far], part.n_groups)
-    return part.taken(np.flatnonzero(is_near)), Elsewhere(counts, losses, len(cut_off))
+    return part.taken(np.flatnonzero(is_near)), Elsewhere(counts, losses, len(split_off))
 
 
 def _merge_bracketed(
@@ -326,8 +326,8 @@ def _merge_bracketed(
 ) -> tuple[ScoredRows, Elsewhere]:
     rests = [rest for _, rest in found]
     losses = np.minimum.reduce([rest.losses for rest in rests])
-    counts, n_cut = sum(rest.counts for rest in rests), sum(rest.n_cut for rest in rests)
-    return joined([near for near, _ in found]), Elsewhere(counts, losses, n_cut)
+    counts, n_split = sum(rest.counts for rest in rests), sum(rest.n_split for rest in rests)
+    return joined([near for near, _ in found]), Elsewhere(counts, losses, n_split)
 
 
 def least_losses(scores: Floats, groups: Codes, labels: Codes, n_groups: int) -> Floats:

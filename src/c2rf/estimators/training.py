@@ -38,7 +38,7 @@ from c2rf.data.profile import ColumnProfile, check_single_values, why_left_out
 from c2rf.estimators.labeled_population import CheckedRows
 from c2rf.exceptions import InputError, InputTypeError
 from c2rf.inference.estimates import LEAST_LABELED, bootstrap_rates, label_shift_by_columns
-from c2rf.learners.bootstrap import LabeledRows, held_out_calibration, held_out_models
+from c2rf.learners.bootstrap import LabeledSample, held_out_calibration, held_out_models
 from c2rf.learners.calibration import Calibration
 from c2rf.learners.default_classifier import (
     BlendClassifier,
@@ -176,7 +176,7 @@ class Training:
     rows: CheckedRows
     sample: RowSample
 
-    def labeled(self, problem: AssignmentProblem) -> LabeledRows:
+    def labeled(self, problem: AssignmentProblem) -> LabeledSample:
         """Return what the learner is fitted to: with the sample, if it has a use for it.
 
         The ``problem`` is that of all rows.
@@ -185,7 +185,7 @@ class Training:
         if uses_population(self.template):
             rates = problem.in_sample(self.sample.rows).bounds.rates()
             options |= {"X_unlabeled": self.sample.data, "rates": rates}
-        return LabeledRows(self.X, self.y, options)
+        return LabeledSample(self.X, self.y, options)
 
     def fit(self, problem: AssignmentProblem) -> Any:
         """Fit the learner to the labeled rows and the sample."""
@@ -294,7 +294,7 @@ def estimate_rates(
         )
     held = np.zeros((len(y), len(np.unique(y))))
     others = np.zeros((len(groups), held.shape[1]))
-    labeled, floor = LabeledRows(X, y, weight_option(template, weight)), 1 / (10 * len(y))
+    labeled, floor = LabeledSample(X, y, weight_option(template, weight)), 1 / (10 * len(y))
     for model, rows, number in held_out_models(
         template, labeled, seed, "learning to estimate totals"
     ):

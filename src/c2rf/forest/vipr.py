@@ -87,14 +87,14 @@ class _Writer:
 
     def __init__(self, statement: Statement, certificate: Any) -> None:
         self.statement, self.certificate = statement, certificate
-        self.ends = [(statement.lower - TOLERANCE, statement.upper + TOLERANCE)]
-        self.ends *= statement.n_trees
+        self.sides = [(statement.lower - TOLERANCE, statement.upper + TOLERANCE)]
+        self.sides *= statement.n_trees
         if statement.offset is not None:
             low, high = statement.offset
-            self.ends.append((low - TOLERANCE, high + TOLERANCE))
-        self.n_weights, self.n_patterns = len(self.ends), len(statement.patterns)
+            self.sides.append((low - TOLERANCE, high + TOLERANCE))
+        self.n_weights, self.n_patterns = len(self.sides), len(statement.patterns)
         self.eta = self.n_weights + self.n_patterns
-        self.big_m = Fraction(sum(max(abs(low), abs(high)) for low, high in self.ends) + 1)
+        self.big_m = Fraction(sum(max(abs(low), abs(high)) for low, high in self.sides) + 1)
         self.count = {self._z(i): Fraction(w) for i, w in enumerate(statement.counts)}  # T
         self.rows: list[_Row] = []
         self.lines: list[str] = []
@@ -113,8 +113,8 @@ class _Writer:
     def _model(self) -> None:
         one, zero = Fraction(1), Fraction(0)
         # l - e <= alpha_j <= u + e,   0 <= z_i <= 1
-        self.rows += [_Row({j: one}, "G", low) for j, (low, _) in enumerate(self.ends)]
-        self.rows += [_Row({j: one}, "L", high) for j, (_, high) in enumerate(self.ends)]
+        self.rows += [_Row({j: one}, "G", low) for j, (low, _) in enumerate(self.sides)]
+        self.rows += [_Row({j: one}, "L", high) for j, (_, high) in enumerate(self.sides)]
         self.first_z = len(self.rows)
         self.rows += [_Row({self._z(i): one}, "G", zero) for i in range(self.n_patterns)]
         self.rows += [_Row({self._z(i): one}, "L", one) for i in range(self.n_patterns)]
@@ -300,7 +300,7 @@ class _Writer:
         for i in range(self.n_patterns):
             sides = [
                 sorted((vote * low, vote * high))
-                for vote, (low, high) in zip(self._votes(i), self.ends, strict=True)
+                for vote, (low, high) in zip(self._votes(i), self.sides, strict=True)
             ]
             if sum(high for _, high in sides) < MARGIN:
                 most[i] = self._not_all([i + 1], [1])

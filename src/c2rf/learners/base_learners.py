@@ -20,7 +20,7 @@ from c2rf.exceptions import InputError
 from c2rf.learners.calibration import poststratified
 from c2rf.learners.features import FeatureMatrices, Preprocessor, take
 from c2rf.learners.threads import in_row_parts, owned_threads
-from c2rf.learners.trees import Forest, Growth, grow_forest, prior_corrected
+from c2rf.learners.trees import Forest, Growth, correct_leaves, grow_forest
 
 BASE_LEARNERS = {
     "trees": ("columns", 0, 500, 10),
@@ -198,7 +198,7 @@ def fit_trees(
     if population is None:
         return partial(_log_probabilities, forest, kind)
     others = population[kind][training.leaf_rows]
-    forest = prior_corrected(forest, X, training.codes, training.weight, training.rates, others)
+    forest = correct_leaves(forest, X, training.codes, training.weight, training.rates, others)
     return partial(_predictions, forest, kind)
 
 

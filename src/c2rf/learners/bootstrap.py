@@ -65,7 +65,7 @@ def stratified_counts(codes: Codes, rng: np.random.Generator) -> Ints:
     return counts
 
 
-class LabeledRows(NamedTuple):
+class LabeledSample(NamedTuple):
     """What a learner is fitted to.
 
     Parameters
@@ -109,14 +109,14 @@ Bootstrap = Callable[[np.random.Generator], Replicate]
 """Draws labeled rows, and fits a learner to them."""
 
 
-def make_bootstrap(template: Any, labeled: LabeledRows) -> Bootstrap:
+def make_bootstrap(template: Any, labeled: LabeledSample) -> Bootstrap:
     """Return what makes replicates of a learner.
 
     Parameters
     ----------
     template : classifier
         Unfitted, with all its seeds set.
-    labeled : LabeledRows
+    labeled : LabeledSample
         What it is fitted to.
     """
     if hasattr(template, "prepare"):
@@ -135,7 +135,7 @@ def _fitted_again(teacher: Any, rows: Codes | None, rng: np.random.Generator) ->
     return Replicate(rows, own, partial(_log_proba_of_logits, model))
 
 
-def _fitted_anew(template: Any, labeled: LabeledRows, rng: np.random.Generator) -> Replicate:
+def _fitted_anew(template: Any, labeled: LabeledSample, rng: np.random.Generator) -> Replicate:
     """Fit any classifier to the rows drawn."""
     counts = stratified_counts(labeled.codes, rng)
     model = clone(template)
@@ -152,7 +152,7 @@ FOLDS_BY_SIZE = ((2_000, N_FOLDS), (20_000, 3))
 
 
 def held_out_models(
-    template: Any, labeled: LabeledRows, seed: int, doing: str, n_folds: int = N_FOLDS
+    template: Any, labeled: LabeledSample, seed: int, doing: str, n_folds: int = N_FOLDS
 ) -> Iterator[tuple[Any, Codes, int]]:
     """Yield models that learned without a fold of the labeled rows.
 
@@ -164,7 +164,7 @@ def held_out_models(
     template : classifier
         The learner. Any other one that looks at the population is shown the fold among it, so that
         both are on the same footing.
-    labeled : LabeledRows
+    labeled : LabeledSample
         What it is fitted to.
     seed : int
         Draws the folds.
@@ -190,7 +190,7 @@ def held_out_models(
         steps.done(1)
 
 
-def _fitted_without(template: Any, labeled: LabeledRows) -> Callable[[Codes, Codes], Any]:
+def _fitted_without(template: Any, labeled: LabeledSample) -> Callable[[Codes, Codes], Any]:
     """Return what fits a learner to rows that are kept, without those that are held out."""
     if hasattr(template, "prepare"):
         model = clone(template)
@@ -209,7 +209,7 @@ def _fitted_without(template: Any, labeled: LabeledRows) -> Callable[[Codes, Cod
 
 
 def held_out_calibration(
-    template: Any, labeled: LabeledRows, population: Any, rates: Floats | None, floor: float,
+    template: Any, labeled: LabeledSample, population: Any, rates: Floats | None, floor: float,
     seed: int,
 ) -> Calibration:  # fmt: skip
     """Calibrate a learner by labeled rows that it has not seen.
@@ -218,7 +218,7 @@ def held_out_calibration(
     ----------
     template : classifier
         Unfitted, with all its seeds set.
-    labeled : LabeledRows
+    labeled : LabeledSample
         What it is fitted to.
     population : array or frame
         Rows of the population, in random order.

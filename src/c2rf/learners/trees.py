@@ -230,7 +230,7 @@ LEAF_RIDGE = 0.003
 paper's 13 data sets; samples 2 to 4 test it."""
 
 
-def prior_corrected(
+def correct_leaves(
     forest: Forest, X: Singles, codes: Codes, weight: Floats, rates: Floats, population: Singles
 ) -> Forest:
     """Return the same trees with prior-corrected leaf estimates.
@@ -257,7 +257,7 @@ def prior_corrected(
     >>> forest = grow_forest(X, np.eye(2), Growth(50, 1), seed=0)
     >>> population = np.repeat(X, [90, 10], axis=0)
     >>> codes, half = np.array([0, 1]), np.array([0.5, 0.5])
-    >>> forest = prior_corrected(forest, X, codes, np.ones(2), half, population)
+    >>> forest = correct_leaves(forest, X, codes, np.ones(2), half, population)
     >>> forest.predict(X).round(2).tolist()
     [[0.28, -0.28], [-2.43, 2.43]]
     """
