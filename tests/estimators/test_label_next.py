@@ -51,5 +51,5 @@ def test_frequencies_are_the_probabilities() -> None:
 
 def test_frames_with_text_and_mistakes() -> None:
     assert len(fitted(frame=True).label_next(10)) == 10
-    with pytest.raises(InputError, match="from 2 to 400"):
+    with pytest.raises(InputError, match="from 2 to the number of rows to label, 400"):
         fitted().label_next(401)

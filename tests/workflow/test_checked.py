@@ -47,6 +47,17 @@ def test_checked_rows_keep_their_class_and_count() -> None:
     assert "80 rows and 39 checked rows of the check file" in result.summary()
 
 
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_labels_stay_of_the_type_of_the_classes(kind: type) -> None:
+    labeled = PEOPLE.labeled.assign(sick=(PEOPLE.labeled["sick"] == "yes").astype(kind))
+    totals = {kind(name == "yes"): total for name, total in PEOPLE.totals().items()}
+    rows = PEOPLE.unlabeled["id"][:2]
+    checked = pd.DataFrame({"id": rows, "true": (TRUTH[rows] == "yes").astype(kind).to_numpy()})
+    result = c2rf.classify(labeled, PEOPLE.unlabeled, totals=totals, checked=checked, **HOW)
+    assert result.labels["label"].value_counts().to_dict() == totals
+    assert result.labels["label"].dtype == np.dtype(kind)
+
+
 def test_checked_people_who_were_asked_before_count_once(tmp_path: Path) -> None:
     checked = sheet(20)
     path = tmp_path / "found.csv"

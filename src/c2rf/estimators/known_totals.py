@@ -533,7 +533,10 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         confidence = np.asarray(rows.probabilities)[np.arange(len(codes)), codes]
         left = np.arange(problem.n_rows)[problem.left[0]]
         if not is_whole(n) or not 2 <= n <= len(left):
-            raise InputError(f"n must be from 2 to {len(left):,}, the rows to label; found {n!r}")
+            raise InputError(
+                f"n must be a whole number from 2 to the number of rows to label, {len(left):,}; "
+                f"found {n!r}"
+            )
         rng = np.random.default_rng([random_state, 23])
         chances = inclusion_probabilities(learning_sizes(confidence[left]), int(n))
         training = self._imputer.training

@@ -156,7 +156,7 @@ def find_groups(X_unlabeled: Any, totals: Totals, given: Any, n_rows: int) -> Gr
     if not columns:
         if given is not None:
             raise InputError(
-                "unlabeled_groups was given, but totals has no table with columns of groups; give "
+                "groups were given, but totals has no table with columns of groups; give "
                 "a table with the columns 'class', 'total' and those of the groups, or no groups"
             )
         return Groups.none(n_rows)

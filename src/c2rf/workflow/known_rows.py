@@ -260,7 +260,9 @@ def with_checked(
             f"{in_sheet(sheet, np.arange(len(ids)) == where)}, column {id!r}: {ids[where]!r} is "
             "not among the rows to label"
         )
-    found = found.iloc[places.astype(int)].assign(**{target: truth[decided].to_numpy()})
+    own = pd.Series(table[target].to_numpy(), index=as_text(table[target]))
+    values = own[~own.index.duplicated()].loc[truth[decided]]  # classes of the same type
+    found = found.iloc[places.astype(int)].assign(**{target: values.to_numpy()})
     names = [*table.columns, *([] if id in table else [id])]
     likely = np.ones(int(decided.sum()))
     if PROBABILITY in sheet:
