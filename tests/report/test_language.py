@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import c2rf
+from c2rf.cli import main
 from c2rf.exceptions import InputError
 from c2rf.report import names_of, report_content
 from c2rf.report.language import _pairs, languages, translated, translated_page, with_marks
@@ -111,6 +114,69 @@ def test_names_options_and_numbers():
     said = translated("a.xlsx: 9 rows, 3 columns; read as: Excel, sheet 'A' (not read: 'B')", "de")
     assert said.endswith("gelesen als: Excel, Blatt 'A' (nicht gelesen: 'B')")
     assert "--keep id" in translated("id: numbers the rows (--keep id brings it back)", "de")
+
+
+def test_names_in_quotes_files_and_options_stay_as_they_are():
+    said = translated(
+        "a.1.5.xlsx: 1,204 rows, 3 columns; read as: Excel, sheet 'Tab 3.1, all'", "de"
+    )
+    assert said == "a.1.5.xlsx: 1.204 Zeilen, 3 Spalten; gelesen als: Excel, Blatt 'Tab 3.1, all'"
+    said = translated("'1.5' has more than one total for 'rows'", "de")
+    assert said == "'1.5' hat mehr als einen Eckwert für 'rows'"
+    said = translated("Correct them, or use --totals-policy scale to have them rescaled", "de")
+    assert said == "Zu berichtigen, oder mit --totals-policy scale anzupassen"
+
+
+def test_no_sentence_is_half_in_each_language():
+    left = set()
+    text = "1,204 rows; nobody has translated this. All known totals are met exactly."
+    said = translated(text, "de", left=left)
+    assert said == (
+        "1,204 rows; nobody has translated this. Alle bekannten Eckwerte sind genau eingehalten."
+    )
+    assert left == {"nobody has translated this"}
+
+
+def test_every_step_that_is_reported_has_a_name_in_german():
+    """All phases in the sources, but those of solvers, whose names are those of the paper."""
+    found = set()
+    for path in Path(c2rf.__file__).parent.rglob("*.py"):
+        if "forest" in path.parts or path.name == "progress.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node, "func", None)
+            name = getattr(name, "id", getattr(name, "attr", ""))
+            place = {"report_progress": 0, "Countdown": 0, "in_threads": 3, "held_out_models": 3}
+            if name in place and len(node.args) > place[name]:
+                text = node.args[place[name]]
+                parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+                words = [getattr(part, "value", "7") for part in parts]
+                found |= {"".join(w if isinstance(w, str) else "7" for w in words)}
+    assert {"ranking rows", "drawing imputations", "learning to estimate totals"} <= found
+    for phase in found - {""}:
+        left = set()
+        translated(f"classifying: {phase}: 3 of 20, about 5 s left (15 s)", "de", left=left)
+        assert not left, phase
+
+
+ERRORS = {
+    "--totals yes=30,no=5": "Die Eckwerte ergeben 35 ('yes': 30, 'no': 5), es gibt aber 160 Zeilen",
+    "--totals yess=30": "Keine Zeile mit Label ist von der Klasse 'yess'; die Klassen sind",
+    "--totals yes=30 --id who": "--id: Es gibt keine Spalte 'who'; die Spalten sind 'id', 'a'",
+    "--totals yes=3x": "der Eckwert von 'yes' muss eine Anzahl wie 1234 oder ein Anteil wie 0,12",
+    "": "Ein bekannter Eckwert wird gebraucht",
+}
+
+
+@pytest.mark.parametrize("words", ERRORS)
+def test_errors_of_the_command_are_in_its_language(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.write()
+    given = f"classify labeled.csv unlabeled.csv --target sick --out o.csv --language de {words}"
+    assert main(given.split()) == 2
+    said = capsys.readouterr().err
+    assert ERRORS[words] in said
+    assert not re.search(r"\b(the|there|are|or|found)\b", said)
 
 
 @pytest.mark.parametrize("language", [name for name in languages() if name != "en"])

@@ -9,6 +9,7 @@ import pytest
 
 import c2rf
 from c2rf.cli import main
+from c2rf.report import report_content
 from people import make_people
 
 USUAL = ["classify", "labeled.csv", "unlabeled.csv", "--target", "sick", "--learner", "logistic",
@@ -78,3 +79,20 @@ def test_mistakes_write_nothing(
 def test_a_report_shows_the_table_without_a_file(files: list[str]) -> None:
     assert main([*files, "--estimates-by", "region", "--report", "r.html"]) == 0
     assert "Shares by region" in Path("r.html").read_text()
+
+
+def test_domains_are_in_the_order_of_the_totals() -> None:
+    people = make_people(300)
+    regions = ["west", "north", "south"]
+    totals = people.totals_by("region").set_index("region").loc[regions].reset_index()
+    result = c2rf.classify(
+        people.labeled, people.unlabeled, target="sick", id="id", totals=totals, imputations=2,
+        learner="logistic",
+    )  # fmt: skip
+    found = result.estimates(["town", "region"])
+    assert found["region"].unique().tolist() == regions
+    assert found["town"].unique().tolist() == ["Bonn", "Ulm"]
+    assert found.attrs["whom"] == "the shares are of the 240 rows of the unlabeled table"
+    page = report_content(result)
+    tables = [b for b in page.sections[0].blocks if b.kind == "table" and "by region" in b.title]
+    assert [row[0] for row in tables[0].rows] == regions

@@ -13,8 +13,11 @@ from c2rf.inference.sensitivity import Sensitivity
 from c2rf.report import report_content
 from c2rf.totals.bounds import Adjustment, Bounds
 from c2rf.totals.stated import Margin, Totals
+from c2rf.workflow.options import Options
+from c2rf.workflow.prepare import prepare
 from c2rf.workflow.summary import MOST_COLUMNS, plan_lines, preview, previews, summary_lines
 from made_up import column, forest, made_up, ranking
+from people import make_people
 
 
 def lines(**changes):
@@ -179,3 +182,11 @@ def test_robust_to_one_standard_error_is_said_so():
         None, np.array([0.0, 3.0]), np.zeros((2, 2)), np.array([""], object), np.zeros(60, int)
     )
     assert "with any total one standard error off, all labels stay" in str(result.summary())
+
+
+def test_estimates_by_a_number_of_many_values_are_named_with_the_cure():
+    people = make_people(200)
+    options = Options(target="sick", totals=people.totals(), estimates_by=["a"])
+    (said,) = prepare(people.labeled, people.unlabeled, options).remarks
+    assert "by 'a' have a domain for each of its numbers, of which there are" in said
+    assert 'bin="group=a:0-14,15+"' in said

@@ -256,7 +256,7 @@ def known_tables(data: PreparedData) -> Iterator[tuple[str, pd.DataFrame]]:
     The totals were checked, so that they do not contradict each other.
     """
     bounds = data.bounds
-    for margin in [bounds.all_margins()[0], *known_margins(bounds, data.groups)]:
+    for margin in [bounds.all_margins()[0], *known_margins(bounds, data.groups, data.totals)]:
         sizes = margin.sums(bounds.group_sizes)
         names = map(group_name, margin.names if margin.columns else ["all"])
         table = {

@@ -92,8 +92,9 @@ def say(text: str) -> str:
 
 
 def as_shown(message: str, session: Session) -> str:
-    """Return a message with files and controls called as the user sees them."""
-    message = re.sub("“([^”]+)”", lambda found: f"“{say(found[1])}”", message)
+    """Return a message in the language of the page, with controls called as the user sees them."""
+    message = say(re.sub("“([^”]+)”", lambda found: f"“{say(found[1])}”", message))
+    message = message[:1].upper() + message[1:]
     return plain(re.sub(rf"{re.escape(str(session.folder))}[\\/][^\\/]+[\\/]", "", message))
 
 
@@ -236,9 +237,8 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     classes, n_rows = remembered(
         session, "classes", inputs.tables, (target, how), lambda: _classes_and_rows(inputs)
     )
-    st.write(
-        say(f"Rows to label: {n_rows:,}."), say("A total is 1234, 12%, 1200..1300 or 1200+-50.")
-    )
+    rows = "Rows to label" if inputs.unlabeled is None else f"Rows of {inputs.unlabeled.name}"
+    st.write(say(f"{rows}: {n_rows:,}."), say("A total is 1234, 12%, 1200..1300 or 1200+-50."))
     typed = {
         name: st.text_input(
             f"{say('Total of')} {plain(name)}",
@@ -271,7 +271,7 @@ def know_totals(session: Session, inputs: Inputs) -> Inputs | None:
     except C2RFError as error:
         st.warning(as_shown(str(error), session))
         return None
-    st.success(as_shown(say(message), session))
+    st.success(as_shown(message, session))
     return inputs
 
 
@@ -326,7 +326,7 @@ def _check_all(session: Session, inputs: Inputs) -> str:
         st.session_state.bins = bins
         st.rerun()
     for remark in remarks:
-        st.caption(as_shown(say(remark), session))
+        st.caption(as_shown(remark, session))
     for title, table in tables:
         st.caption(plain(say(title)))
         ours = table.columns[title != "all rows" :]  # all but names of groups
@@ -383,7 +383,7 @@ def _watch() -> None:
     if job is None or not job.is_running:
         st.rerun()
         return
-    st.info(as_shown(say(job.text), session))
+    st.info(as_shown(job.text, session))
     if job.event.share is not None:
         st.progress(job.event.share)
     if st.button(say("Stop"), disabled=job.is_stopping):

@@ -18,7 +18,7 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 
-from c2rf._utils.text import all_of, for_user, listed, nearest
+from c2rf._utils.text import all_of, for_user, listed, nearest, option_name
 from c2rf._utils.types import LARGEST, Floats, Texts
 from c2rf.data.cells import (
     Cells,
@@ -258,7 +258,8 @@ class ColumnProfile:
             what = "dates" if both.dates else "numbers"
             raise InputError(
                 f"column {self.name!r} holds {what}, but {both.first_odd} ({both.odd} such cells "
-                f"in all). Correct or empty them, {instead}"
+                f"in all). If they stand for missing values, name them with "
+                f"{option_name('missing')}. Correct or empty them, {instead}"
             )
 
 

@@ -343,7 +343,7 @@ class TotalsTable:
                 rows, mark, said = self._read(filled, places, columns, classes, how, values)
             except InputError:
                 raise error from None
-            said += f"; empty cells of {all_of(names)} are read as the cell above"
+            said = f"empty cells of {all_of(names)} are read as the cell above; {said}"
         return rows, f"{note}{mark}; {said}"
 
     def _read(

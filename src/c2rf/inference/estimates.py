@@ -316,7 +316,7 @@ def about_estimated_rates(p_value: float) -> str:
     if not p_value < SURELY:
         return ""
     return (
-        f"the estimated totals are wrong, or label shift does not hold (p = {p_value:.2g}), for "
+        f"The estimated totals are wrong, or label shift does not hold (p = {p_value:.2g}), for "
         "the labeled rows, weighted to these totals, do not look like the population; do not use "
         "them"
     )

@@ -63,7 +63,7 @@ def report_content(result: Classification) -> Page:
     sections = [
         Section(name, title, list(write(result)), name in OPEN) for name, title, write in SECTIONS
     ]
-    estimated = result.data.remarks[:1] if totals_called(result.data) == "estimated" else []
+    estimated = result.data.remarks[:2] if totals_called(result.data) == "estimated" else []
     cautions = [*estimated, unreliable_warning(result), *find_cautions(result)]
     careful = list(dict.fromkeys(filter(None, cautions)))[:FIRST_CAUTIONS]
     lead = [

@@ -7,6 +7,7 @@ wrong", and the first sentences of the page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from c2rf.report.measures import (
 from c2rf.report.page import Block, Picture, Table, Text, as_sentence, not_shown
 from c2rf.totals.bounds import Bounds, MarginBounds
 from c2rf.totals.groups import Groups
+from c2rf.totals.stated import Totals
 
 if TYPE_CHECKING:
     from c2rf.workflow.prepare import PreparedData
@@ -149,18 +151,30 @@ def _ranges(result: Classification) -> Iterator[str]:
         yield "All other totals are met exactly."
     if any(
         (margin.is_known(bounds.group_sizes) & (margin.lower < margin.upper)).any()
-        for margin in known_margins(bounds, result.data.groups)
+        for margin in known_margins(bounds, result.data.groups, result.data.totals)
     ):
         yield "Totals of groups are met, those that are ranges anywhere in their range."
 
 
-def known_margins(bounds: Bounds, groups: Groups) -> Sequence[MarginBounds]:
-    """Return the margins of the known totals; groups of a single margin are its categories."""
-    if bounds.margins or not groups.columns:
-        return bounds.margins
-    each = np.arange(bounds.n_groups)
-    lower, upper = bounds.group_lower, bounds.group_upper
-    return [MarginBounds(groups.columns, list(groups.names), each, lower, upper)]
+def known_margins(bounds: Bounds, groups: Groups, totals: Totals) -> Iterator[MarginBounds]:
+    """Yield the margins of the known totals, their groups in the order in which they were stated.
+
+    Groups of a single margin are its categories.
+    """
+    margins: Sequence[MarginBounds] = bounds.margins
+    if groups.columns and not margins:
+        each = np.arange(bounds.n_groups)
+        lower, upper = bounds.group_lower, bounds.group_upper
+        margins = [MarginBounds(groups.columns, list(groups.names), each, lower, upper)]
+    for margin in margins:
+        stated = next((list(m.by_group) for m in totals.margins if m.columns == margin.columns), [])
+        places = {name: place for place, name in enumerate(stated)}
+        names, codes = margin.names, np.arange(len(margin.names))
+        order = sorted(codes, key=lambda g: places.get(names[g], len(places)))
+        yield replace(
+            margin, names=[names[g] for g in order], codes=np.argsort(order)[margin.codes],
+            lower=margin.lower[order], upper=margin.upper[order],
+        )  # fmt: skip
 
 
 def answer_section(result: Classification) -> Iterator[Block]:
@@ -171,7 +185,7 @@ def answer_section(result: Classification) -> Iterator[Block]:
     if result.bounds.adjustments:
         yield _adjustments(result)
     yield _overall(result)
-    for margin in known_margins(result.bounds, result.data.groups):
+    for margin in known_margins(result.bounds, result.data.groups, result.data.totals):
         yield _in_margin(result, margin)
 
 

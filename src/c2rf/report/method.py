@@ -319,7 +319,7 @@ def _about_columns(result: Classification) -> Iterator[str]:
 
 
 def _about_groups(result: Classification) -> Iterator[str]:
-    margins = known_margins(result.bounds, result.data.groups)
+    margins = list(known_margins(result.bounds, result.data.groups, result.data.totals))
     if len(margins) != 1:
         return
     (margin,) = margins

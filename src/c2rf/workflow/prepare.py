@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -77,6 +78,9 @@ SENSITIVITY_COLUMNS = ("robust", "sensitive_to")
 
 OPEN = "open"
 """As ``totals``: nothing is known of them."""
+
+MANY = 20
+"""Estimates by a number with more values than this are hardly meant so."""
 
 FEW_IMPUTATIONS = 10
 """With fewer, a user is told that intervals are not reliable."""
@@ -200,6 +204,15 @@ class PreparedData:
         """What the unlabeled rows are called."""
         is_one = self.names[0] == self.names[1]
         return short(self.names[1], 80) + " without a label" * is_one
+
+    def places_of(self, column: str) -> dict[str, int]:
+        """Return the place of each value of a column, as totals or ranges are ordered."""
+        values = list(self.bins[column].ranges) if column in self.bins else []
+        for margin in self.totals.margins:
+            if column in margin.columns:
+                place, alone = margin.columns.index(column), len(margin.columns) == 1
+                values += [name if alone else name[place] for name in margin.by_group]
+        return {name: k for k, name in enumerate(dict.fromkeys(values))}
 
     @property
     def n_labeled(self) -> int:
@@ -394,6 +407,13 @@ def _remarks_on_columns(
             remarks.append(
                 f"{name!r} is learned from like any number. If it says how many people a row "
                 f"stands for, use {option}."
+            )
+        if name in chain(*options.tables_by) and each.kind == "numbers" and each.levels > MANY:
+            bins = for_user(f'bin="group={name}:0-14,15+"', f"--bin 'group={name}:0-14,15+'")
+            remarks.append(
+                f"The estimates by {name!r} have a domain for each of its numbers, of which there "
+                f"are {each.levels:,}. For ranges, name them with {bins}, and ask for estimates by "
+                "'group'."
             )
         if each.signs_found:
             remarks.append(

@@ -207,7 +207,10 @@ class Classification:
         alone = " alone, not of everybody whom the totals count" if data.totals_of else ""
         rows = f"{count(data.n_rows, 'row')} of {data.population}"
         found.attrs["whom"] = f"the shares are of the {rows}{alone}"
-        return found
+        places = [found[name].map(data.places_of(name)) for name in columns]
+        order = pd.concat([*places, pd.Series(0, found.index)], axis=1).fillna(np.inf)
+        keys = list(map(tuple, order.to_numpy().tolist()))
+        return found.iloc[sorted(range(len(found)), key=keys.__getitem__)].reset_index(drop=True)
 
     @cached_property
     def published(self) -> list[pd.DataFrame]:
