@@ -188,11 +188,15 @@ class TestDask:
 
     def test_a_folder_that_exists(self, capsys):
         Path("labels").mkdir()
-        Path("labels/old").touch()
+        Path("labels/part-7.parquet").touch()
         assert run(f"{self.LINE} --engine dask --out labels") == 2
         assert "exists already" in capsys.readouterr().err
+        Path("labels/mine").touch()
+        assert run(f"{self.LINE} --engine dask --out labels --force") == 2
+        assert "other things than labels, such as mine" in capsys.readouterr().err
+        Path("labels/mine").unlink()
         assert run(f"{self.LINE} --engine dask --out labels --force") == 0
-        assert not Path("labels/old").exists()
+        assert not Path("labels/part-7.parquet").exists()
         assert len(pd.read_parquet("labels")) == 240
         assert run(f"{self.LINE} --engine dask --out parts --force") == 2
         assert "is an input" in capsys.readouterr().err
