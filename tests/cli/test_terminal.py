@@ -9,6 +9,7 @@ import pytest
 
 from c2rf.cli import terminal
 from c2rf.data.dialect import ReadAs
+from c2rf.progress import report_progress
 
 
 @pytest.mark.parametrize("quiet", [True, False])
@@ -32,3 +33,15 @@ def test_tables_as_they_were_understood_are_shown_in_german(
     for word in ("Spalte", "Art", "Text", "Zahl", "leer", "town", "type"):
         assert word in said
     assert "empty" not in said
+
+
+def test_progress_is_in_the_language_of_the_command(capsys):
+    said = ""
+    with (
+        terminal.speaking(["classify", "--language", "de"]),
+        terminal.waiting("classifying", every=0.001),  # printed by another thread
+    ):
+        while "Klassifizieren: Zeilen ordnen" not in said:
+            report_progress("ranking rows")
+            said += capsys.readouterr().err
+    assert "ranking" not in said

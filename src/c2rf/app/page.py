@@ -94,7 +94,7 @@ def say(text: str) -> str:
 def as_shown(message: str, session: Session) -> str:
     """Return a message in the language of the page, with controls called as the user sees them."""
     message = say(re.sub("“([^”]+)”", lambda found: f"“{say(found[1])}”", message))
-    message = message[:1].upper() + message[1:]
+    message = re.sub(r"^\w+ ", lambda found: found[0][0].upper() + found[0][1:], message)
     return plain(re.sub(rf"{re.escape(str(session.folder))}[\\/][^\\/]+[\\/]", "", message))
 
 

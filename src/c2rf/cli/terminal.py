@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from c2rf._utils.text import count, printable
@@ -35,9 +36,9 @@ def speaking(words: Sequence[str]) -> Iterator[None]:
         _language.reset(token)
 
 
-def in_words(text: str) -> str:
+def in_words(text: str, language: str | None = None) -> str:
     """Return a text in the language of the command; in English if there is no such language."""
-    language = _language.get()
+    language = language or _language.get()
     if language == "en":
         return text
     from c2rf.report.language import languages, translated
@@ -147,8 +148,9 @@ def waiting(
     if quiet:
         yield
         return
+    language = _language.get()  # lines may come from another thread
     with (
-        shown(for_what, every, hint, say=in_words, **more) as listener,
+        shown(for_what, every, hint, say=partial(in_words, language=language), **more) as listener,
         progress_callback(listener),
     ):
         yield

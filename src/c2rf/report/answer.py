@@ -213,22 +213,19 @@ def _about_everybody(data: PreparedData) -> str:
 def _overall(result: Classification) -> Table:
     data, bounds, n = result.data, result.bounds, population_size(result.data)
     given = result.group_counts.sum(axis=0)
-    rows = (
-        [
-            name, percent(np.mean(data.labels == name)), stated_total(data, k),
-            f"{given[k]:,}", percent(given[k] / n),
-            _difference(given[k], bounds.lower[k], bounds.upper[k]),
-        ]
-        for k, name in enumerate(data.classes)
-    )  # fmt: skip
-    header = [
-        "class",
-        "labeled sample",
-        f"{totals_called(data)} total",
-        "labels given",
-        "share",
-        "off by",
-    ]
+    columns = {
+        "class": data.classes,
+        "labeled sample": [percent(np.mean(data.labels == name)) for name in data.classes],
+        f"{totals_called(data)} total": [
+            stated_total(data, k, less=False) for k in range(len(data.classes))
+        ],
+        "labeled besides": [f"{round(n):,}" for n in data.subtracted] if data.totals_of else [],
+        "labels given": [f"{number:,}" for number in given],
+        "share": [percent(number / n) for number in given],
+        "off by": list(map(_difference, given, bounds.lower, bounds.upper)),
+    }
+    shown = {name: cells for name, cells in columns.items() if cells}
+    rows, header = zip(*shown.values(), strict=True), list(shown)
     return Table(_title(result), header, rows, _about_everybody(data))
 
 

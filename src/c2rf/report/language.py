@@ -188,7 +188,8 @@ def _as_a_whole(text: str, language: str, keep: Collection[str], left: set[str])
     if said is None:
         return None
     first = said[:1].upper() if text[:1].isupper() else said[:1]
-    return f"{first}{said[1:]}".removesuffix(".") + stop
+    said = f"{first}{said[1:]}"
+    return said if text.endswith("?") else said.removesuffix(".") + stop
 
 
 def our_name(name: str, language: str, keep: Collection[str] = ()) -> str:

@@ -282,14 +282,14 @@ def known_total(result: Classification, k: int) -> str:
     return f"{known}{' in sums of weights' * (data.weights is not None)}: {total}"
 
 
-def stated_total(data: PreparedData, k: int) -> str:
+def stated_total(data: PreparedData, k: int, less: bool = True) -> str:
     """Write the total of a class as it was stated, and how many labeled rows were subtracted."""
     ends = round(data.bounds.lower[k]), round(data.bounds.upper[k])
     labeled, total = round(data.subtracted[k]), span(*ends, population_size(data))
     if not labeled or total == "not known":
         return total
     stated = span(ends[0] + labeled, ends[1] + labeled, ends[1] + labeled + 1)
-    return f"{stated}, less {labeled:,} labeled"
+    return f"{stated}, less {labeled:,} labeled" if less else stated
 
 
 def totals_called(data: PreparedData) -> str:
