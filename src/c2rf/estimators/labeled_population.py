@@ -37,6 +37,7 @@ from c2rf.data.population.interface import (
     KeptRows,
     Population,
     Transformed,
+    View,
     Work,
     large_array,
     map_rows,
@@ -174,7 +175,7 @@ def find_groups(X_unlabeled: Any, totals: Totals, given: Any, n_rows: int) -> Gr
     if population.keeps_rows:
         there = population.reduce(_group_names, _merge_names, names)
         kind = np.empty(0, np.int32)  # wide enough for numbers of groups times classes
-        codes = population.keep(partial(_codes_of, there), kind, BLOCK_ROWS, names)
+        codes = population.keep(partial(_codes_of, there), kind, BLOCK_ROWS, View(names))
         return Groups(there, codes, columns)
     return population.reduce(_groups_in, Groups.merged, names)._replace(columns=columns)
 

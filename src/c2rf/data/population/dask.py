@@ -29,14 +29,15 @@ from c2rf.assignment.parts import Merge, merged
 from c2rf.data.formats import PARQUET, naming_source, wanted_columns
 from c2rf.data.population.files import find_files
 from c2rf.data.population.interface import (
+    AS_IT_IS,
     SPAN,
     Chunk,
     KeptArray,
     Population,
+    View,
     Work,
     as_asked,
     check_still,
-    data_of,
     in_blocks,
     typed,
 )
@@ -336,11 +337,9 @@ class DaskRows(Population):
         meta = pd.Series(example, name=LABEL)[:0].set_axis(selected._meta.index)
         return selected.map_partitions(_map_frame, shared, rows, columns, meta=meta)
 
-    def blocks(
-        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
-    ) -> Iterator[Any]:
+    def blocks(self, work: Work, size: int, view: View = AS_IT_IS) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; results of a span come as one."""
-        partitions, spans = self._blocks_of(work, size, columns, prepare)
+        partitions, spans = self._blocks_of(work, size, view)
         for k in range(0, len(spans), SPANS_AT_ONCE):
             yield from _computed(spans[k : k + SPANS_AT_ONCE], partitions)
 
@@ -349,15 +348,12 @@ class DaskRows(Population):
         """Whether workers of other processes keep what is computed."""
         return _cluster() is not None
 
-    def keep(
-        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
-        prepare: Work = data_of,
-    ) -> Any:  # fmt: skip
+    def keep(self, work: Work, example: NDArray[Any], size: int, view: View = AS_IT_IS) -> Any:
         """Return what the work makes of ``size`` rows at a time, kept by the workers."""
         if not self.keeps_rows:
-            return super().keep(work, example, size, columns, prepare)
+            return super().keep(work, example, size, view)
         work = partial(typed, example.dtype, work)
-        partitions, spans = self._blocks_of(work, size, columns, prepare)
+        partitions, spans = self._blocks_of(work, size, view)
         kept = _persisted(spans, "ranking rows", partitions)
         return DaskArray(kept, (sum(self.sizes), *example.shape[1:]), example.dtype)
 
@@ -378,16 +374,14 @@ class DaskRows(Population):
         meta = pd.Series(table, name=LABEL)[:0].set_axis(self.collection._meta.index)
         return codes.map_partitions(_look_up, table, meta=meta)
 
-    def _blocks_of(
-        self, work: Work, size: int, columns: Columns, prepare: Work
-    ) -> tuple[list[Any], list[Any]]:
+    def _blocks_of(self, work: Work, size: int, view: View) -> tuple[list[Any], list[Any]]:
         """Return the partitions, and what is to be made of each span of their rows."""
         from dask.delayed import delayed
 
         self.counted()
-        shared, partitions = _shared(prepare), self._partitions(columns)
+        shared, partitions = _shared(view.rows_of), self._partitions(view.columns)
         ready = [
-            delayed(_prepare)(partition, shared, number, self._rows(number), columns)
+            delayed(_prepare)(partition, shared, number, self._rows(number), view.columns)
             for number, partition in enumerate(partitions)
         ]
         touched = [self._touched(start, SPAN) for start in range(0, sum(self.sizes), SPAN)]

@@ -69,9 +69,19 @@ Work = Callable[..., Any]
 """What is done with a :class:`Chunk`, and with arrays aligned with its rows."""
 
 
-def data_of(chunk: Chunk) -> Any:
-    """Return the rows of a chunk."""
+def _data_of(chunk: Chunk) -> Any:
     return chunk.data
+
+
+class View(NamedTuple):
+    """The columns that are read, as for :meth:`Population.read`, and what makes rows of a chunk."""
+
+    columns: Columns = None
+    rows_of: Work = _data_of
+
+
+AS_IT_IS = View()
+"""All columns, and the rows as they are read."""
 
 
 class Population(ABC):
@@ -160,9 +170,7 @@ class Population(ABC):
 
         return merged(map(result, self.chunks(columns)), merge)
 
-    def blocks(
-        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
-    ) -> Iterator[Any]:
+    def blocks(self, work: Work, size: int, view: View = AS_IT_IS) -> Iterator[Any]:
         """Do some work on ``size`` rows at a time, wherever chunks end.
 
         Parameters
@@ -171,10 +179,8 @@ class Population(ABC):
             Takes the rows of a block.
         size : int
             Number of rows of all blocks but the last.
-        columns : sequence of str, optional
-            As for :meth:`read`.
-        prepare : callable
-            What is done with each chunk first; it returns its rows.
+        view : View
+            Of which rows.
 
         Yields
         ------
@@ -183,8 +189,8 @@ class Population(ABC):
         """
         waiting: list[Any] = []
         n_waiting = done = 0
-        for chunk in self.chunks(columns):
-            waiting.append(prepare(chunk))
+        for chunk in self.chunks(view.columns):
+            waiting.append(view.rows_of(chunk))
             n_waiting += chunk.data.shape[0]
             while n_waiting - done >= size:
                 yield work(rows_of(waiting, slice(done, done + size)))
@@ -200,10 +206,7 @@ class Population(ABC):
         """Whether what is computed of each row should stay where the rows are."""
         return False
 
-    def keep(
-        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
-        prepare: Work = data_of,
-    ) -> Any:  # fmt: skip
+    def keep(self, work: Work, example: NDArray[Any], size: int, view: View = AS_IT_IS) -> Any:
         """Return what the work makes of ``size`` rows at a time, kept where the rows are.
 
         The arguments are those of :meth:`blocks`, and a result without rows for its shape and
@@ -217,7 +220,7 @@ class Population(ABC):
                 yield block
                 countdown.done(len(block))
 
-        blocks = self.blocks(work, size, columns, prepare)
+        blocks = self.blocks(work, size, view)
         return filled((n_rows, *example.shape[1:]), counting(blocks), example.dtype)
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
@@ -316,22 +319,20 @@ class Transformed(Population):
         """Do the work with changed chunks."""
         return self.rows.reduce(self._after_change(work), merge, self.columns, aligned)
 
-    def blocks(
-        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
-    ) -> Iterator[Any]:
+    def blocks(self, work: Work, size: int, view: View = AS_IT_IS) -> Iterator[Any]:
         """Do some work on a given number of changed rows at a time."""
-        return self.rows.blocks(work, size, self.columns, self._after_change(prepare))
+        return self.rows.blocks(work, size, self._view(view))
 
-    def keep(
-        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
-        prepare: Work = data_of,
-    ) -> Any:  # fmt: skip
+    def keep(self, work: Work, example: NDArray[Any], size: int, view: View = AS_IT_IS) -> Any:
         """Return what the work makes of changed rows, kept where the rows are."""
-        return self.rows.keep(work, example, size, self.columns, self._after_change(prepare))
+        return self.rows.keep(work, example, size, self._view(view))
 
     def map(self, work: Work, example: NDArray[Any], columns: Columns = None) -> Any:
         """Return what the work makes of each changed row."""
         return self.rows.map(self._after_change(work), example, self.columns)
+
+    def _view(self, view: View) -> View:
+        return View(self.columns, self._after_change(view.rows_of))
 
     def _after_change(self, work: Work) -> Work:
         return partial(_work_on_changed, self.change, work)

@@ -30,15 +30,16 @@ from c2rf.data.formats import wanted_columns
 from c2rf.data.formats.arrow import as_table, check_types
 from c2rf.data.population.duckdb import check_id, check_ids
 from c2rf.data.population.interface import (
+    AS_IT_IS,
     CHANGED,
     SPAN,
     Chunk,
     KeptArray,
     Population,
+    View,
     Work,
     as_asked,
     check_still,
-    data_of,
     in_blocks,
     plain,
     typed,
@@ -159,11 +160,9 @@ class SparkRows(Population):
         found = sorted(self._results(self._select(columns), on_tables), key=lambda each: each[0])
         return merged((result for _, result in found), merge)
 
-    def blocks(
-        self, work: Work, size: int, columns: Columns = None, prepare: Work = data_of
-    ) -> Iterator[Any]:
+    def blocks(self, work: Work, size: int, view: View = AS_IT_IS) -> Iterator[Any]:
         """Do some work on a given number of rows at a time; results of a span come as one."""
-        kept = self._blocks_of(work, size, columns, prepare)
+        kept = self._blocks_of(work, size, view)
         return map(kept.span, range(len(kept.spans.places)))
 
     @property
@@ -171,22 +170,19 @@ class SparkRows(Population):
         """Whether Spark keeps what is computed."""
         return True
 
-    def keep(
-        self, work: Work, example: NDArray[Any], size: int, columns: Columns = None,
-        prepare: Work = data_of,
-    ) -> Any:  # fmt: skip
+    def keep(self, work: Work, example: NDArray[Any], size: int, view: View = AS_IT_IS) -> Any:
         """Return what the work makes of ``size`` rows at a time, kept by Spark."""
-        kept = self._blocks_of(partial(typed, example.dtype, work), size, columns, prepare)
+        kept = self._blocks_of(partial(typed, example.dtype, work), size, view)
         kept.shape, kept.dtype = (self.n_rows, *example.shape[1:]), example.dtype
         return kept
 
-    def _blocks_of(self, work: Work, size: int, columns: Columns, prepare: Work) -> SparkArray:
+    def _blocks_of(self, work: Work, size: int, view: View) -> SparkArray:
         """Bring the rows of each span together, and keep what is made of them."""
         from pyspark.sql import functions as sql
 
         n_spans = -(-self.n_rows // SPAN)
-        wanted = wanted_columns(columns, self.names, self.where)
-        on_tables = partial(_on_blocks, partial(in_blocks, work, size), prepare, columns, SPAN)
+        wanted = wanted_columns(view.columns, self.names, self.where)
+        on_tables = partial(_on_blocks, partial(in_blocks, work, size), view)
         with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
             place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
@@ -211,7 +207,7 @@ class SparkRows(Population):
         meanings : mapping of str to ndarray
             For columns that hold codes: what each code stands for.
         """
-        ids = self._blocks_of(lambda rows: rows.iloc[:, 0].to_numpy(), SPAN, [self.id], data_of)
+        ids = self._blocks_of(lambda rows: rows.iloc[:, 0].to_numpy(), SPAN, View([self.id]))
         ids.shape = (self.n_rows,)
         with _quietly(), _naming(self.where):
             from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -435,21 +431,14 @@ def _reduced(
         yield number, merged(results, merge)
 
 
-def _on_blocks(
-    work: Work,
-    prepare: Work,
-    columns: Columns,
-    size: int,
-    number: int,
-    tables: Iterator[pd.DataFrame],
-) -> Results:
+def _on_blocks(work: Work, view: View, number: int, tables: Iterator[pd.DataFrame]) -> Results:
     """Do the work on the spans of a partition, whose rows follow each other."""
     pieces = ((k, piece) for table in tables for k, piece in table.groupby(SPAN_NUMBER, sort=True))
     for k, own in groupby(pieces, key=lambda each: each[0]):
         table = pd.concat([piece for _, piece in own], ignore_index=True)
         start = int(table[ROW].iloc[0])
-        if start != int(k) * size:
+        if start != int(k) * SPAN:
             raise InputError(f"row {start} begins a span of rows: {CHANGED}")
-        data = as_asked(table.drop(columns=[ROW, SPAN_NUMBER]), columns)
-        rows = plain(prepare(Chunk(data, f"rows from {start}", start)))
+        data = as_asked(table.drop(columns=[ROW, SPAN_NUMBER]), view.columns)
+        rows = plain(view.rows_of(Chunk(data, f"rows from {start}", start)))
         yield int(k), work([rows], slice(0, rows.shape[0]))
