@@ -182,7 +182,7 @@ class SparkRows(Population):
 
         n_spans = -(-self.n_rows // SPAN)
         wanted = wanted_columns(view.columns, self.names, self.where)
-        on_tables = partial(_on_blocks, partial(in_blocks, work, size), view)
+        on_tables = partial(_on_blocks, partial(in_blocks, work, size), view, SPAN)
         with _quietly(), _naming(self.where):
             starts = sql.array(*(sql.lit(int(start)) for start in self._starts))
             place = sql.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
@@ -431,13 +431,15 @@ def _reduced(
         yield number, merged(results, merge)
 
 
-def _on_blocks(work: Work, view: View, number: int, tables: Iterator[pd.DataFrame]) -> Results:
+def _on_blocks(
+    work: Work, view: View, size: int, number: int, tables: Iterator[pd.DataFrame]
+) -> Results:
     """Do the work on the spans of a partition, whose rows follow each other."""
     pieces = ((k, piece) for table in tables for k, piece in table.groupby(SPAN_NUMBER, sort=True))
     for k, own in groupby(pieces, key=lambda each: each[0]):
         table = pd.concat([piece for _, piece in own], ignore_index=True)
         start = int(table[ROW].iloc[0])
-        if start != int(k) * SPAN:
+        if start != int(k) * size:
             raise InputError(f"row {start} begins a span of rows: {CHANGED}")
         data = as_asked(table.drop(columns=[ROW, SPAN_NUMBER]), view.columns)
         rows = plain(view.rows_of(Chunk(data, f"rows from {start}", start)))
