@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -257,16 +257,9 @@ def showing_progress(verbose: bool) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def solve_listener(progress: bool | Listener) -> Iterator[Listener | None]:
+def solve_listener(progress: bool | Listener) -> AbstractContextManager[Listener | None]:
     """Turn the ``progress`` argument of ``solve`` into a listener for as long as it runs.
 
     With False nothing is shown, with True every event; a function is called with every event.
     """
-    if callable(progress):
-        yield progress
-    elif not progress:
-        yield None
-    else:
-        with shown() as listener:
-            yield listener
+    return nullcontext(progress or None) if callable(progress) or not progress else shown()

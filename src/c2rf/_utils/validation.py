@@ -316,7 +316,7 @@ def _check_finite(classifier: Any, X: Any, name: str) -> None:
     with np.errstate(all="ignore"):
         if isinstance(X, np.ndarray) and np.isfinite(X.sum(dtype=np.float32)):
             return
-    infinite = _columns_with(_is_infinite, classifier, X)
+    infinite = _columns_with(lambda column: np.isinf(_sizes(column)), classifier, X)
     if infinite:
         raise InputError(f"{name} has infinite values (inf) in the columns {listed(infinite)}")
     check_not_huge(classifier, X, name)
@@ -330,7 +330,7 @@ def _check_finite(classifier: Any, X: Any, name: str) -> None:
 
 def check_not_huge(classifier: Any, X: Any, name: str) -> None:
     """Refuse numbers that are too large to be learned from."""
-    huge = _columns_with(_is_huge, classifier, X)
+    huge = _columns_with(lambda column: _sizes(column) > LARGEST, classifier, X)
     if huge:
         raise InputError(
             f"{name} has numbers beyond {LARGEST:.3g}, the largest that can be learned from, in "
@@ -346,12 +346,8 @@ def _columns_with(test: Callable[[Any], Any], classifier: Any, X: Any) -> list[A
     return [name for name in X.columns if np.any(test(np.asarray(X[name])))]
 
 
-def _is_infinite(column: NDArray[Any]) -> Any:
-    return np.isinf(column) if column.dtype.kind == "f" else False
-
-
-def _is_huge(column: NDArray[Any]) -> Any:
-    return np.abs(column) > LARGEST if column.dtype.kind == "f" else False
+def _sizes(column: NDArray[Any]) -> NDArray[Any]:
+    return np.abs(column) if column.dtype.kind == "f" else np.zeros(1)
 
 
 def _is_numeric(column: Any) -> bool:
