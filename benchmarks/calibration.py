@@ -27,7 +27,7 @@ import c2rf
 from benchmarks.other_data import KEPT, TUNED, read
 from benchmarks.output import Table
 from c2rf import Classification
-from c2rf.bench.data import NAMES, load
+from c2rf.bench.samples import NAMES, load
 from c2rf.bench.scores import calibration_error
 
 LEARNERS = ("blend", "logistic", "extra-trees")

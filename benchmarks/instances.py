@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from c2rf.bench.data import load
-from c2rf.bench.protocol import PROTOCOLS, Protocol, sample_seed
-from c2rf.bench.protocol import draw as draw_sample
+from c2rf.bench.samples import PROTOCOLS, Protocol, load, sample_seed
+from c2rf.bench.samples import draw as draw_sample
 from c2rf.forest.problem import scores
 from c2rf.forest.votes import PatternTable
 

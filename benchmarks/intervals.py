@@ -23,8 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from c2rf import KnownTotalsClassifier, estimate_totals
-from c2rf.bench.data import NAMES, load
-from c2rf.bench.protocol import sample_seed
+from c2rf.bench.samples import NAMES, load, sample_seed
 from c2rf.datasets import biased_sample
 from c2rf.inference.audit import (
     deviations,

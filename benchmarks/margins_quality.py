@@ -18,8 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 import c2rf
 from c2rf.assignment import assign, log_scores
-from c2rf.bench.data import NAMES, load
-from c2rf.bench.protocol import PROTOCOLS, sample_seed
+from c2rf.bench.samples import NAMES, PROTOCOLS, load, sample_seed
 from c2rf.datasets import biased_sample
 from c2rf.totals.groups import read_groups
 from c2rf.totals.make_bounds import make_bounds

@@ -15,7 +15,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table, save_plot
-from c2rf.bench.data import NAMES
+from c2rf.bench.samples import NAMES
 from c2rf.exceptions import BackendError
 
 _FLOOR = 0.01

@@ -12,8 +12,7 @@ from pathlib import Path
 import c2rf
 from benchmarks.instances import GENERATED, Regime, draw
 from benchmarks.output import Table
-from c2rf.bench.data import NAMES
-from c2rf.bench.protocol import PROTOCOLS
+from c2rf.bench.samples import NAMES, PROTOCOLS
 
 PAPER = PROTOCOLS["biased"]
 

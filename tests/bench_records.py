@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from c2rf.bench import data as published
+from c2rf.bench import samples as published
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.protocol import PROTOCOLS, TrialSample, sample_seed
 from c2rf.bench.records import Record
+from c2rf.bench.samples import PROTOCOLS, TrialSample, sample_seed
 
 
 def record(data: str, sample: int, method: str, protocol: str = "biased", **changes) -> Record:

@@ -11,9 +11,7 @@ import pytest
 
 from bench_records import record
 from browser import check_self_contained
-from c2rf.bench.data import load
 from c2rf.bench.methods import OURS, by_recipe
-from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.records import Record
 from c2rf.bench.report import (
     SINGLE,
@@ -25,6 +23,7 @@ from c2rf.bench.report import (
     write_report,
 )
 from c2rf.bench.run import label, make_keys, make_record
+from c2rf.bench.samples import PROTOCOLS, draw, load
 from c2rf.bench.scores import (
     interval_scores,
     quarters,

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 import c2rf
-from c2rf.bench.data import load
-from c2rf.bench.protocol import PROTOCOLS, draw
 from c2rf.bench.run import label
+from c2rf.bench.samples import PROTOCOLS, draw, load
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,6 @@ import pytest
 from scipy.stats import friedmanchisquare, rankdata
 
 from bench_records import record
-from c2rf.bench.data import NAMES
-from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.records import Record, Results
 from c2rf.bench.report import (
     average_ranks,
@@ -25,6 +23,7 @@ from c2rf.bench.report import (
     settings_table,
     write_report,
 )
+from c2rf.bench.samples import NAMES, PROTOCOLS
 from c2rf.report.page import Table
 
 RF = "rf"

@@ -12,7 +12,6 @@ import pytest
 
 from bench_records import record
 from browser import browse, check_self_contained
-from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.paper_tables import (
     agreement,
@@ -22,8 +21,8 @@ from c2rf.bench.paper_tables import (
     table_1,
     table_2,
 )
-from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.records import Results, read_records
+from c2rf.bench.samples import NAMES, PROTOCOLS
 from c2rf.cli import main
 from c2rf.report.page import Table
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from c2rf.bench import data
 from c2rf.bench.methods import BENCH_METHODS, BenchMethod, TrialAnswer
-from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
 from c2rf.bench.records import Key, Record, read_records, record_file
 from c2rf.bench.run import label, make_keys, make_record, run
+from c2rf.bench.samples import PROTOCOLS, DataSet, TrialSample, draw, load
 from c2rf.cli import main
 from c2rf.exceptions import InputError
 
@@ -29,12 +28,12 @@ ARGUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def small() -> data.DataSet:
-    return data.load("made-waveform-300")
+def small() -> DataSet:
+    return load("made-waveform-300")
 
 
 @pytest.fixture(scope="module")
-def record(small: data.DataSet) -> Record:
+def record(small: DataSet) -> Record:
     sample, truth = draw(small, SMALL, seed=1)
     key = Key(SMALL, small.name, 0, 1, "rf", None, None)
     return make_record(key, small, sample, truth, label("rf", sample))
@@ -51,7 +50,7 @@ def timeless(path: Path) -> list[dict[str, object]]:
 # Records
 
 
-def test_a_record_is_scored_and_survives_its_line(record: Record, small: data.DataSet) -> None:
+def test_a_record_is_scored_and_survives_its_line(record: Record, small: DataSet) -> None:
     assert Record.from_line(record.to_line()) == record
     sample, truth = draw(small, SMALL, seed=1)
     right = TrialAnswer(truth, seconds=0.5)

@@ -11,12 +11,11 @@ from sklearn.ensemble import ExtraTreesClassifier
 from bench_records import record
 from c2rf import baselines
 from c2rf._utils.types import Signs
-from c2rf.bench.data import load
 from c2rf.bench.methods import most_votes
-from c2rf.bench.protocol import PROTOCOLS, TrialSample, draw
 from c2rf.bench.records import Key, Record, Results
 from c2rf.bench.report import calibration_tables, quality_report
 from c2rf.bench.run import label, make_record
+from c2rf.bench.samples import PROTOCOLS, TrialSample, draw, load
 from c2rf.bench.scores import MEASURES, calibration_error, score_probabilities
 
 PROTOCOL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=3)

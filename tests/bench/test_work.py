@@ -12,9 +12,9 @@ import pytest
 import c2rf
 from bench_records import toy
 from c2rf.bench import methods
-from c2rf.bench.protocol import PROTOCOLS
 from c2rf.bench.records import Key
 from c2rf.bench.run import _answer
+from c2rf.bench.samples import PROTOCOLS
 from c2rf.cli import main
 from c2rf.cli.common import INTERRUPTED
 

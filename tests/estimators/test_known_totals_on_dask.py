@@ -309,7 +309,7 @@ class TestWorkersKeepRows:
     def test_all_workers_are_lost(self, cluster, monkeypatch):
         monkeypatch.setattr(dask_rows, "ANSWER_SECONDS", 1.0)
         rows = dask_rows.DaskRows(frame_of(cut(POPULATION, [7])))
-        kept = rows.keep(np.asarray, np.empty((0, 4)), 128, list(FRAME))
+        kept = rows.keep(np.asarray, np.empty((0, 4)), 128, interface.View(list(FRAME)))
         cluster.cluster.scale(0)
         while cluster.nthreads():
             time.sleep(0.05)

@@ -1,6 +1,6 @@
 """The methods that are compared: one line each in :data:`BENCH_METHODS`.
 
-A method sees a :class:`~c2rf.bench.protocol.TrialSample`, never the truth, and answers with labels.
+A method sees a :class:`~c2rf.bench.samples.TrialSample`, never the truth, and answers with labels.
 
 Imputations are compared with a plain recipe: extra trees learn again from bootstraps of the labeled
 rows; their log-odds are multiplied by one factor, which held-out rows find likeliest at the known
@@ -25,7 +25,7 @@ import c2rf
 from c2rf import baselines
 from c2rf._utils.types import Floats, Signs
 from c2rf.assignment import log_scores
-from c2rf.bench.protocol import TrialSample
+from c2rf.bench.samples import TrialSample
 from c2rf.bench.scores import LEVEL, pooled_shares, quarters
 from c2rf.estimators.known_totals import KnownTotalsClassifier
 from c2rf.imputation.poisson import choose

@@ -22,10 +22,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from c2rf.bench import data as published
-from c2rf.bench.data import NAMES
+from c2rf.bench import samples as published
 from c2rf.bench.methods import BENCH_METHODS
 from c2rf.bench.records import METRICS, Record, Results, method_of, runner_title
+from c2rf.bench.samples import NAMES
 from c2rf.report.figures import LOOK, as_png
 from c2rf.report.page import Table
 

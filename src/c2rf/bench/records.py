@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from c2rf.bench.data import NAMES
 from c2rf.bench.methods import BENCH_METHODS
-from c2rf.bench.protocol import PROTOCOLS, Protocol
+from c2rf.bench.samples import NAMES, PROTOCOLS, Protocol
 from c2rf.exceptions import InputError
 from c2rf.forest.backends import BACKENDS
 

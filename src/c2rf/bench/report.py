@@ -18,8 +18,8 @@ from scipy.stats import friedmanchisquare, studentized_range
 from c2rf.bench import paper_tables
 from c2rf.bench.methods import BENCH_METHODS, N_IMPUTATIONS, ON_PAPER_S_TREES, OURS, RECIPE
 from c2rf.bench.paper_tables import UNSOLVED, BenchFigure, as_table, in_text, note
-from c2rf.bench.protocol import PROTOCOLS, Protocol
 from c2rf.bench.records import METRICS, Record, Results, method_of, method_title, tuned_and_others
+from c2rf.bench.samples import PROTOCOLS, Protocol
 from c2rf.bench.scores import LEVEL, MEASURES, N_BINS
 from c2rf.data.atomic import atomic_output
 from c2rf.exceptions import InputError

@@ -27,10 +27,9 @@ from sklearn.metrics import accuracy_score, matthews_corrcoef
 from threadpoolctl import threadpool_limits
 
 from c2rf._utils.types import Signs
-from c2rf.bench.data import DataSet, load
 from c2rf.bench.methods import BENCH_METHODS, TrialAnswer, most_votes
-from c2rf.bench.protocol import PROTOCOLS, Protocol, TrialSample, draw, sample_seed
 from c2rf.bench.records import Key, Record
+from c2rf.bench.samples import PROTOCOLS, DataSet, Protocol, TrialSample, draw, load, sample_seed
 from c2rf.bench.scores import quarters, score_intervals, score_probabilities
 from c2rf.exceptions import InputError
 from c2rf.forest.backends import BACKENDS
@@ -58,8 +57,8 @@ def label(
 
     Examples
     --------
-    >>> from c2rf.bench.data import load
-    >>> from c2rf.bench.protocol import PROTOCOLS, draw
+    >>> from c2rf.bench.samples import load
+    >>> from c2rf.bench.samples import PROTOCOLS, draw
     >>> sample, _ = draw(load("made-twonorm-500"), PROTOCOLS["biased"], seed=0)
     >>> answer = label("top-lambda", sample)
     >>> int((answer.labels > 0).sum()) == sample.n_positive
@@ -129,7 +128,7 @@ def make_keys(
 
     Examples
     --------
-    >>> from c2rf.bench.protocol import PROTOCOLS
+    >>> from c2rf.bench.samples import PROTOCOLS
     >>> keys = make_keys([PROTOCOLS["simple"]], ["magic"], ["rf", "p-c2rf"], samples=2)
     >>> [(key.sample, key.method, key.backend) for key in keys]
     [(0, 'rf', None), (0, 'p-c2rf', 'highs'), (1, 'rf', None), (1, 'p-c2rf', 'highs')]

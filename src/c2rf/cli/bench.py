@@ -107,10 +107,9 @@ def run(
     To continue a run that was stopped or killed, give the same command again. Exits with 1 if a
     data set was not available.
     """
-    from c2rf.bench.data import NAMES, check_name
     from c2rf.bench.methods import BENCH_METHODS
-    from c2rf.bench.protocol import PROTOCOLS, every_setting, parse_list
     from c2rf.bench.run import make_keys
+    from c2rf.bench.samples import NAMES, PROTOCOLS, check_name, every_setting, parse_list
     from c2rf.exceptions import InputError
     from c2rf.forest.backends import check_backend
 

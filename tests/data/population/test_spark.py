@@ -99,7 +99,7 @@ def test_rows_are_read_and_cut_into_blocks_by_id(people):
     pd.testing.assert_frame_equal(
         pd.concat(tables, ignore_index=True), PEOPLE[["id", "a"]], check_dtype=False
     )
-    blocks = list(rows.blocks(lambda table: table["a"].to_numpy(float), 128, ["a"]))
+    blocks = list(rows.blocks(lambda rows: rows["a"].to_numpy(float), 128, interface.View(["a"])))
     assert sum(map(len, blocks)) == N
     np.testing.assert_array_equal(np.concatenate(blocks), PEOPLE["a"])
     doubled = rows.reduce(lambda chunk, own: own.sum(), sum, ["a"], aligned=[np.arange(N)])

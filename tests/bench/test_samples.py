@@ -11,20 +11,19 @@ import pandas as pd
 import pytest
 
 from bench_records import toy
-from c2rf.bench import data
-from c2rf.bench import data as published
+from c2rf.bench import samples as published
 from c2rf.bench.methods import BENCH_METHODS, TrialAnswer
-from c2rf.bench.protocol import PROTOCOLS, draw, sample_seed
 from c2rf.bench.records import Key
 from c2rf.bench.run import label, make_record
+from c2rf.bench.samples import PROTOCOLS, DataSet, draw, load, rescale, sample_seed
 from c2rf.exceptions import InputError
 
 SMALL = replace(PROTOCOLS["biased"], fraction=0.1, n_trees=6)
 
 
 @pytest.fixture(scope="module")
-def small() -> data.DataSet:
-    return data.load("made-waveform-300")
+def small() -> DataSet:
+    return load("made-waveform-300")
 
 
 # Data
@@ -33,7 +32,7 @@ def small() -> data.DataSet:
 def test_rescaled_columns_end_at_plus_and_minus_100() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (50, 4)) * [1, 90, 110, 1e6] + [5, 1e4, -300, 7]
-    scaled, n_rescaled = data.rescale(X)
+    scaled, n_rescaled = rescale(X)
     assert n_rescaled == 2
     np.testing.assert_allclose(scaled.max(axis=0), -scaled.min(axis=0), rtol=1e-9)
     np.testing.assert_allclose(scaled.max(axis=0)[2:], 100)
@@ -50,15 +49,15 @@ def test_a_cached_data_set_is_read_and_checked_against_table_1(tmp_path: Path) -
     frame["target"] = rng.integers(0, 3, 5349)
     frame = pd.concat([frame, frame[:100]])  # duplicates, which do not count
     frame.to_csv(folder / "phoneme.tsv.gz", sep="\t", index=False)
-    read = data.load("phoneme", tmp_path)
+    read = load("phoneme", tmp_path)
     assert read.X.shape == (5349, 5)
     assert (read.y > 0).sum() == (frame["target"][:5349] == 1).sum()
     frame[:200].to_csv(folder / "phoneme.tsv.gz", sep="\t", index=False)
     with pytest.raises(InputError, match=r"N = 200 .* Table 1 .* N = 5349, p = 5"):
-        data.load("phoneme", tmp_path)
+        load("phoneme", tmp_path)
     (folder / "phoneme.tsv.gz").write_bytes(b"broken")
     with pytest.raises(InputError, match="phoneme cannot be read"):
-        data.load("phoneme", tmp_path)
+        load("phoneme", tmp_path)
 
 
 def test_the_data_of_the_paper() -> None:
@@ -66,7 +65,7 @@ def test_the_data_of_the_paper() -> None:
     if not folder:
         pytest.skip("no folder with PMLB's data (PMLB_CACHE)")
     for name in ("phoneme", "coil2000"):  # one plain, one with many duplicates
-        assert data.load(name, Path(folder)).name == name
+        assert load(name, Path(folder)).name == name
 
 
 def test_the_paper_s_tables_are_whole() -> None:
@@ -89,7 +88,7 @@ def test_samples_are_those_of_the_protocol() -> None:
     shares = {}
     for name, protocol in PROTOCOLS.items():
         seed = sample_seed(0, name, "any", 0)
-        sample, truth = draw(data.DataSet("any", X, y, 0), protocol, seed)
+        sample, truth = draw(DataSet("any", X, y, 0), protocol, seed)
         assert len(sample.y_labeled) == 100
         assert sample.votes.shape == (9900, 20)
         assert sample.n_positive == (truth > 0).sum()
@@ -100,7 +99,7 @@ def test_samples_are_those_of_the_protocol() -> None:
     assert abs(shares["simple"] - 0.30) < 0.15
 
 
-def test_a_sample_depends_on_its_seed_only(small: data.DataSet) -> None:
+def test_a_sample_depends_on_its_seed_only(small: DataSet) -> None:
     one, same, other = (draw(small, SMALL, seed)[0] for seed in (1, 1, 2))
     assert np.array_equal(one.votes, same.votes)
     assert not np.array_equal(one.X_labeled, other.X_labeled)
@@ -113,7 +112,7 @@ def test_a_sample_of_one_class_has_trees_that_say_so() -> None:
     y[:2] = 1
     protocol = replace(PROTOCOLS["biased"], positive_weight=0.0)
     X = np.arange(300.0)[:, None]
-    sample = draw(data.DataSet("any", X, y, 0), protocol, seed=0)[0]
+    sample = draw(DataSet("any", X, y, 0), protocol, seed=0)[0]
     assert (sample.votes == -1).all()
     assert sample.n_positive == 2
 
@@ -137,7 +136,7 @@ def test_top_lambda_does_not_know_the_order_of_the_data() -> None:
 
 
 def test_all_methods_that_solve_the_paper_s_problem_agree() -> None:
-    sample = draw(data.load("made-waveform-120"), SMALL, seed=3)[0]
+    sample = draw(load("made-waveform-120"), SMALL, seed=3)[0]
     solving = [name for name, method in BENCH_METHODS.items() if method.solves == "the paper's"]
     answers = [label(name, sample) for name in solving]
     assert len(answers) == 5
@@ -150,7 +149,7 @@ LEARNING = ["prior-corrected", "self-training", "extra-trees-top"]
 
 @pytest.mark.parametrize("method", LEARNING)
 def test_a_learning_method_is_a_function_of_the_sample(
-    method: str, small: data.DataSet, monkeypatch: pytest.MonkeyPatch
+    method: str, small: DataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("c2rf.baselines.N_TREES", 30)
     sample, truth = draw(small, SMALL, seed=1)
@@ -175,7 +174,7 @@ def test_an_offset_reaches_every_total() -> None:
         assert (answer.status, (answer.labels > 0).sum()) == ("optimal", n_positive)
 
 
-def test_a_wrong_total_is_told_and_nothing_else_changes(small: data.DataSet) -> None:
+def test_a_wrong_total_is_told_and_nothing_else_changes(small: DataSet) -> None:
     (right, truth), (wrong, same) = (
         draw(small, replace(SMALL, total_error=e), seed=1) for e in (0.0, -0.2)
     )
