@@ -21,7 +21,7 @@ from functools import cache
 from importlib.metadata import version
 from multiprocessing import connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 from threadpoolctl import threadpool_limits
@@ -138,14 +138,14 @@ def make_keys(
         chosen = BENCH_METHODS[method]
         solver = backend if chosen.backend else None
         limit = time_limit if chosen.solves else None
-        of_sample = sample_seed(seed, protocol.name, name, k)
-        keys.append(Key(protocol, name, k, of_sample, method, solver, limit))
+        own_seed = sample_seed(seed, protocol.name, name, k)
+        keys.append(Key(protocol, name, k, own_seed, method, solver, limit))
     return keys
 
 
 def run(
     keys: Sequence[Key],
-    there: Set[Key],
+    recorded: Set[Key],
     append: Callable[[Record], None],
     say: Callable[[str], None],
     *,
@@ -158,7 +158,7 @@ def run(
     ----------
     keys : sequence of Key
         What to run, from :func:`make_keys`.
-    there : set of Key
+    recorded : set of Key
         What is not run again.
     append : callable
         Gets each new record; see :func:`~c2rf.bench.records.record_file`.
@@ -175,7 +175,7 @@ def run(
     made, skipped : Counter
         How many records were made, by status, and how many left out, by the reason.
     """
-    missing = [key for key in keys if key not in there]
+    missing = [key for key in keys if key not in recorded]
     say(f"{len(keys)} records wanted, {len(keys) - len(missing)} there already")
     made, skipped = Counter[str](), Counter[str]()
     trials = _trials(missing, skipped, say, folder)
@@ -187,7 +187,7 @@ def run(
         try:
             while True:
                 for trial in itertools.islice(trials, jobs - len(working)):
-                    working[pool.submit(_answer, trial[0], trial[2])] = trial
+                    working[pool.submit(_answer, trial.key, trial.sample)] = trial
                 if not working:
                     return made, skipped
                 for answered in futures.wait(working, return_when=futures.FIRST_COMPLETED).done:
@@ -205,8 +205,13 @@ def run(
                 process.kill()
 
 
-Trial = tuple[Key, DataSet, TrialSample, Signs]
-"""A record to make, the data set, the sample that its method sees, and the truth."""
+class Trial(NamedTuple):
+    """A record to make, the data set, the sample that its method sees, and the truth."""
+
+    key: Key
+    data: DataSet
+    sample: TrialSample
+    truth: Signs
 
 
 def _trials(
@@ -226,7 +231,7 @@ def _trials(
         for seed, of_sample in itertools.groupby(of_data, lambda key: key.seed):
             sample, truth = draw(data, protocol, seed)
             for key in of_sample:
-                yield key, data, sample, truth
+                yield Trial(key, data, sample, truth)
 
 
 def make_record(

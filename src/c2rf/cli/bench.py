@@ -151,10 +151,10 @@ def _run(keys: list[Key], records: Path, quiet: bool, **how: Any) -> bool:
         if not quiet:
             typer.echo(line, err=True)
 
-    with record_file(records) as (there, append):
-        before = len(there.intersection(keys))
+    with record_file(records) as (recorded, append):
+        before = len(recorded.intersection(keys))
         try:
-            made, skipped = make_records(keys, there, append, say, **how)
+            made, skipped = make_records(keys, recorded, append, say, **how)
         except KeyboardInterrupt:
             typer.echo("stopped; the same command goes on from here", err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -355,7 +355,7 @@ def _is_blank(cell: Any) -> bool:
     return cell is None or not str(cell).strip()
 
 
-def check_one_header(path: Path, cells: Mapping[str, Sequence[str]]) -> None:
+def check_one_header(where: object, cells: Mapping[str, Sequence[str]]) -> None:
     """Refuse a second line of names or units above numbers."""
     odd, empty = [], {*MISSING, *MISSING_NUMBERS}
     for name, column in cells.items():
@@ -369,8 +369,8 @@ def check_one_header(path: Path, cells: Mapping[str, Sequence[str]]) -> None:
     if odd:
         name, cell = odd[0]
         raise InputError(
-            f"{path} seems to have two header lines: below {name!r} stands {cell!r}, and then only "
-            "numbers. Keep one line of names above the data"
+            f"{where} seems to have two header lines: below {name!r} stands {cell!r}, and then "
+            "only numbers. Keep one line of names above the data"
         )
 
 

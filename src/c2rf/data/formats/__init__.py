@@ -314,9 +314,7 @@ def naming_source(where: object) -> Iterator[None]:
 _HEADER_CHECK_ROWS = 1000  # rows that are looked at to find a second header line
 
 
-def columns_of(
-    rows: Sequence[Sequence[Any]], path: Path, where: object = None
-) -> dict[str, list[Any]]:
+def columns_of(rows: Sequence[Sequence[Any]], where: object) -> dict[str, list[Any]]:
     """Return the cells of each column of rows of cells, of which the first holds the names.
 
     Empty rows, and empty columns at the right, are left out.
@@ -324,12 +322,12 @@ def columns_of(
     names = [_as_name(name) for name in rows[0]]
     below = [row for row in rows[1:] if any(cell not in ("", None) for cell in row)]
     if not below:
-        raise InputError(f"{where or path} has a header but no rows")
+        raise InputError(f"{where} has a header but no rows")
     names = named_columns(names, below)
-    check_names(path, names)
+    check_names(where, names)
     columns = {name: [row[k] for row in below] for k, name in enumerate(names)}
     first = {name: cells[:_HEADER_CHECK_ROWS] for name, cells in columns.items()}
-    check_one_header(path, {name: list(map(_as_name, cells)) for name, cells in first.items()})
+    check_one_header(where, {name: list(map(_as_name, cells)) for name, cells in first.items()})
     return columns
 
 

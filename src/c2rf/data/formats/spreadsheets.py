@@ -68,7 +68,7 @@ def read(path: Path, how: ReadAs) -> ReadTable:
     sheet = read_sheet(path, how)
     sheet.check_merged(path, 0, len(sheet.rows))
     cells = TypedCells(path, how)
-    frame = cells.table(columns_of(sheet.rows, path, f"{path}: the sheet {sheet.name!r}"))
+    frame = cells.table(columns_of(sheet.rows, f"{path}: the sheet {sheet.name!r}"))
     return ReadTable(frame, f"{sheet.note}{cells.note}")
 
 

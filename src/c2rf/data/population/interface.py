@@ -122,8 +122,9 @@ class Population(ABC):
         Parameters
         ----------
         columns : sequence of str, optional
-            Only these columns, in this order, as frames. Without, all columns as plain arrays.
-            What has no names of its own ignores this.
+            Only these columns, in this order, as frames. Without, all columns as plain arrays;
+            a table that the user gives, or chunks of one, as they are. What has no names of its own
+            ignores this.
         """
 
     def counted(self) -> Population:
@@ -335,11 +336,8 @@ class Transformed(Population):
         return View(self.columns, self._after_change(view.rows_of))
 
     def _after_change(self, work: Work) -> Work:
-        return partial(_work_on_changed, self.change, work)
-
-
-def _work_on_changed(change: Callable[[Chunk], Chunk], work: Work, chunk: Chunk, *more: Any) -> Any:
-    return work(change(chunk), *more)
+        change = self.change
+        return lambda chunk, *more: work(change(chunk), *more)
 
 
 class KeptArray(ABC):
@@ -423,16 +421,29 @@ class KeptArray(ABC):
     def map(self, work: Work, example: Any, *others: Any) -> Self:
         """Return what the work makes of neighbouring rows; it gets the number of the first."""
         shape = (len(self), *example.shape[1:])
-        return self.made(partial(_map_span, work), others, shape, example.dtype)
+
+        def on_span(start: int, *arrays: Any) -> NDArray[Any]:
+            return np.concatenate(list(_of_blocks(work, start, arrays)))
+
+        return self.made(on_span, others, shape, example.dtype)
 
     def reduce(self, work: Work, merge: Merge, *others: Any) -> Any:
         """Do the work with ``BLOCK`` rows at a time, and merge the results as everywhere."""
-        return self.results(partial(_reduce_span, work, merge), others, merge)
+
+        def on_span(start: int, *arrays: Any) -> Any:
+            return merged(_of_blocks(work, start, arrays), merge)
+
+        return self.results(on_span, others, merge)
 
     def label(self, work: Work, merge: Merge, *others: Any) -> tuple[Self, Any]:
         """Do work that returns a class per row, which is kept, and something to be merged."""
         kind = np.min_scalar_type(self.shape[1] - 1)
-        pairs = self.made(partial(_label_span, work, merge, kind), others, self.shape, object)
+
+        def on_span(start: int, *arrays: Any) -> tuple[NDArray[Any], Any]:
+            labels, rest = zip(*_of_blocks(work, start, arrays), strict=True)
+            return np.concatenate(labels).astype(kind), merged(rest, merge)
+
+        pairs = self.made(on_span, others, self.shape, object)
         labels = pairs.made(lambda start, pair: pair[0], (), (len(self),), kind)
         return labels, pairs.results(lambda start, pair: pair[1], (), merge)
 
@@ -537,23 +548,15 @@ class KeptRows(Parts):
         return [each for each in (self.groups, self.weights) if each is not None]
 
     def _on_rows(self, work: Callable[[ScoredRows], Any]) -> Work:
-        has = self.groups is not None, self.weights is not None
-        return partial(_on_rows, work, self.logs, self.n_groups, has)
+        logs, n_groups = self.logs, self.n_groups
+        has_groups, has_weights = self.groups is not None, self.weights is not None
 
+        def on_rows(start: int, scores: NDArray[Any], *others: NDArray[Any]) -> Any:
+            groups = others[0] if has_groups else np.zeros(len(scores), dtype=np.intp)
+            weights = others[-1] if has_weights else None
+            return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
 
-def _on_rows(
-    work: Callable[[ScoredRows], Any],
-    logs: Callable[[NDArray[Any]], NDArray[Any]],
-    n_groups: int,
-    has: tuple[bool, bool],
-    start: int,
-    scores: NDArray[Any],
-    *others: NDArray[Any],
-) -> Any:
-    """Do work on some rows as a part of an assignment; they have groups, weights, both or none."""
-    groups = others[0] if has[0] else np.zeros(len(scores), dtype=np.intp)
-    weights = others[-1] if has[1] else None
-    return work(ScoredRows(logs(scores), groups, weights, n_groups, start))
+        return on_rows
 
 
 def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
@@ -564,21 +567,6 @@ def _logs(floor: float, factor: float, scores: NDArray[Any]) -> NDArray[Any]:
 def _taken(rows: NDArray[Any], start: int, values: NDArray[Any]) -> NDArray[Any]:
     first, last = np.searchsorted(rows, [start, start + len(values)])
     return values[rows[first:last] - start]
-
-
-def _map_span(work: Work, start: int, *arrays: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate(list(_of_blocks(work, start, arrays)))
-
-
-def _reduce_span(work: Work, merge: Merge, start: int, *arrays: Any) -> Any:
-    return merged(_of_blocks(work, start, arrays), merge)
-
-
-def _label_span(
-    work: Work, merge: Merge, kind: Any, start: int, *arrays: Any
-) -> tuple[NDArray[Any], Any]:
-    labels, rest = zip(*_of_blocks(work, start, arrays), strict=True)
-    return np.concatenate(labels).astype(kind), merged(rest, merge)
 
 
 def _of_blocks(work: Work, start: int, arrays: Sequence[NDArray[Any]]) -> Iterator[Any]:

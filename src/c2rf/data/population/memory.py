@@ -1,4 +1,4 @@
-"""Populations given as Python objects: a table in memory, or a table in chunks.
+"""Populations given as Python objects: a table in memory or in chunks, a dataset, a LazyFrame.
 
 A population is read more than once, first to count and then to label, so chunks are produced anew
 for each reading.
