@@ -132,14 +132,12 @@ def _compare(
         }
         for name, labels in found.items()
     }
-    terminal.console().print(
+    typer.echo(
         f"\n{n_labeled} of {n + n_labeled:,} rows are labeled, and they were chosen badly: "
         f"{(labeled[TARGET] == POSITIVE).mean():.0%} of them are positive."
         f"\nA census knows that of the {n:,} others {n_positive:,} are, "
         f"{n_positive / n:.0%}. But which ones?\n\n"
-        f"{pd.DataFrame(table).T.to_string()}\n\nProof for the weights: {proven}.\n",
-        soft_wrap=True,
-        markup=False,
+        f"{pd.DataFrame(table).T.to_string()}\n\nProof for the weights: {proven}.\n"
     )
 
 
@@ -151,13 +149,11 @@ def _explain_files(out: Path, n_positive: int, seed: int) -> None:
         f"  c2rf classify {at['labeled.csv']} {at['unlabeled.csv']} --target {TARGET} "
         f"--positive {POSITIVE} --total {n_positive} --seed {seed}"
     )
-    terminal.console().print(
+    typer.echo(
         "\nDo it yourself:\n"
         f"{line} --method c2rf --trees {TREES} --out labels.csv\n"
         f"{line} --out known-totals.csv\n"
         f"  c2rf verify {at['votes.csv']} {at['solution.json']}\n"
         "\nThis is one sample: the total is not always met so closely, nor does the accuracy\n"
-        "always gain. Try others with --seed.\n",
-        soft_wrap=True,
-        markup=False,
+        "always gain. Try others with --seed.\n"
     )
