@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import c2rf
-from c2rf._utils.compiled import own_group
+from c2rf._utils.interrupts import own_group
 from c2rf.data.cells import as_numbers
 
 

@@ -8,7 +8,6 @@ down in step without a single branch to be predicted wrong.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -39,19 +38,6 @@ def _compiled(function: Function, **options: Any) -> Function:
     except RuntimeError:  # no folder for it can be written to: it is compiled in every process
         result = njit(nogil=True, **options)(function)
     return result
-
-
-def is_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error is Ctrl-C, perhaps inside compiled code, which says SystemError."""
-    while isinstance(error, SystemError):
-        error = error.__cause__ or error.__context__
-    return isinstance(error, KeyboardInterrupt)
-
-
-def own_group() -> dict[str, Any]:
-    """Return arguments of a process that Ctrl-C in a terminal is not for, on Windows either."""
-    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    return {"start_new_session": True, "creationflags": flags}
 
 
 @cache

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from c2rf._utils.compiled import own_group
+from c2rf._utils.interrupts import own_group
 from c2rf.data.atomic import scratch_folder
 from c2rf.exceptions import InputError
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from c2rf._utils.compiled import is_interrupt
+from c2rf._utils.interrupts import is_interrupt
 from c2rf._utils.text import for_command_line, printable
 from c2rf.cli import audit, bench, classify, demo, solve, terminal
 from c2rf.cli.common import (

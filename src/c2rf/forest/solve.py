@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from c2rf._utils.compiled import is_interrupt
+from c2rf._utils.interrupts import is_interrupt
 from c2rf._utils.text import all_of, check_choice
 from c2rf._utils.types import MOST_SEEDS, Floats, check_whole
 from c2rf.exceptions import InputError, InputTypeError, NoSolutionError

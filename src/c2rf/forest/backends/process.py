@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from c2rf._utils.compiled import own_group
+from c2rf._utils.interrupts import own_group
 from c2rf.exceptions import BackendError
 from c2rf.forest.backends import (
     MatrixModel,
