@@ -13,6 +13,7 @@ import pytest
 import c2rf
 from c2rf import InputError
 from c2rf.cli import main
+from c2rf.workflow.audit import audit_lines
 
 N = 600
 rng = np.random.default_rng(0)
@@ -221,3 +222,31 @@ def test_an_audit_speaks_german(
     for word in ("labels", "rows", "checked", "share", "accuracy", "expected", "right", "drawn"):
         assert not re.search(rf"\b{word}\b", shown), word
     assert "Eine Prüfung von Labels" in shown
+
+
+def audits_of_right_confidences(n_rows: int, n: int, purpose: str) -> list[Any]:
+    rng, found = np.random.default_rng(0), []
+    for seed in range(25):
+        confidence = rng.uniform(0.5, 1.0, n_rows)
+        confidence[::2] = 1.0
+        label = rng.choice(["a", "b"], n_rows)
+        truth = np.where(rng.random(n_rows) < confidence, label, np.where(label == "a", "b", "a"))
+        labels = pd.DataFrame({"id": range(n_rows), "label": label, "confidence": confidence})
+        sheet = c2rf.audit_sample(labels, n, purpose=purpose, random_state=seed)
+        found.append(c2rf.audit(labels, sheet.assign(true=truth[sheet["id"]])))
+    return found
+
+
+@pytest.mark.parametrize(("n_rows", "n"), [(100, 80), (400, 60)])
+def test_right_confidences_are_hardly_ever_called_wrong(n_rows: int, n: int) -> None:
+    found = audits_of_right_confidences(n_rows, n, "audit")
+    assert sum(each.p_value < 0.05 for each in found) <= 4  # of 25
+
+
+def test_sheets_to_learn_from_are_told_from_those_of_an_audit() -> None:
+    warned = [
+        [any(name == "careful" for name, _ in audit_lines(each)) for each in found]
+        for found in (audits_of_right_confidences(400, 60, kind) for kind in ("audit", "learn"))
+    ]
+    assert not any(warned[0])
+    assert all(warned[1])

@@ -264,6 +264,8 @@ class Audit:
         A row per domain: its rows, how many were checked, and its accuracy with an interval.
     n_checked, n_undecided, n_rows : int
         How many rows were drawn, how many of them could not be decided, and of how many.
+    is_even : bool
+        Whether rows of all kinds were drawn, as for an audit; else sure ones hardly were.
     level : float
         How often an interval should cover the truth.
     """
@@ -278,6 +280,7 @@ class Audit:
     n_checked: int
     n_undecided: int
     n_rows: int
+    is_even: bool
     level: float
 
     def report(self, path: Any, *, language: str = "en") -> None:
@@ -367,8 +370,10 @@ def audit(
     accuracy = mean(right, confidence)
     expected = float(confidence.mean()) if CONFIDENCE in labels.table else None
     p_value = None
-    if expected is not None and accuracy.standard_error > 0:
-        ratio = abs(accuracy.estimate - expected) / accuracy.standard_error
+    # Besides the sample, chance decides how many labels of these confidences are right.
+    spread = np.hypot(accuracy.standard_error, np.sqrt((confidence * (1 - confidence)).sum()) / N)
+    if expected is not None and spread > 0:
+        ratio = abs(accuracy.estimate - expected) / spread
         p_value = float(2 * stats.t.sf(ratio, len(drawn_rows) - 1))
     domains = labels.domains(by)
     table, of_domains = [], []
@@ -395,8 +400,17 @@ def audit(
         pd.Series(confusion).unstack().rename_axis(index="label", columns=TRUE),
         pd.DataFrame(shares()).drop(columns=["count", "count_low", "count_high"]),
         pd.DataFrame(table), pd.DataFrame(of_domains), len(drawn_rows), int((~decided).sum()), N,
-        level,
+        _are_even(1 / drawn, N), level,
     )  # fmt: skip
+
+
+def _are_even(weights: Floats, n_rows: int) -> bool:
+    """Say whether drawn rows stand for about all rows, each for not too many more than another.
+
+    Those of an audit are worth two thirds at least of as many drawn with equal probabilities.
+    """
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    return bool(effective > 0.6 * len(weights) and weights.sum() > 0.5 * n_rows)
 
 
 def _chances(labels: LabeledRows, name: str) -> Floats:
@@ -520,6 +534,9 @@ def audit_lines(audit: Any) -> list[tuple[str, str]]:
             verdict = "is more than chance" if audit.p_value < SURPRISING else "may be chance"
             promise += f"; the difference {verdict} (p = {audit.p_value:.2g})"
         lines.append(("expected", promise))
+    if not audit.is_even:
+        sentence = "sure rows were hardly drawn: the true accuracy may be below the interval"
+        lines.append(("careful", f"{sentence}. Rows drawn for an audit tell it better."))
     return lines
 
 
