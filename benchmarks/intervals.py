@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from c2rf import KnownTotalsClassifier, estimate_totals
+from c2rf import KnownTotalsClassifier, estimate_totals, pool
 from c2rf.bench.samples import NAMES, load, sample_seed
 from c2rf.datasets import biased_sample
 from c2rf.inference.audit import (
@@ -40,6 +40,8 @@ TUNED_SEED = 1000
 TABLES = "<!-- tables -->"
 ENOUGH = 150
 """Labeled rows, at least, of the samples that held-out estimates are judged on."""
+FEW_ROWS = 5
+"""Rows, about, in the domains of few rows."""
 N_LEARN_DRAWS = 5
 """How often rows to learn from are drawn for one sample."""
 N_ASKED = 500
@@ -113,26 +115,32 @@ def covered(table: pd.DataFrame, truth: Any, low: str, high: str) -> Any:
 
 
 def shares(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Intervals by imputation, in quarters of two columns, crossed."""
+    """Intervals by imputation, in quarters of two columns, crossed, and in domains of few rows."""
     labeled, rest = draw(data, number, round(SHARE * len(data.y)), seed)
     if len(np.unique(data.y[labeled])) < 2:
         return
     domain = quarter_of(data.X, [0, 1])
     classifier = fitted(data, labeled, rest, name, number)
-    imputed = classifier.impute(20)
-    from c2rf import pool
+    imputed, positive = classifier.impute(20), data.y[rest] > 0
+    cells = [np.flatnonzero(domain[rest] == value) for value in np.unique(domain[rest])]
+    hit, width, error = imputed_shares(imputed, positive, [c for c in cells if len(c) >= 2])
+    # Rows that follow each other in the order of the domains, and at random within.
+    order = np.lexsort((np.random.default_rng(number).random(len(rest)), domain[rest]))
+    few = imputed_shares(imputed, positive, np.array_split(order, len(rest) // FEW_ROWS))
+    found = {"coverage": hit.mean(), "width": width.mean(), "error": error.mean()}
+    none = few[1] == 0
+    found |= {"coverage of few rows": few[0].mean(), "without width": none.mean()}
+    found["without width, and wrong"] = (none & ~few[0]).mean()
+    yield {figure: float(value) for figure, value in found.items()}
 
-    positive = data.y[rest] > 0
-    cells = [domain[rest] == value for value in np.unique(domain[rest])]
-    cells = [cell for cell in cells if cell.sum() >= 2]
-    true = np.array([positive[cell].mean() for cell in cells])
-    found = pool([[labels[cell].mean() for cell in cells] for labels in imputed])
+
+def imputed_shares(imputed: Any, positive: Any, domains: Any) -> tuple[Any, Any, Any]:
+    """Return whether intervals of shares hold the truth, their widths, and the errors."""
+    true = np.array([positive[rows].mean() for rows in domains])
+    found = pool([[labels[rows].mean() for rows in domains] for labels in imputed])
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
-    yield {
-        "coverage": float(((low - 1e-9 <= true) & (true <= high + 1e-9)).mean()),
-        "width": float((high - low).mean()),
-        "error": float(np.abs(found.estimate - true).mean()),
-    }
+    hit = (low - 1e-9 <= true) & (true <= high + 1e-9)
+    return hit, high - low, np.abs(found.estimate - true)
 
 
 def held_out(data: Any, number: int, name: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -418,7 +426,7 @@ def page(records: Path) -> str:
                 lines += [
                     f"{about} {name} | {each.mean():.3f} | {each.min():.3f} | {each.max():.3f} "
                     f"| {len(some)} |"
-                    for name, each in by_set.dropna(axis=1).items()
+                    for name, each in by_set.dropna(axis=1, how="all").items()
                 ]
         lines += [""]
     return "\n".join(lines)
