@@ -42,6 +42,20 @@ def test_labeled_people_among_the_others_keep_their_label(tmp_path, kind):
     assert len(found) == 200
 
 
+@pytest.mark.parametrize("kind", ["negative", "narrow", "long", "unsigned"])
+def test_whole_numbers_of_any_size_are_ids(kind):
+    def numbered(table):
+        number = table["id"].astype(int)
+        if kind == "long":
+            return table.assign(id=number + 10**18)
+        if kind == "unsigned":
+            return table.assign(id=number.astype(np.uint64) + np.uint64(2**63))
+        return table.assign(id=(-1 - number).astype(np.int16 if kind == "narrow" else np.int64))
+
+    result = c2rf.classify(numbered(PEOPLE.labeled), numbered(ALL), totals=TOTALS, id="id", **BASE)
+    assert "40 labeled rows are among the rows to label" in result.summary()
+
+
 @pytest.mark.parametrize("padded", ["labeled", "others", "both"])
 def test_ids_that_lost_their_zeros_are_refused(padded):
     def with_zeros(table):

@@ -37,8 +37,13 @@ Hashes = NDArray[np.uint64]
 def hash_ids(ids: pd.Series[Any]) -> Hashes:
     """Return a number for each id, the same for the same id; whole numbers need no texts."""
     if isinstance(ids.dtype, np.dtype) and ids.dtype.kind in "iu":
-        return pd.util.hash_array(ids.to_numpy())
+        return _hash_whole(ids.to_numpy())
     return pd.util.hash_array(as_text(ids).fillna("").to_numpy(dtype=object))
+
+
+def _hash_whole(numbers: NDArray[Any]) -> Hashes:
+    """Return a number for each whole number of any type, in 64 bits."""
+    return pd.util.hash_array(numbers.astype(np.int64).view(np.uint64))
 
 
 def remarks_on_ids(rows: Population, ids: Hashes, id: str | None) -> list[str]:
@@ -107,11 +112,10 @@ def _are_there(own: pd.Series[Any], ids: Hashes) -> Bools:
         places = np.minimum(np.searchsorted(ids, hashes), max(len(ids) - 1, 0))
         return np.asarray(ids[places] == hashes)
 
-    there, whole = (
-        found(hash_ids(own)),
-        own.str.fullmatch("0|[1-9][0-9]{0,17}").to_numpy(dtype=bool),
-    )
-    there[whole] |= found(pd.util.hash_array(own[whole].astype(np.int64).to_numpy()))
+    there = found(hash_ids(own))
+    whole = own.str.fullmatch("0|-?[1-9][0-9]{0,19}").to_numpy(dtype=bool)
+    numbers = np.array([int(name) % 2**64 for name in own[whole]], dtype=np.uint64)
+    there[whole] |= found(_hash_whole(numbers))
     return there
 
 
