@@ -153,6 +153,14 @@ def test_the_blend_leans_on_disagreement():
     assert blend_prior(0.0, 2)[0] < np.inf
 
 
+def test_the_prior_is_the_one_that_was_chosen():
+    """What ``benchmarks.calibration`` found best: the factor where learners differ that often."""
+    chosen = {(0.1, 2): 1.45, (0.5, 2): 0.34, (0.1, 10): 3.13}
+    for (differ, n_classes), factor in chosen.items():
+        mean, deviation = blend_prior(differ, n_classes)
+        assert (np.exp(mean), deviation) == pytest.approx((factor, 1.0), rel=0.01)
+
+
 def test_row_weights_have_the_rates():
     codes, rates = np.array([0, 1, 1, 2, 2, 2]), np.array([0.2, 0.3, 0.5])
     assert np.bincount(codes, weights=poststratified(codes, rates)) == pytest.approx(rates)

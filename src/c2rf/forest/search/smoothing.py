@@ -1,4 +1,4 @@
-"""The search for weights of large forests: smoothing, then lines, swaps and kicks.
+"""The search for weights of large forests: smoothing, then lines and swaps.
 
 With many deep trees the best weights known are nearly all at an end of the box, a few trees at the
 upper one. Such weights are found in two steps.
@@ -9,8 +9,8 @@ upper one. Such weights are found in two steps.
 
   whose temperature T falls. L-BFGS-B moves the logarithms of the weights.
 - **Descent** on the odd lattice from there: each weight to its best value along its line, then
-  pairs of weights that exchange their values, as long as the count comes closer. A kick of a few
-  weights from end to end, and a new descent, go on from the best.
+  pairs of weights that exchange their values, as long as the count comes closer. Then all begins
+  anew from random weights.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ _TEMPERATURES = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
 _ITERATIONS = 60
 _MOST_ENTRIES = 1 << 24  # of the votes that are smoothed over; of more patterns some are drawn
 _LEAST_DIFFERENCE = 6  # of two weights that exchange their values
-_MOST_KICKED = 3
-# A start is given up after that many times its own work without a better count.
-_PATIENCE = 3.0
 
 
 @summing
@@ -87,21 +84,10 @@ class LargeForestSearch:
         ends = np.log(self._problem.lower), np.log(self._problem.upper)
         weights = np.exp((ends[0] + ends[1]) / 2)
         while True:
-            work = 0
             for temperature in _TEMPERATURES:
                 weights, done = self._smoothed(weights, temperature)
-                work += done
                 yield done
-            point = tried = self.lattice.near(weights[None, :])[0]
-            current, idle = np.inf, 0.0
-            while idle < _PATIENCE * work:
-                for done in self._descended(tried):
-                    idle += done
-                    yield done
-                if self._last <= current:
-                    idle *= self._last == current
-                    point, current = tried, self._last
-                tried = self._kicked(point)
+            yield from self._descended(self.lattice.near(weights[None, :])[0])
             weights = np.exp(self._rng.uniform(*ends))
 
     def _smoothed(self, weights: Floats, temperature: float) -> tuple[Floats, int]:
@@ -133,16 +119,6 @@ class LargeForestSearch:
         )  # fmt: skip
         return np.exp(found.x), int(found.nfev) * votes.size
 
-    def _kicked(self, point: Ints) -> Ints:
-        """Return a point with a few weights from the upper half at the lower end, others up."""
-        lattice = self.lattice
-        high = 2 * point > lattice.lower + lattice.upper
-        kicked, n = point.copy(), int(self._rng.integers(1, _MOST_KICKED + 1))
-        down = self._rng.permutation(np.flatnonzero(high))[:n]
-        up = self._rng.permutation(np.flatnonzero(~high))[: self._rng.integers(0, n + 2)]
-        kicked[down], kicked[up] = lattice.lower[down], lattice.upper[up]
-        return lattice.near(lattice.weights(kicked)[None, :])[0]
-
     def _descended(self, point: Ints) -> Iterator[int]:
         """Bring a point closer in place, as far as lines and swaps go; yield the work of that."""
         scores = np.zeros(len(self._counts), dtype=np.int32)
@@ -167,7 +143,6 @@ class LargeForestSearch:
 
     def _note(self, point: Ints, eta: float) -> None:
         """Remember a point if it is the best so far."""
-        self._last = eta
         if eta < self.eta:
             self.best, self.eta = point.copy(), eta
 
