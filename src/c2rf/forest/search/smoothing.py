@@ -31,7 +31,6 @@ from c2rf.forest.search.lattice import OddLattice
 _TEMPERATURES = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
 _ITERATIONS = 60
 _MOST_ENTRIES = 1 << 24  # of the votes that are smoothed over; of more patterns some are drawn
-_LEAST_DIFFERENCE = 6  # of two weights that exchange their values
 
 
 @summing
@@ -168,7 +167,7 @@ class LargeForestSearch:
     def _swaps(self, point: Ints, scores: Any, eta: float, j: int) -> tuple[float, int]:
         """Let a weight exchange its value with smaller ones, in place; return eta and work."""
         lattice, done = self.lattice, 0
-        others = np.flatnonzero(point[j] - point >= _LEAST_DIFFERENCE)
+        others = np.flatnonzero(point < point[j])
         for k in self._rng.permutation(others).tolist():
             difference = int(point[j] - point[k])
             if point[k] < lattice.lower[j] or point[j] > lattice.upper[k] or difference <= 0:
