@@ -281,3 +281,23 @@ def test_estimates_of_very_different_errors_end_in_totals_that_can_be_met(seed):
     table = [[0.4, 0.6], [0.3, 0.7], [0.8, 0.2], [0.05, 0.95]]
     found = c2rf.assign(table, totals, classes=["c0", "c1"], groups=groups)
     assert not found.totals_met["off"].any()
+
+
+@pytest.mark.filterwarnings("ignore:.*changed to fit together")
+@pytest.mark.parametrize("mean", [1e7, 1e9])
+def test_a_census_and_a_survey_of_many_people(mean):
+    rng = np.random.default_rng(0)
+    table, truth = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
+    weights = np.round(rng.gamma(2, mean / 2, 200))
+    groups = pd.DataFrame({"g": rng.integers(0, 2, 200), "h": rng.integers(0, 2, 200)})
+    sums = {
+        name: groups.assign(**{"class": truth, "total": weights.astype(np.int64)})
+        .groupby([name, "class"])["total"].sum().reset_index()
+        for name in groups
+    }  # fmt: skip
+    survey = [
+        row | {"total": c2rf.Estimate(row["total"] * rng.uniform(0.96, 1.04), row["total"] * 0.02)}
+        for row in sums["h"].to_dict("records")
+    ]
+    found = c2rf.assign(table, [sums["g"], survey], groups=groups, weights=weights)
+    assert found.totals_met["off"].abs().max() < 2 * weights.max()

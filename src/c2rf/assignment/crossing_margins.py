@@ -452,6 +452,9 @@ def relax(scored: ScoredRows, bounds: Bounds, first: FirstDuals) -> Relaxation |
     """
     known = bounds.with_implied_bounds()
     constraints, closed = drop_zero_totals(LinearConstraints.of(known), known)
+    # Of weights, what totals imply may be off by rounding.
+    least = np.minimum(constraints.lower, constraints.upper)
+    constraints = constraints.between(least, constraints.upper)
     offsets, radius, duals = _first_offsets(scored, constraints, closed, first)
     best = best_classes(scored, offsets)
     near = best.distances <= radius

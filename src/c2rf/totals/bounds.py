@@ -497,6 +497,11 @@ class LinearConstraints:
         """Return the same sums with other bounds."""
         return replace(self, lower=lower, upper=upper)
 
+    def divided(self, scale: float) -> LinearConstraints:
+        """Return the same constraints on smaller counts."""
+        numbers = ("lower", "upper", "group_sizes", "sizes_within")
+        return replace(self, **{name: getattr(self, name) / scale for name in numbers})
+
     def some(self, rows: Codes | Bools) -> LinearConstraints:
         """Return only some of the bounds."""
         return replace(

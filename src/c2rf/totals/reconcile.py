@@ -76,9 +76,7 @@ def nearest_table(
         Whether it is proven that no table misses them by less.
     """
     n_bounds, n_counts = constraints.matrix.shape
-    # Scaled by a power of two, which is exact; whole numbers are what they are.
-    large = float(constraints.group_sizes.sum()) / _LARGEST
-    scale = 1.0 if whole or large <= 1 else float(2.0 ** np.ceil(np.log2(large)))
+    scale = 1.0 if whole else _scale(constraints)
     sizes, within = constraints.group_sizes / scale, constraints.sizes_within / scale
     price = np.full(n_bounds, 1.0 if slope is None else 4.0 * n_bounds)
     slack = eye_array(n_bounds, format="csr")
@@ -114,6 +112,12 @@ def nearest_table(
     if not whole:
         missed[np.abs(missed) <= rounding(constraints)] = 0.0
     return counts.reshape(len(sizes), -1), missed, result.status == 0
+
+
+def _scale(constraints: LinearConstraints) -> float:
+    """Return by what numbers of rows are divided: a power of two, which is exact."""
+    large = float(constraints.group_sizes.sum()) / _LARGEST
+    return 1.0 if large <= 1 else float(2.0 ** np.ceil(np.log2(large)))
 
 
 def _group_sums(constraints: LinearConstraints) -> csr_array:
@@ -206,6 +210,9 @@ def least_squares(constraints: LinearConstraints, variances: Floats) -> Floats |
     >>> least_squares(constraints, np.array([1.0, 9.0])).round(3).tolist()
     [11.8, 88.2]
     """
+    if (scale := _scale(constraints)) > 1:
+        found = least_squares(constraints.divided(scale), variances / scale**2)
+        return None if found is None else found * scale
     points = constraints.lower == constraints.upper
     if not points.any():
         return None
