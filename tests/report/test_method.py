@@ -15,7 +15,6 @@ from c2rf.report.method import (
     repeat_section,
 )
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.groups import Groups
 from made_up import column, forest, made_up, ranking
 
 
@@ -129,14 +128,6 @@ class TestCautions:
             ({"bounds": Bounds.overall([0, 60], [0, 60], 60)}, "every unlabeled row is"),
             ({"remarks": ["Beware of the dog."]}, "Beware of the dog."),
             ({"weights": np.ones(60)}, "Rows have weights"),
-            (
-                {"groups": Groups(["a", "b"], np.arange(60) % 2, ("land",)),
-                 "bounds": Bounds(
-                     np.array([40, 20]), np.array([40, 20]), np.array([[20, 10], [0, 0]]),
-                     np.array([[20, 10], [30, 30]]), np.array([30, 30]),
-                 )},
-                "1 group of \u2068'land'\u2069 without a total of their own: \u2068'b'",
-            ),
         ],
     )  # fmt: skip
     def test_what_could_mislead_is_told(self, changes, said):

@@ -76,7 +76,7 @@ def test_everybody_counts_each_person_once():
     result = c2rf.classify(PEOPLE.labeled, half, totals=TOTALS, id="id", **BASE)
     summary = " ".join(result.summary().split())
     about = "the 175 rows of the unlabeled table and 25 labeled ones besides; these were subtracted"
-    assert f"totals of everybody: {about}" in summary
+    assert f"about The totals are of everybody: {about}." in summary
     assert "unlabeled 160 rows, and 15 more whose label is known" in summary
     n_yes = int((PEOPLE.labeled["sick"][15:] == "yes").sum())
     assert f"(known: {TOTALS['yes']}, less {n_yes} labeled)" in summary
@@ -85,7 +85,7 @@ def test_everybody_counts_each_person_once():
     assert "160 rows of the unlabeled table have no label" in data.blocks[0].text
     share = (PEOPLE.truth == "yes").mean()  # of the 160 rows without a label, not of all 175
     assert f"but of the rows without a label {100 * share:.1f} % are" in data.blocks[-1].text
-    assert "160 of 175 rows of the unlabeled table without a label" in page.lead[0][1][0]
+    assert "160 of 175 rows of the unlabeled table" in page.lead[0][1][0]
     assert "160 rows got a label" in page.lead[1][1][0]
     assert len(result.population_sample.rows) == 160
     estimates = result.estimates("region")

@@ -340,9 +340,8 @@ def all_known(inputs: Inputs) -> tuple[list[str], list[tuple[str, pd.DataFrame]]
     """Return remarks on totals, tables of all that is known, new groups, and changed totals."""
     data = prepare(inputs.labeled, inputs.unlabeled, inputs.options())
     read = [f"{name}: {how}" for name, how in data.read_as if name not in data.names]
-    whom = [f"The totals are of {data.totals_of}."] if data.totals_of else []
     adjusted = data.bounds.adjustments
-    remarks = [*read, *whom, *data.remarks, *map(str, adjusted)]
+    remarks = [*read, *filter(None, [data.about_totals]), *data.remarks, *map(str, adjusted)]
     return remarks, list(known_tables(data)), list(data.bins), len(adjusted)
 
 

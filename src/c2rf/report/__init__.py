@@ -74,7 +74,7 @@ def report_content(result: Classification) -> Page:
         ("Careful", careful or ["Nothing that stands out."]),
     ]
     return Page(
-        f"Labels for {short(result.data.names[1], 80)}",
+        f"Labels for {result.data.names[1]}",
         lead,
         [section for section in sections if section.blocks],
     )

@@ -52,24 +52,19 @@ def question(result: Classification) -> list[str]:
     by = [", ".join(short(str(name)) for name in margin.columns) for margin in data.totals.margins]
     called = "estimated" if totals_called(data) == "estimated" else "known"
     known = [*(["over all rows"] if data.totals.overall else []), *(f"by {each}" for each in by)]
+    some = f"{data.n_open:,} of " * bool(data.n_known)
+    rows = f"{some}{count(data.n_rows, 'row')} of {data.population}"
     return [
-        f"Which {quoted(data.options.target)} have the {rows_to_label(data)}, judged by "
+        f"Which {quoted(data.options.target)} have the {rows}, judged by "
         f"{labeled_rows(data)} and by totals that are {called} {listed_names(known, 6)}?",
-        *([f"The totals are of {data.totals_of}."] if data.totals_of else []),
+        *filter(None, [data.about_totals]),
     ]
-
-
-def rows_to_label(data: PreparedData) -> str:
-    """Say how many rows get a label, of which file."""
-    if not data.n_known:
-        return f"{count(data.n_rows, 'row')} of {data.population}"
-    return f"{data.n_open:,} of {count(data.n_rows, 'row')} of {data.population} without a label"
 
 
 def labeled_rows(data: PreparedData) -> str:
     """Say how many labeled rows there are, and of which files."""
     rows = count(data.n_labeled, "labeled row")
-    return f"{rows} of {short(data.names[0], 80)}{data.checked_rows}"
+    return f"{rows} of {data.names[0]}{data.checked_rows}"
 
 
 def how_sure(result: Classification) -> str:
@@ -198,16 +193,8 @@ def _adjustments(result: Classification) -> Table:
         numbers = f"{each.before:,.6g}", f"{each.after:,.6g}", moved
         rows.append([each.where, each.label, *numbers])
     header = ["where", "class", "given", "met", "moved by"]
-    note = _about_everybody(result.data)
+    note = result.data.about_totals
     return Table("Totals that were changed", header, rows, note, n_names=2)
-
-
-def _about_everybody(data: PreparedData) -> str:
-    """Say of totals that they count more rows than have got a label here."""
-    if not data.totals_of:
-        return ""
-    n = f"{round(data.subtracted.sum()):,}"
-    return f"The totals count {n} labeled rows besides, which are not among the labels given."
 
 
 def _overall(result: Classification) -> Table:
@@ -219,14 +206,14 @@ def _overall(result: Classification) -> Table:
         f"{totals_called(data)} total": [
             stated_total(data, k, less=False) for k in range(len(data.classes))
         ],
-        "labeled besides": [f"{round(n):,}" for n in data.subtracted] if data.totals_of else [],
+        "labeled besides": [f"{round(n):,}" for n in data.subtracted] if data.about_totals else [],
         "labels given": [f"{number:,}" for number in given],
         "share": [percent(number / n) for number in given],
         "off by": list(map(_difference, given, bounds.lower, bounds.upper)),
     }
     shown = {name: cells for name, cells in columns.items() if cells}
     rows, header = zip(*shown.values(), strict=True), list(shown)
-    return Table(_title(result), header, rows, _about_everybody(data))
+    return Table(_title(result), header, rows, data.about_totals)
 
 
 def _title(result: Classification) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from c2rf._utils.text import count, listed_names, percent, proof, quoted, short
-from c2rf.report.answer import group_name, known_margins
 from c2rf.report.language import our_name
 from c2rf.report.measures import (
     CALIBRATED_BY,
@@ -218,7 +217,7 @@ def cautions_section(result: Classification) -> Iterator[Block]:
 
 def find_cautions(result: Classification) -> list[str]:
     """List what could mislead, the weightiest first."""
-    about = (_about_totals, _about_sample, _about_scores, _about_columns, _about_groups)
+    about = (_about_totals, _about_sample, _about_scores, _about_columns)
     found = [entry for each in about for entry in each(result)]
     return [*found, *result.data.remarks, *_about_report(result)]
 
@@ -316,21 +315,6 @@ def _about_columns(result: Classification) -> Iterator[str]:
     if lopsided:
         names = _listed([c.name for c in lopsided])
         yield f"Empty far more often in one file than in the other: {names}."
-
-
-def _about_groups(result: Classification) -> Iterator[str]:
-    margins = list(known_margins(result.bounds, result.data.groups, result.data.totals))
-    if len(margins) != 1:
-        return
-    (margin,) = margins
-    free = ~margin.is_known(result.bounds.group_sizes).any(axis=1)
-    names = [group_name(margin.names[g]) for g in np.flatnonzero(free)]
-    if names:
-        columns = quoted(", ".join(map(str, margin.columns)))
-        yield (
-            f"{count(len(names), 'group')} of {columns} without a total of their own: "
-            f"{_listed(names)}."
-        )
 
 
 def _about_report(result: Classification) -> Iterator[str]:

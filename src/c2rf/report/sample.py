@@ -35,7 +35,7 @@ def data_section(result: Classification) -> Iterator[Block]:
     known = "estimated" if totals_called(data) == "estimated" else "known"
     yield Text(
         f"{quoted(data.options.target)} was learned from {count(len(data.columns), 'column')} of "
-        f"{labeled_rows(data)}. {count(data.n_open, 'row')} of {short(data.names[1], 80)} have no "
+        f"{labeled_rows(data)}. {count(data.n_open, 'row')} of {data.names[1]} have no "
         f"label, but it is {known} how many of them there are of each class."
     )
     for name, dialect in dict(data.read_as).items():

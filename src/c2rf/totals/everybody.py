@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from c2rf._utils.text import all_of, count, for_user
+from c2rf._utils.text import all_of, for_user
 from c2rf.exceptions import InputError
 from c2rf.totals.bounds import MarginBounds, open_margins
 from c2rf.totals.groups import Groups
@@ -167,20 +167,6 @@ def _whom(row: Mapping[Any, Any], n: float, extra: float, classes: Sequence[Any]
     if is_clear:
         return near
     return "in doubt" if near == "everybody" and off[near] < extra else None
-
-
-def in_words(n_rows: int, n_labeled: int, population: str) -> str:
-    """Say that the labeled rows were subtracted.
-
-    Examples
-    --------
-    >>> in_words(90, 10, "people.csv")
-    'everybody: the 90 rows of people.csv and 10 labeled ones besides; these were subtracted'
-    """
-    return (
-        f"everybody: the {count(n_rows, 'row')} of {population} and {n_labeled:,} labeled ones "
-        "besides; these were subtracted"
-    )
 
 
 def _called(columns: tuple[str | None, ...]) -> str:

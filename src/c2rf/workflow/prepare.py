@@ -20,16 +20,7 @@ import numpy as np
 import pandas as pd
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import (
-    all_of,
-    count,
-    for_user,
-    listed,
-    nearest,
-    option_name,
-    percent,
-    short,
-)
+from c2rf._utils.text import all_of, count, for_user, listed, nearest, option_name, percent
 from c2rf._utils.types import Codes, Floats, Texts
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import ReadAs
@@ -51,7 +42,6 @@ from c2rf.exceptions import InputError
 from c2rf.inference.sensitivity import check_share
 from c2rf.progress import report_progress
 from c2rf.totals.bounds import Bounds
-from c2rf.totals.everybody import in_words
 from c2rf.totals.groups import Groups, read_weights
 from c2rf.totals.stated import ESTIMATE, Totals
 from c2rf.workflow.known_rows import (
@@ -203,7 +193,7 @@ class PreparedData:
     def population(self) -> str:
         """What the unlabeled rows are called."""
         is_one = self.names[0] == self.names[1]
-        return short(self.names[1], 80) + " without a label" * is_one
+        return self.names[1] + " without a label" * is_one
 
     def places_of(self, column: str) -> dict[str, int]:
         """Return the place of each value of a column, as totals or ranges are ordered."""
@@ -224,7 +214,7 @@ class PreparedData:
         """How many rows of the check file were learned from besides, "" if none."""
         if not self.n_checked:
             return ""
-        return f" and {count(self.n_checked, 'checked row')} of {short(self.names[2], 80)}"
+        return f" and {count(self.n_checked, 'checked row')} of {self.names[2]}"
 
     @property
     def positive(self) -> str | None:
@@ -234,12 +224,15 @@ class PreparedData:
         return next(iter(self.totals.overall), self.classes[1])
 
     @property
-    def totals_of(self) -> str:
-        """Whom totals were about where the labeled rows were subtracted, else ""."""
+    def about_totals(self) -> str:
+        """Whom totals are about where the labeled rows were subtracted, else ""."""
         if self.totals.labeled is None:
             return ""
-        sizes = self.groups.sizes if self.weights is None else self.weights
-        return in_words(round(sizes.sum()), round(self.subtracted.sum()), self.population)
+        n = self.n_rows if self.weights is None else round(self.weights.sum())
+        return (
+            f"The totals are of everybody: the {count(n, 'row')} of {self.population} and "
+            f"{round(self.subtracted.sum()):,} labeled ones besides; these were subtracted."
+        )
 
     @property
     def codes(self) -> list[str]:

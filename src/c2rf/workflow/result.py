@@ -204,7 +204,7 @@ class Classification:
         domains, labeled = domains_by(data, columns)
         with self.classifier._jobs():
             found: pd.DataFrame = self.classifier._imputer.estimates(domains, labeled, number, 0.95)
-        alone = " alone, not of everybody whom the totals count" if data.totals_of else ""
+        alone = " alone, not of everybody whom the totals count" if data.about_totals else ""
         rows = f"{count(data.n_rows, 'row')} of {data.population}"
         found.attrs["whom"] = f"the shares are of the {rows}{alone}"
         places = [found[name].map(data.places_of(name)) for name in columns]

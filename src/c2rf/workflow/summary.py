@@ -92,7 +92,7 @@ def _tables(data: PreparedData) -> list[Line]:
 
 def _groups(data: PreparedData) -> list[Line]:
     """Say which groups have totals, and whom totals are about if not the rows to label alone."""
-    whom = [("totals of", data.totals_of)] if data.totals_of else []
+    whom = [("about", data.about_totals)] if data.about_totals else []
     return whom + [
         (
             "groups",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from c2rf._utils.frames import as_pandas
-from c2rf._utils.text import for_user, option_name
+from c2rf._utils.text import for_user, option_name, short
 from c2rf._utils.types import Floats
 from c2rf.data.cells import as_text
 from c2rf.data.dialect import AS_FOUND, ReadAs, compression
@@ -248,7 +248,7 @@ def read_frame(given: Any, what: str, how: ReadAs = AS_FOUND) -> pd.DataFrame:
 
 
 def _called(given: Any, otherwise: str) -> str:
-    return Path(given).name if isinstance(given, (str, os.PathLike)) else otherwise
+    return short(Path(given).name, 80) if isinstance(given, (str, os.PathLike)) else otherwise
 
 
 def _by_target(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, pd.DataFrame]:

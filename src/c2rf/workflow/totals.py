@@ -262,7 +262,7 @@ def _groups_without_totals(totals: Totals, groups: Groups) -> list[str]:
                     + (f"; there are no totals for {listed(absent)}" if absent else "")
                     + ". Correct the totals, or drop that row"
                 )
-        if 0 < len(absent) < len(margin.by_group):
+        if absent:
             n = int(there.sums(groups.sizes)[[each in set(absent) for each in there.names]].sum())
             remarks.append(
                 f"{by}: there are no totals for {listed(absent)} ({count(n, 'row')}), but for "
