@@ -135,6 +135,11 @@ def test_no_sentence_is_half_in_each_language():
         "1,204 rows; nobody has translated this. Alle bekannten Eckwerte sind genau eingehalten."
     )
     assert left == {"nobody has translated this"}
+    text = "500 rows and 96 checked rows of a.xlsx, learned from by their weights"
+    assert (
+        translated(text, "de")
+        == "500 Zeilen und 96 geprüfte von a.xlsx, gelernt mit ihren Gewichten"
+    )
 
 
 def test_every_step_that_is_reported_has_a_name_in_german():

@@ -195,14 +195,15 @@ class PreparedData:
         is_one = self.names[0] == self.names[1]
         return self.names[1] + " without a label" * is_one
 
-    def places_of(self, column: str) -> dict[str, int]:
+    def places_of(self, column: str, values: Any) -> list[int]:
         """Return the place of each value of a column, as totals or ranges are ordered."""
-        values = list(self.bins[column].ranges) if column in self.bins else []
+        known = list(self.bins[column].ranges) if column in self.bins else []
         for margin in self.totals.margins:
             if column in margin.columns:
                 place, alone = margin.columns.index(column), len(margin.columns) == 1
-                values += [name if alone else name[place] for name in margin.by_group]
-        return {name: k for k, name in enumerate(dict.fromkeys(values))}
+                known += [name if alone else name[place] for name in margin.by_group]
+        order = {name: k for k, name in enumerate(dict.fromkeys([*known, *values]))}
+        return [order[value] for value in values]
 
     @property
     def n_labeled(self) -> int:

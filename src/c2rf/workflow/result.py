@@ -207,9 +207,8 @@ class Classification:
         alone = " alone, not of everybody whom the totals count" if data.about_totals else ""
         rows = f"{count(data.n_rows, 'row')} of {data.population}"
         found.attrs["whom"] = f"the shares are of the {rows}{alone}"
-        places = [found[name].map(data.places_of(name)) for name in columns]
-        order = pd.concat([*places, pd.Series(0, found.index)], axis=1).fillna(np.inf)
-        keys = list(map(tuple, order.to_numpy().tolist()))
+        places = [data.places_of(name, found[name]) for name in columns]
+        keys = list(zip(*places, strict=True)) or [()] * len(found)
         return found.iloc[sorted(range(len(found)), key=keys.__getitem__)].reset_index(drop=True)
 
     @cached_property
