@@ -279,8 +279,7 @@ def assign_file(
     check_column("--id", id, names)
     check_column("--weight", weight, names)
     shown = shown_columns(names, id, PREDICTED)
-    if out is not None:
-        check_shown(out, rows, shown)
+    check_shown(out, rows, shown)
     known, _ = read_known(totals, pd.Series(classes, name="class"), names, how, rows)
     grouping = tuple(map(str, known.columns))
     for name in grouping:

@@ -349,8 +349,7 @@ def predict_rows(
     names = column_names(rows)
     check_column(for_user("id", "--id"), id, names)
     shown = shown_columns(names, id)
-    if out is not None:
-        check_shown(out, rows, shown)
+    check_shown(out, rows, shown)
     X, groups = _as_numbers(model, rows)
     try:
         columns = score_rows(model.classifier, X, groups, model.positive)

@@ -258,9 +258,10 @@ def check_labels_name(path: Path, *, force: bool = False, inputs: Sequence[Path]
         (PARQUET.check_package if is_folder(path) and is_named else check_writable)(path)
 
 
-def check_shown(path: Path, rows: Population, shown: list[str]) -> None:
+def check_shown(path: Path | None, rows: Population, shown: list[str]) -> None:
     """Refuse, before any work is done, longer texts than a format holds."""
-    check_texts(path, (as_pandas(chunk.data)[shown] for chunk in rows.chunks(shown)))
+    if path is not None:
+        check_texts(path, (as_pandas(chunk.data)[shown] for chunk in rows.chunks(shown)))
 
 
 def shown_columns(names: list[str], id: str | None, added: Sequence[str] = PREDICTED) -> list[str]:
