@@ -110,3 +110,12 @@ def test_probabilities_are_not_corrected_where_nothing_is_known():
     np.testing.assert_allclose(found.predict_proba(X[OTHERS]), plain, atol=1e-12)
     np.testing.assert_array_equal(found.offsets_, [0, 0])
     np.testing.assert_array_equal(found.predict(X[OTHERS]), found.transduction_)
+
+
+def test_groups_of_other_rows_are_found_by_name():
+    found = fit([margin("region"), margin("age")], **FREE)
+    swapped = CELLS[["age", "region"]].assign(more=0)
+    same = found.predict(X[OTHERS], groups=CELLS)
+    np.testing.assert_array_equal(found.predict(X[OTHERS], groups=swapped), same)
+    with pytest.raises(InputError, match="'age', which groups does not have"):
+        found.predict(X[OTHERS], groups=CELLS[["region"]])

@@ -80,7 +80,7 @@ from c2rf.learners.calibration import Calibration, poststratified
 from c2rf.learners.default_classifier import is_frozen, uses_population
 from c2rf.progress import report_progress, showing_progress
 from c2rf.totals.bounds import Bounds, totals_table
-from c2rf.totals.groups import Groups, read_groups
+from c2rf.totals.groups import Groups, grouping_columns, read_groups
 from c2rf.totals.make_bounds import make_bounds
 from c2rf.totals.stated import ESTIMATE, Totals, are_given, as_estimates, read_totals
 
@@ -689,6 +689,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         self._learn_proba_offsets(training, problem, logs, expected)
         if groups.columns:
             self.group_offsets_ = dict(zip(groups.names, found.offsets, strict=True))
+            self._group_columns = groups.columns
         population = training.rows.rows
         codes = population.aligned(found.labels)
         offsets = probability_offsets(problem, logs, expected)
@@ -794,7 +795,7 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
         if groups is None:
             return overall
         self._refuse_groups(groups)
-        found = read_groups(groups, n_rows)
+        found = read_groups(grouping_columns(groups, self._group_columns, "groups"), n_rows)
         found.warn_of_new(self.group_offsets_)
         return found.look_up(getattr(self, table), overall)[found.codes]
 
@@ -807,8 +808,9 @@ class KnownTotalsClassifier(TransductionMixin, ClassifierMixin, BaseEstimator):
     def _forget(self) -> None:
         """Drop what an earlier fit with totals has left."""
         of_totals = (
-            "offsets_", "group_offsets_", "history_", "_rows", "totals_met_", "assignment_",
-            "_imputer", "_tables", "imputation_method_", "inverse_temperature_", "calibrated_by_",
+            "offsets_", "group_offsets_", "_group_columns", "history_", "_rows", "totals_met_",
+            "assignment_", "_imputer", "_tables", "imputation_method_", "inverse_temperature_",
+            "calibrated_by_",
         )  # fmt: skip
         for name in of_totals:
             self.__dict__.pop(name, None)

@@ -158,8 +158,10 @@ def read_groups(groups: Any, n_rows: int) -> Groups:
     return Groups.of([table] if table.ndim == 1 else list(table.T))
 
 
-def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
-    """Return the columns that totals are grouped by, from all that ``unlabeled_groups`` holds.
+def grouping_columns(
+    groups: Any, columns: Sequence[str | None], name: str = "unlabeled_groups"
+) -> Any:
+    """Return the columns that totals are grouped by, from all that an argument holds.
 
     Parameters
     ----------
@@ -167,6 +169,8 @@ def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
         By name where it has names, else by position.
     columns : sequence of str or None
         The grouping columns of the totals.
+    name : str
+        What the argument is called.
     """
     if hasattr(groups, "compute"):
         groups = groups.compute()
@@ -174,14 +178,14 @@ def grouping_columns(groups: Any, columns: Sequence[str | None]) -> Any:
         groups = pd.DataFrame(groups)
     names = getattr(groups, "columns", None)
     if names is not None and None not in columns:
-        wanted = [str(name) for name in columns]
-        check_columns(wanted, [str(name) for name in names], "unlabeled_groups")
+        wanted = [str(each) for each in columns]
+        check_columns(wanted, [str(each) for each in names], name)
         return groups[wanted]
     shape = np.shape(groups)
     n_columns = 1 if len(shape) < 2 else shape[1]
     if n_columns != len(columns):
         raise InputError(
-            f"unlabeled_groups must have the {len(columns)} grouping columns of totals, "
+            f"{name} must have the {len(columns)} grouping columns of totals, "
             f"{all_of(columns)}; found {n_columns}"
         )
     return groups
