@@ -172,3 +172,12 @@ def test_two_separators_that_both_fit_are_refused(tmp_path):
     assert read_file(path).frame["share, %"].tolist() == ["12.5", "7.5"]
     (tmp_path / "x.tsv").write_text("name,first\ttown\nMeier,Anna\tUlm\n")
     assert list(read_file(tmp_path / "x.tsv").frame) == ["name,first", "town"]
+
+
+@pytest.mark.parametrize(
+    ("line", "cell"), [("r0,''", "''"), ("'r0',''", ""), ("r0,'a b'", "a b"), ("r0,'", "'")]
+)
+def test_two_single_quotes_alone_are_a_cell(tmp_path, line, cell):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"id,text\n{line}\n")
+    assert read_file(path, ReadAs(text=("id", "text"))).frame["text"].fillna("").tolist() == [cell]

@@ -332,7 +332,7 @@ def _has_single_quotes(start: str) -> bool:
     """Whether many cells are in single quotes."""
     lines = start.splitlines()[1:100]
     wrapped = sum(
-        len(cell) > 1 and cell[0] == cell[-1] == "'"
+        len(cell) > 2 and cell[0] == cell[-1] == "'"  # two quotes alone may be what was typed
         for line in lines
         for cell in line.replace(";", ",").replace("\t", ",").split(",")
     )

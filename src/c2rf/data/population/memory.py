@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ def lazy_frame(frame: Any) -> Chunks:
 def _read_lazy_frame(
     frame: Any, names: Sequence[str], columns: Columns
 ) -> Iterator[tuple[Any, str]]:
-    if not hasattr(frame, "collect_batches"):
+    installed = tuple(int(part) for part in version("polars").split(".")[:2])
+    if installed < (1, 37):  # older ones swallow errors of reading
         raise InputError("a LazyFrame needs polars 1.37 or later; pip install -U polars")
     where, start = "the LazyFrame", 0
     wanted = wanted_columns(columns, names, where)
