@@ -91,7 +91,7 @@ def test_everybody_counts_each_person_once():
     estimates = result.estimates("region")
     assert estimates.attrs["whom"] == (
         "the shares are of the 175 rows of the unlabeled table alone, not of everybody whom the "
-        "totals count"
+        "totals count; intervals at a level of 95 %"
     )
     expected = PEOPLE.truth.value_counts() + PEOPLE.labeled["sick"][:15].value_counts()
     assert result.counts == expected.to_dict()

@@ -323,7 +323,7 @@ def about_estimated_rates(p_value: float) -> str:
 
 
 def which_to_believe(p_value: float, differ: bool, level: float) -> str:
-    """Say what the test of label shift means for the two kinds of shares, "" if nothing.
+    """Say what the test of label shift means for the two kinds of shares, "" without a test.
 
     Examples
     --------
@@ -336,12 +336,12 @@ def which_to_believe(p_value: float, differ: bool, level: float) -> str:
             "totals, do not make the domains as large as they are; do not use the shares by "
             "held-out rows"
         )
-    if differ and p_value >= 1 - level:
-        return (
-            f"nothing speaks against label shift (p = {p_value:.2g}); where the two kinds differ, "
-            "rather believe the shares by held-out rows"
-        )
-    return ""
+    if np.isnan(p_value):
+        return ""
+    follows = "where the two kinds differ, rather believe the shares by held-out rows"
+    if not differ:
+        follows = "the two kinds differ by no more than chance"
+    return f"nothing speaks against label shift (p = {p_value:.2g}); {follows}"
 
 
 def too_few_labeled(codes: Codes, counts: Floats, classes: Sequence[Any]) -> str:

@@ -206,7 +206,7 @@ class Classification:
             found: pd.DataFrame = self.classifier._imputer.estimates(domains, labeled, number, 0.95)
         alone = " alone, not of everybody whom the totals count" if data.about_totals else ""
         rows = f"{count(data.n_rows, 'row')} of {data.population}"
-        found.attrs["whom"] = f"the shares are of the {rows}{alone}"
+        found.attrs["whom"] = f"the shares are of the {rows}{alone}; intervals at a level of 95 %"
         places = [data.places_of(name, found[name]) for name in columns]
         keys = list(zip(*places, strict=True)) or [()] * len(found)
         return found.iloc[sorted(range(len(found)), key=keys.__getitem__)].reset_index(drop=True)
