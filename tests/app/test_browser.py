@@ -248,7 +248,7 @@ def test_german_files_three_classes_and_groups(browser, address, files):
     visitor.types("Total of yes", "")
     visitor.sees("Type the known total")
     visitor.drops(2, regions, persons)
-    visitor.sees("by region", "checked and left out", "the totals fit together")
+    visitor.sees("by region", "checked and left out", "The totals fit together")
     visitor.clicks("Label the rows")
     visitor.sees("5. Result", "label völlzeit", "--totals-file regionen.csv --totals-file alle.csv")
     labels = read_table(visitor.gets("Download labels (.csv)", "labels.csv"))
